@@ -7,13 +7,13 @@ import { middlewareResource } from "../resources.ts";
 /** After it the hostnames may be given back. */
 export const routeStep: DeletionStep = {
   delete: [resources.ingresses],
-  gone: [resources.ingresses],
+  awaited: [resources.ingresses],
   waiting: { reason: "DeletingChildren", message: "The public route is being removed." },
 };
 
 export const instancesStep: DeletionStep = {
   delete: [resources.horizontalPodAutoscalers, resources.podDisruptionBudgets, resources.deployments],
-  gone: [resources.deployments, resources.replicaSets, resources.pods],
+  awaited: [resources.deployments, resources.replicaSets, resources.pods],
   waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
 };
 
@@ -25,6 +25,6 @@ export const remainsStep: DeletionStep = {
     resources.persistentVolumeClaims,
     resources.secrets,
   ],
-  gone: [resources.persistentVolumeClaims],
+  awaited: [resources.persistentVolumeClaims],
   waiting: { reason: "DeletingChildren", message: "The volume is being removed." },
 };

@@ -6,12 +6,12 @@ import type { DeletionStep } from "../projects/deletion.ts";
 export const deletionSteps: readonly DeletionStep[] = [
   {
     delete: [resources.services],
-    gone: [resources.services],
+    awaited: [resources.services],
     waiting: { reason: "DeletingChildren", message: "The addresses are being removed." },
   },
   {
     delete: [resources.podDisruptionBudgets, resources.statefulSets],
-    gone: [resources.statefulSets, resources.pods],
+    awaited: [resources.statefulSets, resources.pods],
     waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
   },
   {
@@ -24,7 +24,7 @@ export const deletionSteps: readonly DeletionStep[] = [
       resources.persistentVolumeClaims,
       resources.secrets,
     ],
-    gone: [resources.persistentVolumeClaims],
+    awaited: [resources.persistentVolumeClaims],
     waiting: { reason: "DeletingChildren", message: "The volumes are being removed." },
   },
 ];

@@ -65,12 +65,12 @@ test.each<[string, Partial<Project["spec"]>, boolean, string]>([
   expect(run).toThrow(expect.objectContaining({ reason, condition: "Accepted" }));
 });
 
-test("what is switched off needs no plan", () => {
+test("a disabled project needs no plan", () => {
   const off = { autoscaling: { enabled: false, maxInstances: 50 }, healthcheck: { enabled: false } };
   expect(() => acceptHttp(project({ plan: "free", ...off }), catalog, ingress)).not.toThrow();
 });
 
-test("outside an organization's namespace it is refused, in an unguarded one it waits", () => {
+test("outside an organization's namespace it is refused, in one that is not provisioned it waits", () => {
   const elsewhere = exampleProject({ namespace: "default", name: "p1" });
   expect(() => organizationOf(elsewhere, undefined)).toThrow(TerminalError);
   expect(() => organizationOf(project(), undefined)).toThrow(WaitingError);
@@ -113,6 +113,6 @@ test.each([
   ["other.example/beta/p1", "builds.example"],
   ["nginx", "builds.example"],
   ["builds.example/beta/p1", undefined],
-])("%s may run beside the registry %s", (url, host) => {
+])("%s may run next to the registry %s", (url, host) => {
   expect(() => refuseForeignBuild(project({ image: { url, isPublic: true } }), "alpha", host)).not.toThrow();
 });

@@ -1,4 +1,4 @@
-/** Whether a project can be carried out here at all, as far as that is the same for every type. Pure. */
+/** Validation of a project, as far as it is the same for every type. Pure. */
 
 import type { KubernetesObject } from "@slipway/controller-runtime";
 import {
@@ -21,7 +21,7 @@ export interface Accepted<P extends ProjectPlan = ProjectPlan> {
   plan: P;
 }
 
-/** Why a project as it is can never be carried out. */
+/** The rejection of a spec that must change first. */
 export const refuse = (reason: ProjectReason, message: string) =>
   new TerminalError(reason, message, { condition: "Accepted" });
 
@@ -47,7 +47,7 @@ export function organizationOf(project: Project, namespace: KubernetesObject | u
   return organizationId;
 }
 
-/** @throws TerminalError about the condition `Accepted` when the project is to be built and nobody builds it */
+/** @throws TerminalError about the condition `Accepted` when the project is to be built and builds are disabled */
 export function refuseUnbuilt(project: Project, builds: boolean): void {
   if (isBuilt(project) && !builds) {
     throw refuse("TypeNotSupported", "This platform builds nothing from Git.");
@@ -56,7 +56,7 @@ export function refuseUnbuilt(project: Project, builds: boolean): void {
 
 /**
  * @param buildsRegistry `host` or `host:port` of the platform's registry of builds; undefined where nothing is built
- * @throws TerminalError about the condition `Accepted` when the image is what was built for another organization
+ * @throws TerminalError about the condition `Accepted` when the image was built for another organization
  */
 export function refuseForeignBuild(
   { spec }: Project,

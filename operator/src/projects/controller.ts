@@ -30,7 +30,7 @@ const WATCH = ["list", "watch"] as const;
 const READ = ["get", ...WATCH] as const;
 const WRITE = ["create", "patch", "delete"] as const;
 
-/** What is made for projects, by API group. */
+/** Kinds of children of projects, by API group. */
 const CHILDREN: readonly (readonly [group: string, resources: readonly string[]])[] = [
   ["", ["services", "persistentvolumeclaims"]],
   ["apps", ["deployments"]],
@@ -53,7 +53,7 @@ export const rules: PolicyRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: WATCH },
   { apiGroups: ["batch"], resources: ["jobs"], verbs: WATCH },
   { apiGroups: ["slipway.dev"], resources: ["jobruns"], verbs: [...READ, "patch", "delete"] },
-  // A pull under way is told by an Event alone.
+  // A pull under way is reported by an Event alone.
   { apiGroups: [""], resources: ["events"], verbs: WATCH },
   ...CHILDREN.map(([group, resources]) => ({ apiGroups: [group], resources, verbs: WATCH })),
   // Access lists: whether the ingress would enforce them.
@@ -62,10 +62,10 @@ export const rules: PolicyRule[] = [
 
 /** In organizations' namespaces alone. */
 export const organizationRules: PolicyRule[] = [
-  // Users' own and those made for a project; their data is dropped on arrival. Each namespace has a watch of its own.
+  // Users' own and those created for a project; their data is dropped on arrival. Each namespace has a watch of its own.
   { apiGroups: [""], resources: ["secrets"], verbs: [...READ, ...WRITE] },
-  // Made to pull an image ahead of a version. Patched and deleted once the run of a deleted job is charged: what holds its
-  // pod and its Job is taken off.
+  // Created to pull an image ahead of a version. Patched and deleted once the run of a deleted job is charged: the
+  // finalizers of its pod and its Job are removed.
   { apiGroups: [""], resources: ["pods"], verbs: ["get", ...WRITE] },
   { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "patch", "delete"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
@@ -125,7 +125,7 @@ export function addProjectControllers(
 
 const isDatabase = ({ spec }: Project): boolean => isDatabaseType(spec.type);
 
-/** What a source names of some projects alone; whoever reconciles one that is gone forgets it. */
+/** A source restricted to some projects; deleted ones pass, so that each controller forgets them. */
 function ofProjects(
   source: Source,
   projects: ProjectStores["projects"],
@@ -144,7 +144,7 @@ function ofProjects(
   };
 }
 
-/** Projects of which something was heard elsewhere than from the apiserver. */
+/** Projects to reconcile because of events from elsewhere than the apiserver. */
 function wakeable(): { wake: (project: ObjectRef) => void; source: Source } {
   let wake = (_project: ObjectRef): void => {};
   const source = customSource((enqueue) => {
@@ -156,20 +156,20 @@ function wakeable(): { wake: (project: ObjectRef) => void; source: Source } {
   return { wake: (project) => wake(project), source };
 }
 
-/** Projects that may find a slot now. */
+/** Projects whose quota may fit now. */
 function freedQuotas(quotas: QuotaReservations, queue: ProjectQueue): Source {
   return customSource(() => quotas.onWake((identity) => queue.enqueue(projectRefOf(identity))));
 }
 
-/** A run's pod is the business of whoever let the run go, and comes and goes by the minute. */
+/** A run's pod is reconciled by the controller of runs, and such pods come and go by the minute. */
 const isRun = ({ metadata }: KubernetesObject) => metadata?.labels?.[labels.type] === "job";
 
-/** What is kept of a pod may be the same: Patroni writes its position into an annotation every few seconds. */
+/** An update may change nothing of what is kept of a pod: Patroni writes its position into an annotation every few seconds. */
 function hasChanged(event: StoreEvent<Pod>): boolean {
   return event.type !== "update" || !equalJson(withoutVersion(event.old), withoutVersion(event.object));
 }
 
-/** Builds tell in the status what is to run. */
+/** Builds publish in the status which image is to run. */
 function isBuildUpdate(event: StoreEvent<Project>): boolean {
   if (event.type !== "update") {
     return false;
@@ -190,7 +190,7 @@ function sources(
   const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
   return [
     watchObjects(projects, (event) => ignoreStatusUpdates(event) || isBuildUpdate(event)),
-    // Each occurrence changes its CronJob's status: that tells nothing of what is in place.
+    // Each occurrence changes its CronJob's status: the desired objects do not depend on it.
     ...children.map(({ resource, store }) =>
       watchLabelled(store, labels.project, resource === resources.cronJobs ? ignoreStatusUpdates : undefined),
     ),
@@ -204,17 +204,17 @@ function sources(
         const project = own?.[labels.project] ?? own?.[labels.imagePull];
         return pod === undefined || project === undefined || isRun(pod) ? [] : [{ namespace, name: project }];
       },
-      // One that runs out tells nothing new.
+      // An Event that expires reports nothing new.
       ({ type }) => type !== "delete",
     ),
     watchLabelled(secrets, labels.project),
-    // Guards that are in place at last.
+    // Namespaces that become provisioned.
     watchMapped(
       namespaces,
       (namespace) => projects.list(namespace.metadata?.name).map(refOf),
       ignoreStatusUpdates,
     ),
-    // A claim taken away from its project, and one set free for whoever waits for it.
+    // A claim that its project lost, and one that was released for a project that waits for it.
     watchMapped(claims, (claim) => [
       { namespace: claim.spec.projectRef.namespace, name: claim.spec.projectRef.name },
       ...projects.byIndex(BY_WANTED_HOST, claim.spec.hostname).map(refOf),

@@ -2,12 +2,12 @@
 
 import type { Project } from "@slipway/crds";
 
-/** How long the API is left alone with a new project, in milliseconds: it may have died. */
+/** How long a new project waits for the API, in milliseconds: it may have crashed. */
 const PENDING_MS = 30_000;
 
 /**
- * For how many more milliseconds a new project is left to the API, which claims its hostnames and takes it back when one is
- * taken. Otherwise two creations that want the same ones could each get some, and neither all.
+ * For how many more milliseconds a new project is not reconciled: the API claims its hostnames, and deletes it when one is
+ * claimed already. Otherwise two creations that want the same ones could each get some, and neither all.
  */
 export function creationPendingMs({ metadata, spec }: Project, now: Date): number {
   const { creationTimestamp = "", deletionTimestamp } = metadata;

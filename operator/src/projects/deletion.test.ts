@@ -20,7 +20,7 @@ function labelled(name: string, controller?: { kind: string; name: string }): Ku
   return { metadata: { ...ref, name, uid: `uid-${name}`, ownerReferences } };
 }
 
-/** What the step that ends the instances says while these are all that is left. */
+/** What the step that ends the instances waits for while these are all that is left. */
 async function waitsFor(left: { pods?: KubernetesObject[]; replicasets?: KubernetesObject[] }) {
   const deleted: string[] = [];
   const byPlural: Record<string, KubernetesObject[]> = left;
@@ -51,7 +51,7 @@ test.each([
   ["by nobody", undefined],
   ["by another kind", { kind: "Job", name: "shop-5d8" }],
   ["by another one's ReplicaSet", { kind: "ReplicaSet", name: "shopping-5d8" }],
-])("a pod with the project's label that is controlled %s holds nothing up", async (_, controller) => {
+])("a pod with the project's label that is controlled %s delays nothing", async (_, controller) => {
   await expect(waitsFor({ pods: [labelled("debug", controller)] })).resolves.toBeUndefined();
 });
 
@@ -78,7 +78,7 @@ test("of a database, the StatefulSet's own pods are waited for", async () => {
 test("what nobody owns is a database's to delete, and an application's to leave alone", async () => {
   const remains: DeletionStep = {
     delete: [resources.persistentVolumeClaims, resources.configMaps],
-    gone: [],
+    awaited: [],
     waiting: { reason: "DeletingChildren", message: "" },
   };
   const deletedOf = async (type: "http" | "postgresql") => {

@@ -1,4 +1,4 @@
-/** Takes the objects of a project out of the cluster, read live, step by step. */
+/** Deletes the objects of a project, read live, step by step. */
 
 import {
   controllerOf,
@@ -12,14 +12,14 @@ import {
 import { isDatabaseType, labels, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { Finding } from "./status.ts";
 
-/** Nothing of a step is touched before everything of the one before is gone. */
+/** A step begins once every object that the one before awaits is deleted. */
 export interface DeletionStep {
   delete: readonly Resource[];
-  gone: readonly Resource[];
+  awaited: readonly Resource[];
   waiting: Finding;
 }
 
-/** How long until a deletion looks again at what it waits for, in milliseconds. */
+/** Poll interval of a deletion for what it waits for, in milliseconds. */
 export const DELETION_POLL_INTERVAL_MS = 2_000;
 
 /**
@@ -40,7 +40,7 @@ export async function runDeletionStep(
       }
     }
   }
-  for (const resource of step.gone) {
+  for (const resource of step.awaited) {
     if ((await liveChildren(resource, project, client, signal)).length > 0) {
       return step.waiting;
     }
@@ -56,7 +56,7 @@ export async function liveChildren(
   signal: AbortSignal,
 ): Promise<KubernetesObject[]> {
   const { namespace, name } = project.metadata;
-  // Outside of organizations nothing is ever made, and not all may be listed.
+  // Outside of organizations nothing is ever created, and not all kinds may be listed.
   if (organizationOfNamespace(namespace ?? "") === undefined) {
     return [];
   }
@@ -84,8 +84,8 @@ async function listServed(
 
 /**
  * A labelled object that someone else controls is not the project's. ReplicaSets are controlled by the Deployment, and Jobs
- * by the CronJob or whoever asked for the run, which are gone when they are waited for, and pods by them; nobody would ever
- * end a pod that somebody made by hand. Env Secrets may not have been adopted yet.
+ * by the CronJob or the JobRun, which are deleted by the time they are awaited, and pods by them; a pod that was created by
+ * hand would never be deleted. Env Secrets may not have been adopted yet.
  */
 function belongs(object: KubernetesObject, resource: Resource, project: Project): boolean {
   const owner = controllerOf(object);

@@ -34,8 +34,8 @@ const ledger = {
       rows.set(one.name, { ...one, idleSeconds: 600 });
     }
   },
-  release: async (gone: readonly OrganizationUsage[]) => {
-    for (const { name } of gone) {
+  release: async (deleted: readonly OrganizationUsage[]) => {
+    for (const { name } of deleted) {
       rows.delete(name);
     }
   },
@@ -64,7 +64,7 @@ afterEach(async () => {
   await api.stop();
 });
 
-test("a Secret of variables that an earlier version made is read once, noted, and counted", async () => {
+test("a Secret of variables of an earlier version is read once, recorded, and counted", async () => {
   await client.create(resources.secrets, env("shop-env-00000001"));
   await compare();
   await compare();
@@ -75,7 +75,7 @@ test("a Secret of variables that an earlier version made is read once, noted, an
   expect(live.metadata?.annotations).toEqual({ "slipway.dev/env-bytes": "12" });
 });
 
-test("one that is noted is counted by its note, and one that is gone is not counted any more", async () => {
+test("a recorded one is counted by its annotation, and a deleted one is not counted any more", async () => {
   await client.create(resources.secrets, env("shop-env-00000002", { "slipway.dev/env-bytes": "34" }));
   await compare();
   expect(rows.get("shop-env-00000002")?.amount).toBe(34);

@@ -1,4 +1,4 @@
-/** Bytes of the variables in a Secret that the API made: noted on it, so that they are known without reading it. */
+/** Bytes of the variables in a Secret that the API created, recorded in an annotation, so that they are known without its data. */
 
 import { isNotFound, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
@@ -7,10 +7,10 @@ import { contentOf } from "./secrets.ts";
 /** Whether a Secret holds variables of its project. Pure. */
 export const isEnvSecret = (secret: KubernetesObject): boolean => contentOf(secret) === "env";
 
-/** Bytes of names and values as they are noted; undefined where they are not, as on what an earlier version made. Pure. */
+/** Bytes of names and values as they are recorded; undefined where they are not, as on Secrets of an earlier version. Pure. */
 export function recordedBytes({ metadata }: KubernetesObject): number | undefined {
-  const noted = metadata?.annotations?.[annotations.envBytes];
-  return noted !== undefined && /^[0-9]{1,9}$/.test(noted) ? Number(noted) : undefined;
+  const recorded = metadata?.annotations?.[annotations.envBytes];
+  return recorded !== undefined && /^[0-9]{1,9}$/.test(recorded) ? Number(recorded) : undefined;
 }
 
 /** Bytes of names and values of a Secret's data, which is base64. Pure. */
@@ -21,7 +21,7 @@ export function bytesOfData(data: Readonly<Record<string, string>>): number {
   );
 }
 
-/** Reads one Secret and notes its bytes on it. One that is gone meanwhile is left alone. */
+/** Reads one Secret and records its bytes on it. One that was deleted meanwhile is ignored. */
 export async function recordBytes(
   client: KubeClient,
   { metadata }: KubernetesObject,
@@ -34,8 +34,8 @@ export async function recordBytes(
       ref,
       { signal },
     );
-    const noted = { [annotations.envBytes]: String(bytesOfData(data)) };
-    await client.patch(resources.secrets, ref, { metadata: { annotations: noted } }, { signal });
+    const recorded = { [annotations.envBytes]: String(bytesOfData(data)) };
+    await client.patch(resources.secrets, ref, { metadata: { annotations: recorded } }, { signal });
   } catch (error) {
     if (!isNotFound(error)) {
       throw error;

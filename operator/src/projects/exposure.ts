@@ -1,4 +1,4 @@
-/** `status.exposure`: what is in place, and whether a change is under way. Pure. */
+/** `status.exposure`: the current exposure, and the change under way. Pure. */
 
 import type { Project, ProjectStatus } from "@slipway/crds";
 
@@ -13,13 +13,13 @@ export function exposureAtStart({ spec, status }: Project): Exposure {
   return current === spec.exposure && !status?.exposure?.changing ? { current } : { current, changing: true };
 }
 
-/** How far a reconcile has brought the routes and claims. */
+/** The progress of the routes and claims in a reconcile. */
 export type ExposureProgress =
-  /** They are as asked. */
+  /** They are as desired. */
   | "done"
-  /** They are on their way. */
+  /** They are changing. */
   | "moving"
-  /** They cannot become as asked: the project is not reachable, and no change is under way. */
+  /** They cannot become as desired: the project is not reachable, and no change is under way. */
   | "refused";
 
 /** After a reconcile. A change that began ends with `done` or `refused`; later troubles of a route are no change of exposure. */

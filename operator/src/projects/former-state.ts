@@ -5,7 +5,7 @@ import { fieldManagers, formerStatePatch, type Project } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
 
 /**
- * Replaces state in annotations with fields of the spec. Nothing that pods are made from changes.
+ * Replaces state in annotations with fields of the spec. Pod templates do not change.
  * @throws KubeError 409 when the project changed since it was read
  */
 export async function convertFormerState(

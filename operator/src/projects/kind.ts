@@ -1,4 +1,4 @@
-/** What the types of projects do each in their own way, within one reconcile that is the same for all. */
+/** The interface of a type of project: the steps in which types differ, within one reconcile that is the same for all. */
 
 import {
   type Applier,
@@ -49,7 +49,7 @@ export interface Remaining extends Finding {
  * P is its plan; A is what `apply` has derived, for `observe`.
  */
 export interface ProjectKind<P extends ProjectPlan = ProjectPlan, A = unknown> {
-  /** Whatever the spec is like: records how the newest deployment goes, and stops what has to stop immediately. */
+  /** For any spec: records the progress of the newest deployment, and stops what has to stop immediately. */
   observeRollout(project: Project, context: ProjectContext): Promise<void>;
   /** The project's plan. @throws TerminalError or WaitingError when the spec is rejected */
   validate(project: Project): P;
@@ -81,7 +81,7 @@ export function shortestDelay(...delays: readonly (number | undefined)[]): numbe
 /** What the API may have created for a project of a type that nothing here reconciles. */
 const SECRETS = {
   delete: [resources.secrets],
-  gone: [],
+  awaited: [],
   waiting: { reason: "DeletingChildren", message: "The Secrets are being removed." },
 } as const;
 

@@ -26,7 +26,7 @@ import { projectResource } from "../resources.ts";
 import { ledgerDeployments, reapDeployments } from "./deployments/reaper.ts";
 import { ledgerQuotas } from "./quotas/reservations.ts";
 
-/** A network between operator and ledger that drops everything and says nothing of it. */
+/** A network between operator and ledger that drops every packet silently. */
 
 const ALPHA = "slipway-org-alpha";
 
@@ -86,7 +86,7 @@ const history = async (projectId: string) => {
   return rows.map(({ status, finished_at }) => `${status} ${finished_at === null ? "open" : "ended"}`);
 };
 
-test("a deletion tells the ledger of the end of what is under way", async () => {
+test("a deletion records the end of the deployment under way", async () => {
   await create("short");
   await eventually(async () => (await history("short")).join() === "in_progress open");
   await cluster.client.delete(projectResource, ref("short"));
@@ -94,8 +94,8 @@ test("a deletion tells the ledger of the end of what is under way", async () => 
   expect(await history("short")).toEqual(["superseded ended"]);
 });
 
-test("holds up no project, and none for ever", async () => {
-  for (const name of ["kept", "gone"]) {
+test("delays no project for long", async () => {
+  for (const name of ["kept", "deleted"]) {
     await create(name);
     await eventually(async () => (await history(name)).join() === "in_progress open");
   }
@@ -104,28 +104,31 @@ test("holds up no project, and none for ever", async () => {
   for (const name of ["new", "newer", "newest"]) {
     await condition(name, "Accepted=False/LedgerUnavailable");
   }
-  // The same projects are looked at again, and so are the others.
+  // The same projects are reconciled again, and so are the others.
   await patch("new", { name: "renamed-while-silent" });
   await eventually(() => isSeen("new"), 20_000);
   await cluster.client.delete(resources.deployments, ref("kept"));
   await eventually(() => exists(cluster.client, resources.deployments, ref("kept")), 20_000);
-  await cluster.client.delete(projectResource, ref("gone"));
-  await eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref("gone"))), 20_000);
+  await cluster.client.delete(projectResource, ref("deleted"));
+  await eventually(
+    async () => !(await cluster.client.getOrUndefined(projectResource, ref("deleted"))),
+    20_000,
+  );
 
   proxy.stall(false);
   for (const name of ["new", "newer", "newest"]) {
     await condition(name, "Accepted=True/Accepted");
   }
-  const held = (await listSlots(direct)).map((row) => row.project_id);
-  expect(held).toEqual(expect.arrayContaining(["kept", "new", "newer", "newest"]));
+  const reserved = (await listSlots(direct)).map((row) => row.project_id);
+  expect(reserved).toEqual(expect.arrayContaining(["kept", "new", "newer", "newest"]));
 });
 
-test("what the ledger was not told of is ended by the reaper, and nothing that is under way", async () => {
-  // As the end of one looks that was deleted while the ledger was away.
+test("what was not recorded is ended by the reaper, and nothing that is under way", async () => {
+  // The state of a project that was deleted while the ledger was unavailable.
   await direct
     .updateTable("deployments")
     .set({ status: "in_progress", finished_at: null })
-    .where("project_id", "=", "gone")
+    .where("project_id", "=", "deleted")
     .execute();
   const options = {
     deployments: ledgerDeployments(direct),
@@ -135,12 +138,12 @@ test("what the ledger was not told of is ended by the reaper, and nothing that i
   };
   const { signal } = new AbortController();
   await reapDeployments(options, signal);
-  expect(await history("gone")).toEqual(["in_progress open"]);
+  expect(await history("deleted")).toEqual(["in_progress open"]);
   await direct
     .updateTable("deployments")
     .set({ created_at: new Date(Date.now() - 180_000) })
     .execute();
   await reapDeployments(options, signal);
-  expect(await history("gone")).toEqual(["superseded ended"]);
+  expect(await history("deleted")).toEqual(["superseded ended"]);
   expect(await history("kept")).toEqual(["in_progress open"]);
 });

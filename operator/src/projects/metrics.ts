@@ -1,4 +1,4 @@
-/** What the operator counts beside its controllers. */
+/** Metrics of the operator other than those of its controllers. */
 
 import type { Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";

@@ -1,16 +1,16 @@
-/** A pause that holds whatever else is wrong with a project: its slot may be another's already. */
+/** A pause takes effect for a rejected spec, too: the project's quota may be another's already. */
 
 import { controllerOf, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, fieldManagers, type Project } from "@slipway/crds";
 import { type DeploymentView, type PodView, type Rollout, readRollout } from "../applications/rollout.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
 
-/** A Deployment as it is read here. */
+/** A Deployment as a pause reads it. */
 export type LiveDeployment = KubernetesObject & DeploymentView;
 
 /**
- * Stops the instances of a paused project, and whatever would start some again. It sets what an apply of the project's
- * objects sets, too, in the same name, so that one does not fight the other.
+ * Stops the instances of a paused project, and deletes the autoscaler, which would start some again. It sets what an apply of the project's
+ * objects sets, too , by the same field manager, so that neither reverts the other.
  */
 export async function stopInstances(
   project: Project,
@@ -39,11 +39,11 @@ export async function stopInstances(
   }
 }
 
-/** How the instances stand that a project has now, whatever its spec asks for. Without any, nothing is left to do. */
+/** The rollout state of a project's existing instances, for any spec. Without any, it is complete. */
 export function readInstances(deployment: DeploymentView | undefined, pods: readonly PodView[]): Rollout {
-  const made = deployment?.spec?.template?.metadata?.annotations;
+  const current = deployment?.spec?.template?.metadata?.annotations;
   const rollout = readRollout(deployment, pods, {
-    settingsHash: made?.[annotations.settingsHash] ?? "",
+    settingsHash: current?.[annotations.settingsHash] ?? "",
     image: "",
   });
   return deployment ? rollout : { ...rollout, complete: true };

@@ -2,7 +2,7 @@ import { projectPhases } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { type PhaseInput, phaseOf } from "./phase.ts";
 
-/** Conditions as `Type=Status/Reason`, as `kubectl` people say them. */
+/** Conditions as `Type=Status/Reason`, as `kubectl` prints them. */
 function conditions(...texts: string[]): PhaseInput["conditions"] {
   return texts.map((text) => {
     const [, type = "", status = "", reason = ""] = /^(\w+)=(\w+)\/(\w+)$/.exec(text) ?? [];
@@ -37,16 +37,16 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     "creating",
   ],
   [
-    "a new project whose slot cannot be counted is being created",
+    "a new project whose quota cannot be reserved is being created",
     fresh,
     ["Accepted=False/LedgerUnavailable"],
     "creating",
   ],
-  ["a new project without a slot has failed", fresh, ["Accepted=False/FreeLimitReached"], "failed"],
-  ["a live project without a slot is failing", live, ["Accepted=False/PlanCapacityReached"], "failing"],
+  ["a new project without quota has failed", fresh, ["Accepted=False/FreeLimitReached"], "failed"],
+  ["a live project without quota is failing", live, ["Accepted=False/PlanCapacityReached"], "failing"],
   ["a new project on an unknown plan has failed", fresh, ["Accepted=False/UnknownPlan"], "failed"],
   ["a type that is not supported yet has failed", fresh, ["Accepted=False/TypeNotSupported"], "failed"],
-  ["a new project whose domain is taken has failed", fresh, ["DomainReady=False/DomainTaken"], "failed"],
+  ["a new project whose domain is claimed has failed", fresh, ["DomainReady=False/DomainTaken"], "failed"],
   [
     "a job whose schedule rests is stopped, whether it is paused",
     { paused: true, served: true },
@@ -78,7 +78,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["Progressing=True/ContainerCrashing", "RolloutFailed=True/DeadlineExceeded"],
     "failed",
   ],
-  ["a new project whose name is taken has failed", fresh, ["Ready=False/ChildConflict"], "failed"],
+  ["a new project whose name is in use has failed", fresh, ["Ready=False/ChildConflict"], "failed"],
   ["a live project that the apiserver refuses to change fails", live, ["Ready=False/ApiRefused"], "failing"],
   [
     "a project that waits for room on a node is being created",
@@ -107,7 +107,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     "running",
   ],
   [
-    "a live project runs on while instances are taken away",
+    "a live project runs on while instances are removed",
     live,
     ["Progressing=True/Scaling", "WorkloadAvailable=True/Available"],
     "running",
@@ -119,7 +119,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     "deploying",
   ],
   [
-    "a live project that scales before its domain is there does not run",
+    "a live project that scales before its domain is ready does not run",
     live,
     ["Progressing=True/Scaling", "WorkloadAvailable=True/Available", "DomainReady=False/DomainPending"],
     "deploying",
@@ -132,7 +132,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
   ],
   // Shows: docs/applications.md#states: `failing` | something is wrong, and it is tried on or the old
   [
-    "a rollout past its deadline beside the old version is failing",
+    "a rollout past its deadline next to the old version is failing",
     live,
     ["WorkloadAvailable=True/Available", "RolloutFailed=True/DeadlineExceeded"],
     "failing",
@@ -140,7 +140,12 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
   ["a live project that crashes is failing", live, ["Progressing=True/ContainerCrashing"], "failing"],
   ["a live project that no longer answers is failing", live, ["Progressing=True/ProbeFailing"], "failing"],
   ["a live project whose plan vanished is failing", live, ["Accepted=False/UnknownPlan"], "failing"],
-  ["a live project that wants a taken domain is failing", live, ["DomainReady=False/DomainTaken"], "failing"],
+  [
+    "a live project that wants a claimed domain is failing",
+    live,
+    ["DomainReady=False/DomainTaken"],
+    "failing",
+  ],
   [
     "a paused project whose instances still end deploys",
     { ...live, paused: true },
@@ -155,7 +160,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     "stopped",
   ],
   [
-    "a paused project whose instances nobody has looked at yet deploys",
+    "a paused project whose instances were not observed yet deploys",
     { ...live, paused: true },
     ["Accepted=False/SecretNotFound", "Progressing=False/Settled", "WorkloadAvailable=True/Available"],
     "deploying",
@@ -166,7 +171,12 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["Accepted=False/SecretNotFound", "Progressing=False/Paused"],
     "stopped",
   ],
-  ["a project made paused is stopped", { ...fresh, paused: true }, ["Progressing=False/Paused"], "stopped"],
+  [
+    "a project created paused is stopped",
+    { ...fresh, paused: true },
+    ["Progressing=False/Paused"],
+    "stopped",
+  ],
   // Shows: docs/applications.md#states: `resuming` | started again after a pause
   [
     "a stopped project that starts again is resuming",

@@ -1,4 +1,4 @@
-/** The one place where a project's phase, the `status` of the public API, is decided. Pure. */
+/** Derives a project's phase, the `status` of the public API, and nothing else does. Pure. */
 
 import type { ProjectPhase, ProjectReason } from "@slipway/crds";
 
@@ -32,7 +32,7 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
     return served ? "failing" : "failed";
   }
   if (paused) {
-    // Instances that are ending, or that nobody has looked at since, may still answer.
+    // Instances that are ending, or that were not observed since, may still answer.
     return STOPPED_REASONS.has(progress) ? "stopped" : "deploying";
   }
   if (domain?.status === "False" && !PENDING_REASONS.has(domain.reason)) {
@@ -46,7 +46,7 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
   }
   const workload = find("WorkloadAvailable");
   if (progress === "Scaling" && (workload?.status === "True" || workload?.reason === "PartlyAvailable")) {
-    // The version is the one asked for, and it serves: the autoscaler's work is nobody's concern.
+    // The version is the desired one, and it serves: changes by the autoscaler do not matter.
     return domain?.status === "False" ? "deploying" : "running";
   }
   if (previous === "stopped" || previous === "resuming") {
@@ -58,7 +58,7 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
   return served ? "deploying" : "creating";
 }
 
-/** Reasons of `Progressing` once nothing runs that was not asked for. */
+/** Reasons of `Progressing` once nothing runs that is not desired. */
 const STOPPED_REASONS: ReadonlySet<string> = new Set<ProjectReason>(["Paused", "ScheduleClosed"]);
 
 /** Reasons that something else has to come first, not that the project is wrong. */
@@ -70,7 +70,7 @@ const PENDING_REASONS: ReadonlySet<string> = new Set<ProjectReason>([
   "BuildPending",
 ]);
 
-/** Reasons of `Ready` when the project's objects could not be made as asked. */
+/** Reasons of `Ready` when the project's objects could not be applied as desired. */
 const FAILED_REASONS: ReadonlySet<string> = new Set([
   "ApiRefused",
   "ChildConflict",

@@ -66,7 +66,7 @@ const served = (name: string, expected: string) =>
     const project = await get(name);
     return project.status?.phase === expected && project;
   });
-/** Its domain, once its status tells it. */
+/** Its domain, once its status has it. */
 const domainOf = (name: string) => eventually(async () => (await get(name)).status?.domain);
 const condition = (name: string, expected: string) =>
   eventually(async () => (await conditionsOf(cluster.client, ref(name))).includes(expected));
@@ -144,7 +144,7 @@ describe("a public project", () => {
     });
   });
 
-  test("has its children brought back to what they were when they are edited", async () => {
+  test("has edited children reverted", async () => {
     await served("first", "running");
     const edited = { spec: { template: { spec: { automountServiceAccountToken: true } } } };
     await cluster.client.patch(resources.deployments, ref("first"), edited);
@@ -196,7 +196,7 @@ describe("a public project", () => {
   });
 
   // Shows: docs/applications.md#states: `failing` | something is wrong, and it is tried on or the old
-  test("keeps failing beside its old version when a rollout misses its deadline", async () => {
+  test("keeps failing next to its old version when a rollout misses its deadline", async () => {
     await patch("first", { image: { url: "registry.example/team/app:2.0.0", isPublic: true } });
     await phase("first", "deploying");
     const live = await cluster.client.get<KubernetesObject>(resources.deployments, ref("first"));
@@ -239,7 +239,7 @@ describe("a public project", () => {
 
 describe("what a project cannot have", () => {
   // Shows: docs/applications.md#states: `failed` | it never served and does not come up; it says why
-  test("a hostname of another project, until that one is gone", async () => {
+  test("a hostname of another project, until that one is deleted", async () => {
     await running("holder", { subdomain: "wanted" });
     await create("waiter", { subdomain: "wanted" });
     await condition("waiter", "DomainReady=False/DomainTaken");
@@ -299,7 +299,7 @@ describe("what a project cannot have", () => {
     await eventually(async () => !(await cluster.client.getOrUndefined(projectResource, outside)));
   });
 
-  test("an object that somebody else made under its name", async () => {
+  test("an object of somebody else under its name", async () => {
     const foreign = {
       metadata: { ...ref("conflict"), annotations: { mine: "yes" } },
       spec: { ports: [{ port: 1234 }] },
@@ -341,7 +341,7 @@ describe("deletion", () => {
     const domain = await domainOf("whole");
 
     await cluster.client.delete(projectResource, ref("whole"));
-    // Nobody here takes the finalizer off that protects volumes in use.
+    // Nothing removes the finalizer that protects volumes in use here.
     await condition("whole", "Terminating=True/DeletingChildren");
     await eventually(async () => !(await exists(cluster.client, resources.services, ref("whole"))));
     expect(await exists(cluster.client, domainClaimResource, { name: domain })).toBe(false);
@@ -388,7 +388,7 @@ test("a plan that is given more memory reaches its projects", async () => {
   await memory("512Mi");
 });
 
-test("a settled platform writes nothing and asks the ingress nothing, after a restart too", async () => {
+test("an unchanged platform writes nothing and sends the ingress no request, after a restart too", async () => {
   await running("calm-one");
   await running("calm-two", { plan: "premium", instances: 2, subdomain: "calm" });
   for (const name of ["first", "waiter", "secretive"]) {

@@ -187,7 +187,7 @@ class ProjectSteps {
       return { requeueAfterMs: retryAfterMs };
     }
     await quotas.release(identityOf(project));
-    // The status may never be written again, and what is in it is what the ledger is told of.
+    // The status may never be written again, and the ledger's records are derived from it.
     await deploymentRecords.recordFinal({ ...project, status: context.status });
     conditions.set({ type: "Ready", status: "False", reason: "DeletingChildren" });
     await removeFinalizer(project, finalizers.project, {

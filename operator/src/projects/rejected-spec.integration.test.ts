@@ -17,7 +17,7 @@ import type { AllowList } from "../applications/access.ts";
 import { type RegistryLogin, RegistryLoginError } from "../registry/ecr.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 
-/** What still holds of a project whose spec cannot be carried out: a pause, access lists, hostnames given up. */
+/** What still takes effect of a rejected spec: a pause, access lists, removed hostnames. */
 
 type Deployment = KubernetesObject & { spec: { replicas: number } };
 type Ingress = KubernetesObject & { spec: { rules: { host: string }[] } };
@@ -92,36 +92,36 @@ async function running(name: string, spec: Partial<Project["spec"]> = {}): Promi
 describe("a pause", () => {
   // Shows: docs/applications.md#states: `stopped` | paused, without an instance
   test("stops the instances while a Secret is missing, and is stopped only without any", async () => {
-    await running("held", {
+    await running("rejected", {
       instances: 2,
       autoscaling: { enabled: true, maxInstances: 4, cpuTargetPercentage: 80 },
     });
-    expect(await exists(cluster.client, resources.horizontalPodAutoscalers, ref("held"))).toBe(true);
-    await patch("held", { paused: true, ...missing });
-    await condition("held", "Accepted=False/SecretNotFound");
-    await eventually(async () => (await replicas("held")) === 0);
-    expect(await exists(cluster.client, resources.horizontalPodAutoscalers, ref("held"))).toBe(false);
-    await condition("held", "Progressing=True/Pausing");
-    expect((await get("held")).status).toMatchObject({ phase: "deploying", readyInstances: 2 });
-    await served("held", "stopped");
-    expect((await get("held")).status).toMatchObject({ desiredInstances: 0, readyInstances: 0 });
-    expect(await conditionsOf(cluster.client, ref("held"))).toEqual(
+    expect(await exists(cluster.client, resources.horizontalPodAutoscalers, ref("rejected"))).toBe(true);
+    await patch("rejected", { paused: true, ...missing });
+    await condition("rejected", "Accepted=False/SecretNotFound");
+    await eventually(async () => (await replicas("rejected")) === 0);
+    expect(await exists(cluster.client, resources.horizontalPodAutoscalers, ref("rejected"))).toBe(false);
+    await condition("rejected", "Progressing=True/Pausing");
+    expect((await get("rejected")).status).toMatchObject({ phase: "deploying", readyInstances: 2 });
+    await served("rejected", "stopped");
+    expect((await get("rejected")).status).toMatchObject({ desiredInstances: 0, readyInstances: 0 });
+    expect(await conditionsOf(cluster.client, ref("rejected"))).toEqual(
       expect.arrayContaining(["Progressing=False/Paused", "WorkloadAvailable=False/Paused"]),
     );
   });
 
   test("ends as any other: the instances are as asked, and nobody else's", async () => {
-    await patch("held", { envsFrom: null });
-    await condition("held", "Accepted=True/Accepted");
-    expect(await replicas("held")).toBe(0);
-    await patch("held", { paused: false });
-    await eventually(async () => (await replicas("held")) === 2);
-    await eventually(() => exists(cluster.client, resources.horizontalPodAutoscalers, ref("held")));
-    await patch("held", { instances: 3 });
-    await eventually(async () => (await replicas("held")) === 3);
+    await patch("rejected", { envsFrom: null });
+    await condition("rejected", "Accepted=True/Accepted");
+    expect(await replicas("rejected")).toBe(0);
+    await patch("rejected", { paused: false });
+    await eventually(async () => (await replicas("rejected")) === 2);
+    await eventually(() => exists(cluster.client, resources.horizontalPodAutoscalers, ref("rejected")));
+    await patch("rejected", { instances: 3 });
+    await eventually(async () => (await replicas("rejected")) === 3);
   });
 
-  test("that ends before its project is accepted brings the instances back then", async () => {
+  test("that ends before its project is accepted starts the instances again then", async () => {
     await running("brief");
     await patch("brief", { paused: true, plan: "imaginary" });
     await condition("brief", "Accepted=False/UnknownPlan");
@@ -180,7 +180,7 @@ describe("an access list", () => {
   // Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
   test.each<[string, object, object, string]>([
     ["a Secret is missing", missing, { envsFrom: null }, "SecretNotFound"],
-    ["its plan is gone", { plan: "imaginary" }, { plan: "premium" }, "UnknownPlan"],
+    ["its plan is unknown", { plan: "imaginary" }, { plan: "premium" }, "UnknownPlan"],
     ["its plan has none", { plan: "free" }, { plan: "premium" }, "FeatureNotInPlan"],
   ])("closes an open project while %s, and opens it again", async (_, wrong, right, reason) => {
     const name = reason.toLowerCase();
@@ -198,7 +198,7 @@ describe("an access list", () => {
     await eventually(async () => !(await exists(cluster.client, middlewareResource, ref(name))));
   });
 
-  test("takes the route of a project away whose objects cannot be changed", async () => {
+  test("removes the route of a project whose objects cannot be changed", async () => {
     await running("foreign");
     const spec = { ipAllowList: { sourceRange: ["0.0.0.0/0"] } };
     await cluster.client.create<Middleware>(middlewareResource, { metadata: ref("foreign"), spec });
@@ -220,7 +220,7 @@ describe("an access list", () => {
     );
   });
 
-  test("that the ingress does not enforce takes the route away, until there is none", async () => {
+  test("that the ingress does not enforce removes the route, until the list is removed", async () => {
     await operator.stop();
     operator = await start("none");
     await running("unenforced");
@@ -236,7 +236,7 @@ describe("an access list", () => {
   });
 });
 
-describe("hostnames that are given up", () => {
+describe("hostnames that are removed", () => {
   test("are free while a Secret is missing, and what leads to the project moves on", async () => {
     await running("moved", { subdomain: "before" });
     await patch("moved", { subdomain: "after", ...missing });
@@ -266,17 +266,17 @@ describe("hostnames that are given up", () => {
   });
 });
 
-test("what is settled is not written again and again", async () => {
+test("what is unchanged is not written again", async () => {
   await patch("moved", { ...listed, ...missing });
   await eventually(async () => (await admits("moved"))?.join() === "192.0.2.0/24");
-  await patch("held", { paused: true, ...missing });
-  await eventually(async () => (await replicas("held")) === 0);
-  await served("held", "stopped");
+  await patch("rejected", { paused: true, ...missing });
+  await eventually(async () => (await replicas("rejected")) === 0);
+  await served("rejected", "stopped");
   await settled(cluster);
   const about = async () =>
-    (await cluster.operatorWrites()).filter((line) => /moved|held/.test(line)).toSorted();
+    (await cluster.operatorWrites()).filter((line) => / moved|rejected/.test(line)).toSorted();
   const before = await about();
-  // Both look for their Secret every 5 s.
+  // Both poll for their Secret every 5 s.
   await new Promise((resolve) => setTimeout(resolve, 6_000));
   expect(await about()).toEqual(before);
 });

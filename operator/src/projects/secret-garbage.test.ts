@@ -59,16 +59,16 @@ const namesOf = (...secrets: KubernetesObject[]) =>
     .map(({ secret: { metadata } }) => metadata?.name);
 
 describe("garbageOf", () => {
-  test("takes what neither the spec nor a listed deployment names", () => {
+  test("collects what neither the spec nor a listed deployment names", () => {
     const kept = ["shop-env-00000001", "shop-env-00000002", "shop-pull-00000001", "shop-pull-00000002"];
-    const gone = ["shop-env-00000003", "shop-pull-00000003"];
-    expect(namesOf(...[...kept, ...gone].map((name) => secret(name)))).toEqual(gone);
+    const garbage = ["shop-env-00000003", "shop-pull-00000003"];
+    expect(namesOf(...[...kept, ...garbage].map((name) => secret(name)))).toEqual(garbage);
   });
 
   test.each<[string, KubernetesObject]>([
     ["a user's own Secret", secret("shop-env-00000003", { labels: {} })],
     [
-      "a labelled Secret that nobody here made",
+      "a labelled Secret that Slipway did not create",
       secret("shop-env-00000003", { labels: { "slipway.dev/project": "shop" } }),
     ],
     ["a certificate", secret("shop-0a1b2c3d-tls")],
@@ -83,7 +83,7 @@ describe("garbageOf", () => {
 
   const bytes = (mib: number) => ({ "slipway.dev/env-bytes": String(mib * 2 ** 20) });
 
-  test("takes those of the oldest deployments that are over the budget of bytes, never those of the spec or of what serves", () => {
+  test("collects those of the oldest deployments that are over the budget of bytes, never those of the spec or of the serving version", () => {
     const deployed = ["08", "07", "06", "05", "04", "03"].map((id, index) => ({
       ...deployment(`d${id}`, { envsFrom: [{ name: `shop-env-000000${id}` }] }),
       status: index < 2 ? ("superseded" as const) : ("succeeded" as const),
@@ -92,24 +92,24 @@ describe("garbageOf", () => {
     const secrets = ["01", "03", "04", "05", "06", "07", "08"].map((id) =>
       secret(`shop-env-000000${id}`, { annotations: bytes(id === "01" ? 9 : 1.5) }),
     );
-    const gone = garbageOf(of, secrets, now).map(({ secret: { metadata } }) => metadata?.name);
+    const garbage = garbageOf(of, secrets, now).map(({ secret: { metadata } }) => metadata?.name);
     // 06 is what serves; 08 and 07 are kept for rollbacks, and with 05 it would be 4.5 MiB.
-    expect(gone).toEqual(["shop-env-00000005", "shop-env-00000004", "shop-env-00000003"]);
+    expect(garbage).toEqual(["shop-env-00000005", "shop-env-00000004", "shop-env-00000003"]);
   });
 
-  test("takes what no deployment names yet sooner when it is over the budget, the newest last", () => {
-    const made = (second: number) =>
+  test("collects what no deployment names yet sooner when it is over the budget, the newest last", () => {
+    const created = (second: number) =>
       secret(`shop-env-000001${second}`, {
         creationTimestamp: `2026-01-01T00:58:${second}Z`,
         annotations: bytes(2.5),
       });
-    expect(garbageOf(project, [made(10), made(50)], now)).toEqual([
-      { secret: made(50), dueInMs: 530_000 },
-      { secret: made(10), dueInMs: -20_000 },
+    expect(garbageOf(project, [created(10), created(50)], now)).toEqual([
+      { secret: created(50), dueInMs: 530_000 },
+      { secret: created(10), dueInMs: -20_000 },
     ]);
   });
 
-  test("leaves what is younger than ten minutes, or was needed again since", () => {
+  test("keeps what is younger than ten minutes, or was needed again since", () => {
     const young = secret("shop-env-00000003", { creationTimestamp: "2026-01-01T00:51:00Z" });
     expect(garbageOf(project, [young], now)).toEqual([{ secret: young, dueInMs: 60_000 }]);
     const annotations = { "slipway.dev/reused-at": "2026-01-01T00:59:00.000Z" };
@@ -139,10 +139,10 @@ describe("collectGarbage", () => {
     await api.stop();
   });
 
-  /** As the watch would bring it. */
+  /** As the watch would receive it. */
   async function make(object: KubernetesObject): Promise<KubernetesObject> {
-    const made = await client.create<KubernetesObject>(resources.secrets, object);
-    const seen = { ...made, metadata: { ...made.metadata, ...object.metadata } };
+    const created = await client.create<KubernetesObject>(resources.secrets, object);
+    const seen = { ...created, metadata: { ...created.metadata, ...object.metadata } };
     secrets.upsert(structuredClone(seen));
     return seen;
   }
@@ -165,7 +165,7 @@ describe("collectGarbage", () => {
     } as KubernetesObject);
   }
 
-  test("deletes what is due, and says when the next is", async () => {
+  test("deletes what is due, and returns when the next is", async () => {
     const live = await client.create<Project>(projectResource, project);
     await make(secret("shop-env-00000003"));
     await make(secret("shop-env-00000001"));
@@ -174,7 +174,7 @@ describe("collectGarbage", () => {
     expect((await present()).sort()).toEqual(["shop-env-00000001", "shop-env-00000004"]);
   });
 
-  test("looks at the live project first: it may name one again by now", async () => {
+  test("reads the live project first: it may name one again by now", async () => {
     const spec = { ...project.spec, envsFrom: [{ name: "shop-env-00000003" }] };
     const live = await client.create<Project>(projectResource, { ...project, spec });
     await make(secret("shop-env-00000003"));
@@ -192,7 +192,7 @@ describe("collectGarbage", () => {
     expect(await present()).toEqual(["shop-env-00000003"]);
   });
 
-  test("leaves what a run of a job is made from until that has ended, and looks again", async () => {
+  test("keeps what a run of a job uses until that has ended, and checks again", async () => {
     const { metadata } = await client.create<Project>(projectResource, job);
     const names = ["nightly-env-00000003", "nightly-pull-00000003", "nightly-env-00000005"];
     for (const name of names) {

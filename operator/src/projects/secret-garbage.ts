@@ -1,7 +1,7 @@
 /**
- * Secrets that were made for earlier settings of a project: deleted once no deployment that can be rolled back to needs
- * them. Only what the API makes under a name with a content hash; a user's own Secrets, certificates and logins to
- * registries are none of it.
+ * Garbage collection of Secrets of earlier settings of a project: they are deleted once no deployment that can be rolled
+ * back to needs them. Only Secrets that the API creates under a name with a content hash are collected; a user's own
+ * Secrets, certificates and logins to registries are not.
  */
 
 import {
@@ -19,18 +19,18 @@ import { recordedBytes } from "./env-bytes.ts";
 import { shortestDelay } from "./kind.ts";
 import { contentOf, secretNames } from "./secrets.ts";
 
-/** The API makes a Secret before the spec names it; until then it looks like garbage. */
+/** The API creates a Secret before the spec names it; until then it seems garbage. */
 const YOUNG_MS = 600_000;
 
-/** Bytes of variables that a project keeps for rollbacks, beside those of its spec and of what serves. */
+/** Bytes of variables that a project keeps for rollbacks, in addition to those of its spec and of what serves. */
 export const KEPT_BYTES = 4 * 2 ** 20;
 /** What is over that has a call's time to be named by the spec. */
 const OVER_BUDGET_MS = 90_000;
 
-/** How long until it is looked again whether a run still needs a Secret, in milliseconds. */
+/** Poll interval while a run may still need a Secret, in milliseconds. */
 const RUNNING_MS = 60_000;
 
-/** Names of the Secrets that the project is made from, and what serves until that does. */
+/** Names of the Secrets that the spec names, and of those that the serving version uses. */
 function namesRequired({ spec, status }: Project): Set<string> {
   const serving = status?.deployments?.find((deployment) => deployment.status === "succeeded");
   return new Set([...secretNames(spec), ...(serving ? secretNames(serving.settings) : [])]);
@@ -40,7 +40,7 @@ function namesRequired({ spec, status }: Project): Set<string> {
 const namesForRollback = ({ status }: Project): string[] =>
   (status?.deployments ?? []).flatMap(({ settings }) => secretNames(settings));
 
-/** A Secret that may go, and in how many milliseconds: 0 or less is now. */
+/** A Secret to delete, and in how many milliseconds: 0 or less is now. */
 export interface Garbage {
   secret: KubernetesObject;
   dueInMs: number;
@@ -63,7 +63,7 @@ export function garbageOf(project: Project, secrets: readonly KubernetesObject[]
     .toSorted((a, b) => rank(a) - rank(b) || neededAt(b) - neededAt(a));
   let bytes = 0;
   return candidates.flatMap((secret) => {
-    // What is not noted yet is noted within a minute, by the keeper of the ledger's account.
+    // Bytes that are not recorded yet are recorded within a minute, by `quotas/usage.ts`.
     bytes += recordedBytes(secret) ?? 0;
     const isOver = bytes > KEPT_BYTES;
     if (!isOver && rank(secret) < rollback.length) {
@@ -83,11 +83,11 @@ function isContentSecret(secret: KubernetesObject, { metadata: { name, namespace
   );
 }
 
-/** When it was made, or marked since its content is needed again, which is done before the spec names it. */
+/** When it was created, or marked because its content is needed again, which is done before the spec names it. */
 function neededAt({ metadata }: KubernetesObject): number {
-  const made = Date.parse(String(metadata?.creationTimestamp ?? ""));
+  const created = Date.parse(String(metadata?.creationTimestamp ?? ""));
   const reused = Date.parse(metadata?.annotations?.[annotations.reusedAt] ?? "");
-  return Math.max(made || 0, reused || 0);
+  return Math.max(created || 0, reused || 0);
 }
 
 /**

@@ -1,4 +1,4 @@
-/** The Secrets that a project names: they must exist, and those made for it end with it. */
+/** The Secrets that a project names: they must exist, and those created for it are deleted with it. */
 
 import {
   controllerOf,
@@ -19,7 +19,7 @@ export interface SecretDependencies {
   secrets: Store;
 }
 
-/** On the Secret of a database's certificate: what is in it, as far as one has to know to renew it. */
+/** On the Secret of a database's certificate: what its renewal needs to know of its content. */
 export const CERTIFICATE = "slipway.dev/certificate";
 
 /** Annotations of a Secret that somebody here reads. */
@@ -30,7 +30,7 @@ const KEPT_ANNOTATIONS: readonly string[] = [
   CERTIFICATE,
 ];
 
-/** Keeps a Secret's metadata only: what is in it is none of the operator's business. */
+/** Keeps a Secret's metadata only: the operator does not need its data. */
 export function dropSecretData(secret: KubernetesObject): KubernetesObject {
   const {
     name,
@@ -62,20 +62,20 @@ export function dropSecretData(secret: KubernetesObject): KubernetesObject {
 }
 
 /**
- * What a Secret holds that the API made for a project, under a name with a content hash; undefined for users' own Secrets,
+ * The content of a Secret that the API created for a project, under a name with a content hash; undefined for users' own Secrets,
  * certificates and all others. Pure.
  */
 export function contentOf({ metadata }: KubernetesObject): "env" | "pull" | undefined {
   const [, project, content] = metadata?.name?.match(/^(.+)-(env|pull)-[0-9a-f]{8,64}$/) ?? [];
   const own = metadata?.labels ?? {};
-  const isMade = own[labels.managedBy] === MANAGED_BY && own[labels.project] === project;
-  if (!isMade || metadata?.deletionTimestamp !== undefined) {
+  const isManaged = own[labels.managedBy] === MANAGED_BY && own[labels.project] === project;
+  if (!isManaged || metadata?.deletionTimestamp !== undefined) {
     return undefined;
   }
   return content === "env" || content === "pull" ? content : undefined;
 }
 
-/** Names of the Secrets that a spec, or what a deployment was made from, refers to, each once. */
+/** Names of the Secrets that a spec, or the settings of a deployment, refer to, each once. */
 export function secretNames({ envsFrom, image }: Pick<Project["spec"], "envsFrom" | "image">): string[] {
   const references = [...(envsFrom ?? []), image?.pullSecretRef, image?.awsCredentialsRef];
   return [...new Set(references.flatMap((reference) => (reference ? [reference.name] : [])))];
@@ -89,7 +89,7 @@ export async function findMissingSecret(
 ): Promise<Finding | undefined> {
   const { namespace } = project.metadata;
   for (const name of secretNames(project.spec)) {
-    // Secrets that users made themselves carry no label, so they are asked for; the answer is not kept.
+    // Users' own Secrets carry no label, so they are read live, and the answer is not kept.
     const found =
       deps.secrets.get(namespace, name) ??
       (await deps.client.getOrUndefined(
@@ -105,8 +105,8 @@ export async function findMissingSecret(
 }
 
 /**
- * Makes the project the owner of the Secrets that were made for it, which its label tells. Users' own Secrets may serve
- * several projects and are left alone.
+ * Makes the project the owner of the Secrets that were created for it, which have its label. Users' own Secrets may serve
+ * several projects and are not adopted.
  */
 export async function adoptSecrets(
   project: Project,

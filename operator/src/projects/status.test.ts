@@ -44,10 +44,10 @@ function after(found: Findings, before: ProjectStatus = {}, of: Project = projec
   setPhase(of, conditions, status);
   status.conditions = conditions.list();
   status.observedGeneration = of.metadata.generation;
-  const said = Object.fromEntries(
+  const reasons = Object.fromEntries(
     status.conditions.map(({ type, status: s, reason }) => [type, `${s}/${reason}`]),
   );
-  return { status, said };
+  return { status, reasons };
 }
 
 describe("summarize", () => {
@@ -59,12 +59,12 @@ describe("summarize", () => {
     ["missed its deadline", { rollout: rolling, failure: "Nothing answers.", route }],
   ];
   test.each(findings)(
-    "what it says of a project that %s fits the resource's schema and its own rules",
+    "the status of a project that %s fits the resource's schema and its own rules",
     (_, found) => {
-      const { status, said } = after(found);
+      const { status, reasons } = after(found);
       expect(projectStatus.safeParse(JSON.parse(JSON.stringify(status))).error).toBeUndefined();
       expect(status.conditions?.[0]?.type).toBe("Ready");
-      expect(said.Ready?.startsWith("True")).toBe(status.phase === "running");
+      expect(reasons.Ready?.startsWith("True")).toBe(status.phase === "running");
       expect(status.conditions?.every(({ observedGeneration }) => observedGeneration === 4)).toBe(true);
     },
   );
@@ -86,23 +86,27 @@ describe("summarize", () => {
 
   test("a private project has neither domain nor address nor condition about them", () => {
     const { status } = after({ rollout: complete, route });
-    const { status: hidden, said } = after({ rollout: complete }, status, project({ exposure: "private" }));
+    const { status: hidden, reasons } = after(
+      { rollout: complete },
+      status,
+      project({ exposure: "private" }),
+    );
     expect(hidden.domain).toBeUndefined();
     expect(hidden.url).toBeUndefined();
-    expect(said).not.toHaveProperty("DomainReady");
-    expect(said.Ready).toBe("True/Ready");
+    expect(reasons).not.toHaveProperty("DomainReady");
+    expect(reasons.Ready).toBe("True/Ready");
   });
 
   test("a route that is missing keeps a complete rollout from being Ready", () => {
     const missing = { reason: "DomainPending", message: "Not yet." } as const;
-    const { status, said } = after({ rollout: complete, route: { ...route, missing } });
-    expect(said).toMatchObject({ Ready: "False/DomainPending", WorkloadAvailable: "True/Available" });
+    const { status, reasons } = after({ rollout: complete, route: { ...route, missing } });
+    expect(reasons).toMatchObject({ Ready: "False/DomainPending", WorkloadAvailable: "True/Available" });
     expect(status.phase).toBe("creating");
   });
 
-  test("a change of scale is told from a new version", () => {
+  test("a change of scale is distinguished from a new version", () => {
     const { status } = after({ rollout: complete, route });
-    expect(after({ rollout: rolling, route }, status).said.Progressing).toBe("True/Scaling");
+    expect(after({ rollout: rolling, route }, status).reasons.Progressing).toBe("True/Scaling");
     const deployment = {
       id: "d1",
       status: "in_progress",
@@ -113,7 +117,7 @@ describe("summarize", () => {
       settings: { plan: "basic" },
     } as const;
     setDeployments(status, [deployment]);
-    expect(after({ rollout: rolling, route }, status).said.Progressing).toBe("True/RollingOut");
+    expect(after({ rollout: rolling, route }, status).reasons.Progressing).toBe("True/RollingOut");
     expect(status.lastDeployment).toMatchObject({ id: "d1", status: "in_progress", settingsHash: "hash" });
   });
 
@@ -121,13 +125,13 @@ describe("summarize", () => {
     const { status } = after({ rollout: complete, route });
     const paused = project({ paused: true });
     const stopping = { ...complete, complete: false, wanted: 0, serving: 1 };
-    expect(after({ rollout: stopping, route }, status, paused).said.Progressing).toBe("True/Pausing");
+    expect(after({ rollout: stopping, route }, status, paused).reasons.Progressing).toBe("True/Pausing");
     const stopped = after(
       { rollout: { ...complete, wanted: 0, serving: 0, existing: 0 }, route },
       status,
       paused,
     );
     expect(stopped.status.phase).toBe("stopped");
-    expect(stopped.said.Ready).toBe("False/Paused");
+    expect(stopped.reasons.Ready).toBe("False/Paused");
   });
 });

@@ -1,4 +1,4 @@
-/** The only place where what a reconcile of a project has found becomes conditions and status. Pure but for its arguments. */
+/** Derives conditions and status of a project from what a reconcile has observed, and nothing else does. Pure but for its arguments. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type {
@@ -23,7 +23,7 @@ export interface Findings {
   rollout: Rollout;
   /** Why the newest version, or the instances that should be, did not come to serve in time. */
   failure?: string;
-  /** The public route, and what is still missing on it; absent for a private project. */
+  /** The public route, and its obstacle until it is ready; absent for a private project. */
   route?: { host?: string; missing?: Finding };
   /** The volume; absent without persistent storage. */
   volume?: { bound: boolean; obstacle?: GrowthObstacle };
@@ -76,7 +76,7 @@ export function setImage({ spec: { image } }: Project, status: ProjectStatus, di
   }
 }
 
-/** What is seen of a paused project whose spec cannot be carried out: whether its instances have ended nevertheless. */
+/** Summarizes a paused project whose spec is rejected: whether its instances have ended nevertheless. */
 export function summarizePause(
   rollout: Rollout,
   conditions: ConditionSet<ProjectConditionCatalog>,
@@ -89,7 +89,7 @@ export function summarizePause(
   status.readyInstances = rollout.serving;
 }
 
-/** Sets what is known of the public route: its condition, and the domain that leads to the project. */
+/** Sets the public route: its condition, and the domain that is routed to the project. */
 export function summarizeRoute(
   route: Findings["route"],
   conditions: ConditionSet<ProjectConditionCatalog>,
@@ -122,7 +122,7 @@ export function setDeployments(status: ProjectStatus, deployments: readonly Depl
   };
 }
 
-/** Derives the phase from conditions that are final. `status` still holds the phase and the image of before. */
+/** Derives the phase from conditions that are final. `status` still has the previous phase and image. */
 export function setPhase(
   project: Project,
   conditions: ConditionSet<ProjectConditionCatalog>,
@@ -236,7 +236,7 @@ export function reportGrowth(
   }
 }
 
-/** Sets whether the volume is there; without persistent storage there is nothing to tell. */
+/** Sets whether the volume is bound; without persistent storage there is no condition. */
 export function setVolume(
   conditions: ConditionSet<ProjectConditionCatalog>,
   volume: Findings["volume"],
@@ -245,7 +245,7 @@ export function setVolume(
   if (!volume) {
     conditions.remove(type);
   } else if (volume.bound && volume.obstacle) {
-    // It is there, and serves with the size that it has.
+    // It is bound, and serves with its current size.
     const { obstacle: reason } = volume;
     conditions.set({ type, status: "True", reason, message: growthMessages[reason] });
   } else if (volume.bound) {
@@ -256,7 +256,7 @@ export function setVolume(
   }
 }
 
-/** `Ready` repeats the first thing that stands in its way. */
+/** `Ready` repeats the first obstacle. */
 function setReady(conditions: ConditionSet<ProjectConditionCatalog>, paused: boolean): void {
   const unavailable = ["WorkloadAvailable", "False"] as const;
   const order = [

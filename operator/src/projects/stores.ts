@@ -19,7 +19,7 @@ import { domainClaimResource, middlewareResource, projectResource } from "../res
 import { createPullStore, type PullEvent } from "./images/pulls.ts";
 import { dropSecretData } from "./secrets.ts";
 
-/** A pod without what nobody here reads. */
+/** A pod without fields that nothing reads. */
 export type Pod = KubernetesObject & PodView;
 
 export interface ProjectStores {
@@ -37,7 +37,7 @@ export interface ProjectStores {
   children: readonly ChildKind[];
 }
 
-/** Index of projects by the hostnames that they ask for. */
+/** Index of projects by the hostnames that they want. */
 export const BY_WANTED_HOST = "wantedHost";
 
 /** In the order in which they are pruned. */
@@ -120,7 +120,7 @@ function selectorOf(resource: Resource): string {
     : labels.project;
 }
 
-/** One kind of child, live as the watch told it. */
+/** One kind of child, live as last observed by the watch. */
 export function childOf<T extends KubernetesObject>(
   { children }: ProjectStores,
   resource: Resource,
@@ -141,7 +141,7 @@ export function childrenOf<T extends KubernetesObject>(
   return labelled.filter(({ metadata }) => metadata?.namespace === namespace) as T[];
 }
 
-/** Whether a project's volume is there. */
+/** Whether a project's volume is bound. */
 export function isVolumeBound(stores: ProjectStores, project: Project): boolean {
   type Claim = KubernetesObject & { status?: { phase?: string } };
   return childOf<Claim>(stores, resources.persistentVolumeClaims, project)?.status?.phase === "Bound";

@@ -7,12 +7,12 @@ import type { ProjectContext } from "./kind.ts";
 import { reportGrowth } from "./status.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
 
-/** Its claim, as the watch told it. */
+/** Its claim, as last observed by the watch. */
 export function claimOf(stores: ProjectStores, project: Project): VolumeClaim | undefined {
   return childOf<VolumeClaim>(stores, resources.persistentVolumeClaims, project);
 }
 
-/** Asks for a larger volume where it is smaller than the project wants, and records a refusal. */
+/** Requests a larger volume where it is smaller than the project's, and records a refusal. */
 export async function growVolume(
   project: Project,
   { client, stores }: { client: KubeClient; stores: ProjectStores },

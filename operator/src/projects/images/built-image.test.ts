@@ -48,14 +48,14 @@ describe("a rollback", () => {
   const digestAfter = (moment: string) =>
     builtImage(project({ build: built }, { at: moment, digest: digest("a") }))?.digest;
 
-  test("has an earlier image run, until a build that was asked for later has one", () => {
+  test("has an earlier image run, until a build that was requested later has one", () => {
     expect(digestAfter("2026-01-01T00:00:01Z")).toBe(digest("a"));
     expect(digestAfter("2026-01-01T00:00:00Z")).toBe(digest("a"));
     expect(digestAfter("2025-12-31T23:59:59.999Z")).toBe(digest("b"));
   });
 });
 
-test("without an image a project waits for its build, and a first build that failed is told", () => {
+test("without an image a project waits for its build, and a first build that failed is reported", () => {
   expect(() => requireBuilt(project())).toThrow(WaitingError);
   expect(conditionOf(project())).toMatchObject({ status: "False", reason: "BuildPending" });
   const buildFailure = { buildId: "b1", code: "BUILD_COMMAND_FAILED", message: "npm run build has failed." };

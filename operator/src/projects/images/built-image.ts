@@ -63,7 +63,7 @@ const PENDING: { reason: ProjectReason; message: string } = {
   message: "The application has not been built yet.",
 };
 
-/** Tells of a project's builds: one that failed is no fault of what serves, so no other condition speaks of it. */
+/** Reports a project's builds: a failed one does not affect the version that serves, so no other condition repeats it. */
 export function setBuildCondition(project: Project, conditions: ConditionSet<ProjectConditionCatalog>): void {
   const type = "BuildSucceeded";
   const failure = failureOf(project);

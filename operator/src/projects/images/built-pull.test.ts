@@ -60,7 +60,7 @@ test("nodes are given a password of their organization, which is kept until it i
   expect(passwordOf(await secret())).not.toBe(passwordOf(made));
 });
 
-test("one that was deleted is made again, and so is one of another key", async () => {
+test("one that was deleted is created again, and so is one of another key", async () => {
   await ensure();
   const before = passwordOf(await secret());
   await client.delete(resources.secrets, ref);

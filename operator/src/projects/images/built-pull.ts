@@ -1,4 +1,4 @@
-/** Keeps the Secret with which an organization's nodes pull what was built for it: made before the first pull, renewed before it ends. */
+/** Keeps the Secret with which an organization's nodes pull its built images: created before the first pull, renewed before it expires. */
 
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
@@ -22,18 +22,18 @@ export interface BuiltPullOptions {
   registryKey: () => string;
 }
 
-/** How long a password holds, and after how long another is made. */
+/** How long a password is valid, and after how long it is renewed. */
 const LIFETIME_S = 30 * 86_400;
 const RENEW_MS = 15 * 86_400_000;
-/** So long it is believed that nobody has touched the Secret. */
+/** For this long a Secret that was read counts as unchanged. */
 const TRUSTED_MS = 300_000;
 
-/** What a password was made for: another key or another host needs another one. */
+/** The key and host that a password was created for: it is replaced when they change. */
 const MADE_FOR = "slipway.dev/made-for";
 
 export class BuiltPull {
   readonly #options: BuiltPullOptions;
-  /** By namespace: until when its Secret need not be looked at. */
+  /** By namespace: until when its Secret need not be read. */
   readonly #trusted = new Map<string, { until: number; madeFor: string; renewAt: number }>();
 
   constructor(options: BuiltPullOptions) {
@@ -46,7 +46,7 @@ export class BuiltPull {
   }
 
   /**
-   * @returns milliseconds until it is to be looked at again
+   * @returns milliseconds until it is to be called again
    * @throws RetryableError about `RegistryReady` when a Secret of its name is somebody else's
    */
   async ensure(

@@ -1,22 +1,22 @@
 /**
- * Whose image is being pulled. The kubelet tells of it by an Event alone: a pod's status stays as it was before its first
- * container until the pull has ended.
+ * The pods whose image is being pulled. The kubelet reports a pull by an Event alone: the pod's status is unchanged until
+ * the pull has ended.
  */
 
 import { customResource, type KubernetesObject, type Manager, type Store } from "@slipway/controller-runtime";
 
-/** An Event that says that the kubelet has begun to pull an image for a pod. */
+/** The Event by which the kubelet reports that it pulls an image for a pod. */
 export interface PullEvent extends KubernetesObject {
   involvedObject: { namespace?: string; name?: string; uid?: string };
 }
 
-/** Of the core group: it takes the field selectors that are needed here. */
+/** Of the core group: it supports the field selectors that are needed here. */
 const events = customResource("", "v1", "events", "Event");
 
 /** Index of Events by the uid of their pod. */
 const BY_POD_UID = "podUid";
 
-/** Every pull that Events still tell of: those of the last hour, on most clusters. */
+/** Every pull of which an Event still exists: those of the last hour, on most clusters. */
 export function createPullStore(manager: Manager): Store<PullEvent> {
   return manager.store<PullEvent>(events, {
     fieldSelector: "involvedObject.kind=Pod,reason=Pulling",
@@ -35,7 +35,7 @@ export function createPullStore(manager: Manager): Store<PullEvent> {
   });
 }
 
-/** Whether a pull was begun for this pod; its own status tells whether it has ended. */
+/** Whether a pull was begun for this pod; its own status shows whether it has ended. */
 export function hasBegunToPull(pulls: Store<PullEvent>, pod: KubernetesObject): boolean {
   return pulls.byIndex(BY_POD_UID, pod.metadata?.uid ?? "").length > 0;
 }
