@@ -14,16 +14,16 @@ import { hasBegunToPull } from "../projects/images/pulls.ts";
 import {
   type KindDependencies,
   type Observation,
+  ownerOf,
   type ProjectContext,
   type ProjectKind,
   type Remaining,
   shortestDelay,
 } from "../projects/kind.ts";
-import { ownerOf } from "../projects/owner.ts";
 import { type LiveDeployment, readInstances, stopInstances } from "../projects/pause.ts";
 import { summarize, summarizePause } from "../projects/status.ts";
-import { childOf, isVolumeBound, type Pod } from "../projects/stores.ts";
-import { claimOf, growVolume } from "../projects/volume.ts";
+import { childOf, type Pod } from "../projects/stores.ts";
+import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import { TerminalError } from "../reconcile-errors.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { withLiveClaim } from "../workload/pvc.ts";

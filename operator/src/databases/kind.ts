@@ -17,13 +17,13 @@ import { DELETION_POLL_INTERVAL_MS, runDeletionStep } from "../projects/deletion
 import {
   type KindDependencies,
   type Observation,
+  ownerOf,
   type ProjectContext,
   type ProjectKind,
   type Remaining,
   shortestDelay,
 } from "../projects/kind.ts";
-import { ownerOf } from "../projects/owner.ts";
-import { reportGrowth } from "../projects/status.ts";
+import { reportGrowth } from "../projects/volume.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { acceptDatabase } from "./accept.ts";
 import { outsideAddress } from "./address.ts";

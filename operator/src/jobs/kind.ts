@@ -3,16 +3,16 @@
 import { controllerOf, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, type Catalog, fieldManagers, type JobPlan, type Project } from "@slipway/crds";
 import { type Accepted, planOfImage, refuse } from "../projects/accept.ts";
-import type {
-  KindDependencies,
-  Observation,
-  ProjectContext,
-  ProjectKind,
-  Remaining,
+import {
+  type KindDependencies,
+  type Observation,
+  ownerOf,
+  type ProjectContext,
+  type ProjectKind,
+  type Remaining,
 } from "../projects/kind.ts";
-import { ownerOf } from "../projects/owner.ts";
-import { childOf, isVolumeBound } from "../projects/stores.ts";
-import { claimOf, growVolume } from "../projects/volume.ts";
+import { childOf } from "../projects/stores.ts";
+import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { withLiveClaim } from "../workload/pvc.ts";
 import { type CloseMetering, removeJob } from "./deletion.ts";

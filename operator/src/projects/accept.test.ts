@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { type Project, catalog as schema } from "@slipway/crds";
-import { expect, test } from "vitest";
+import { expect, it, test } from "vitest";
 import { parse } from "yaml";
 import { exampleJob, exampleProject } from "../../../test/kit/operator/projects.ts";
 import { acceptHttp } from "../applications/accept.ts";
 import { validateJob } from "../jobs/kind.ts";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
-import { organizationOf, refuseForeignBuild } from "./accept.ts";
+import { creationPendingMs, organizationOf, refuseForeignBuild } from "./accept.ts";
 
 const file = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
 const catalog = schema.parse(parse(readFileSync(file, "utf8")));
@@ -115,4 +115,18 @@ test.each([
   ["builds.example/beta/p1", undefined],
 ])("%s may run next to the registry %s", (url, host) => {
   expect(() => refuseForeignBuild(project({ image: { url, isPublic: true } }), "alpha", host)).not.toThrow();
+});
+
+const born = "2026-01-01T00:00:00Z";
+const at = (second: number) => new Date(Date.parse(born) + second * 1000);
+
+it.each([
+  ["is left to the API", true, {}, 10, 20_000],
+  ["is no longer left to an API that must have died", true, {}, 31, 0],
+  ["is not, once everything is claimed", undefined, {}, 10, 0],
+  ["is not, when it is being deleted", true, { deletionTimestamp: born }, 10, 0],
+])("a new project %s", (_name, creationPending, more, second, left) => {
+  const metadata = { name: "shop", creationTimestamp: born, ...more };
+  const project = { metadata, spec: { creationPending } } as Project;
+  expect(creationPendingMs(project, at(second))).toBe(left);
 });

@@ -20,7 +20,7 @@ import {
 } from "@slipway/controller-runtime";
 import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
-import { creationPendingMs } from "./creation-pending.ts";
+import { creationPendingMs } from "./accept.ts";
 import { projectRefOf } from "./quotas/reaper.ts";
 import type { QuotaReservations } from "./quotas/reservations.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";

@@ -2,14 +2,22 @@
 
 import {
   type Applier,
+  controllerReference,
   type KubeClient,
   type ObjectContext,
   type ObjectRef,
   resources,
 } from "@slipway/controller-runtime";
-import type { Catalog, Project, ProjectConditionCatalog, ProjectPlan } from "@slipway/crds";
+import {
+  type Catalog,
+  labels,
+  type Project,
+  type ProjectConditionCatalog,
+  type ProjectPlan,
+} from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import type { TerminalError } from "../reconcile-errors.ts";
+import { projectResource } from "../resources.ts";
 import { type Accepted, refuse } from "./accept.ts";
 import { DELETION_POLL_INTERVAL_MS, runDeletionStep } from "./deletion.ts";
 import type { DeploymentSteps } from "./deployments/steps.ts";
@@ -99,5 +107,14 @@ export function unsupportedKind(client: KubeClient): ProjectKind {
       const waiting = await runDeletionStep(SECRETS, project, client, signal);
       return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
     },
+  };
+}
+
+/** A project as the owner of its children, by which the applier finds them. */
+export function ownerOf(project: Project) {
+  return {
+    label: { key: labels.project, value: project.metadata.name },
+    reference: controllerReference(project, projectResource),
+    namespace: project.metadata.namespace,
   };
 }

@@ -28,8 +28,13 @@ import { WaitingError } from "../reconcile-errors.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
-import { type Accepted, organizationOf, refuseForeignBuild, refuseUnbuilt } from "./accept.ts";
-import { creationPendingMs } from "./creation-pending.ts";
+import {
+  type Accepted,
+  creationPendingMs,
+  organizationOf,
+  refuseForeignBuild,
+  refuseUnbuilt,
+} from "./accept.ts";
 import type { DeploymentRecords } from "./deployments/records.ts";
 import { DeploymentSteps } from "./deployments/steps.ts";
 import { convertFormerState } from "./former-state.ts";

@@ -15,9 +15,8 @@ import {
 import { annotations, labels, type Project } from "@slipway/crds";
 import { secretsOfRuns } from "../jobs/project-runs.ts";
 import { projectResource } from "../resources.ts";
-import { recordedBytes } from "./env-bytes.ts";
 import { shortestDelay } from "./kind.ts";
-import { contentOf, secretNames } from "./secrets.ts";
+import { contentOf, recordedBytes, secretNames } from "./secrets.ts";
 
 /** The API creates a Secret before the spec names it; until then it seems garbage. */
 const YOUNG_MS = 600_000;

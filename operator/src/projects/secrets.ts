@@ -3,12 +3,20 @@
 import {
   controllerOf,
   controllerReference,
+  isNotFound,
   type KubeClient,
   type KubernetesObject,
   resources,
   type Store,
 } from "@slipway/controller-runtime";
-import { fieldManagers, annotations as known, labels, MANAGED_BY, type Project } from "@slipway/crds";
+import {
+  annotations,
+  fieldManagers,
+  annotations as known,
+  labels,
+  MANAGED_BY,
+  type Project,
+} from "@slipway/crds";
 import { registryAnnotations } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import type { Finding } from "./status.ts";
@@ -126,5 +134,44 @@ export async function adoptSecrets(
       { fieldManager: fieldManagers.project, signal },
     );
     deps.secrets.observe(adopted);
+  }
+}
+
+/** Whether a Secret holds variables of its project. Pure. */
+export const isEnvSecret = (secret: KubernetesObject): boolean => contentOf(secret) === "env";
+
+/** Bytes of names and values as they are recorded; undefined where they are not, as on Secrets of an earlier version. Pure. */
+export function recordedBytes({ metadata }: KubernetesObject): number | undefined {
+  const recorded = metadata?.annotations?.[annotations.envBytes];
+  return recorded !== undefined && /^[0-9]{1,9}$/.test(recorded) ? Number(recorded) : undefined;
+}
+
+/** Bytes of names and values of a Secret's data, which is base64. Pure. */
+export function bytesOfData(data: Readonly<Record<string, string>>): number {
+  return Object.entries(data).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value, "base64"),
+    0,
+  );
+}
+
+/** Reads one Secret and records its bytes on it. One that was deleted meanwhile is ignored. */
+export async function recordBytes(
+  client: KubeClient,
+  { metadata }: KubernetesObject,
+  signal: AbortSignal,
+): Promise<void> {
+  const ref = { namespace: metadata?.namespace, name: metadata?.name ?? "" };
+  try {
+    const { data = {} } = await client.get<KubernetesObject & { data?: Record<string, string> }>(
+      resources.secrets,
+      ref,
+      { signal },
+    );
+    const recorded = { [annotations.envBytes]: String(bytesOfData(data)) };
+    await client.patch(resources.secrets, ref, { metadata: { annotations: recorded } }, { signal });
+  } catch (error) {
+    if (!isNotFound(error)) {
+      throw error;
+    }
   }
 }

@@ -9,7 +9,7 @@ import type {
   ProjectStatus,
 } from "@slipway/crds";
 import type { Rollout } from "../applications/rollout.ts";
-import { type Growth, type GrowthObstacle, growthMessages } from "../workload/growth.ts";
+import { type GrowthObstacle, growthMessages } from "../workload/growth.ts";
 import { phaseOf } from "./phase.ts";
 
 /** Reason and message of a condition that is not as it should be. */
@@ -221,18 +221,6 @@ function setRoute(conditions: ConditionSet<ProjectConditionCatalog>, route: Find
     conditions.set({ type, status: "False", reason, message });
   } else {
     conditions.set({ type, status: "True", reason: "DomainAssigned" });
-  }
-}
-
-/** Records that a volume cannot grow, once for each time that it begins to be so. */
-export function reportGrowth(
-  project: Project,
-  { obstacle, refusal }: Growth,
-  { event }: { event(type: "Warning", reason: string, note: string): void },
-): void {
-  const known = project.status?.conditions?.some((condition) => condition.reason === obstacle);
-  if (obstacle && !known) {
-    event("Warning", obstacle, `A volume cannot grow, and keeps its size: ${refusal ?? "it was refused"}`);
   }
 }
 

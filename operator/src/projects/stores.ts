@@ -141,12 +141,6 @@ export function childrenOf<T extends KubernetesObject>(
   return labelled.filter(({ metadata }) => metadata?.namespace === namespace) as T[];
 }
 
-/** Whether a project's volume is bound. */
-export function isVolumeBound(stores: ProjectStores, project: Project): boolean {
-  type Claim = KubernetesObject & { status?: { phase?: string } };
-  return childOf<Claim>(stores, resources.persistentVolumeClaims, project)?.status?.phase === "Bound";
-}
-
 function slimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
   const {
     name,

@@ -1,7 +1,7 @@
 import { KubeError } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
 import type { DesiredObject } from "../desired.ts";
-import { reportGrowth } from "../projects/status.ts";
+import { reportGrowth } from "../projects/volume.ts";
 import { growClaims, type VolumeClaim } from "./growth.ts";
 import { withLiveClaim } from "./pvc.ts";
 

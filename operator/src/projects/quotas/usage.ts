@@ -8,7 +8,7 @@ import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project } from "@slipway/crds";
 import { type Ledger, listUsage, type OrganizationUsage, recordUsage, releaseUsage } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
-import { isEnvSecret, recordBytes, recordedBytes } from "../env-bytes.ts";
+import { isEnvSecret, recordBytes, recordedBytes } from "../secrets.ts";
 
 const PERIOD_MS = 60_000;
 /** Most Secrets that are read in one comparison, one request each: an upgrade may find thousands. */

@@ -4,9 +4,8 @@ import type { OrganizationUsage } from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
-import { bytesOfData, isEnvSecret } from "./env-bytes.ts";
 import { reconcileUsage } from "./quotas/usage.ts";
-import { dropSecretData } from "./secrets.ts";
+import { bytesOfData, dropSecretData, isEnvSecret } from "./secrets.ts";
 
 const namespace = "slipway-org-alpha";
 const { signal } = new AbortController();
