@@ -7,8 +7,8 @@ import { isHolder, keptAheadMs } from "./claims.ts";
 const now = new Date("2026-01-01T00:00:30Z");
 
 function project(generation = 4): Project {
-  const made = exampleProject({ namespace: "slipway-org-alpha", name: "p1" });
-  return { ...made, metadata: { ...made.metadata, uid: "project-uid", generation } };
+  const example = exampleProject({ namespace: "slipway-org-alpha", name: "p1" });
+  return { ...example, metadata: { ...example.metadata, uid: "project-uid", generation } };
 }
 
 function reservedFor(generation: number, at: string) {
@@ -27,7 +27,7 @@ test.each<[string, number, string, number]>([
   expect(keptAheadMs(reservedFor(generation, at), project(), now)).toBe(keptMs);
 });
 
-test("a claim that the operator has made is reserved for nothing", () => {
+test("a claim of the operator is reserved for nothing", () => {
   expect(keptAheadMs(exampleClaim("shop.example.com"), project(), now)).toBe(0);
 });
 

@@ -10,7 +10,7 @@ import {
 } from "@slipway/crds";
 import { domainClaimResource } from "../resources.ts";
 
-/** What claiming needs beside the project. */
+/** What claiming needs in addition to the project. */
 export interface ClaimDependencies {
   client: KubeClient;
   claims: Store<DomainClaim>;
@@ -28,8 +28,8 @@ export const claimIndexers = {
 const AHEAD_MS = 60_000;
 
 /**
- * Whether a claim is held by this very project, not by an earlier one of its name. The namespace counts, too: what a claim
- * has to prove is derived from it.
+ * Whether a claim belongs to this very project, not to an earlier one of its name. The namespace counts, too: the claim's
+ * challenge is derived from it.
  */
 export function isHolder({ metadata }: Project, { spec: { projectRef } }: DomainClaim): boolean {
   const { uid, namespace, name } = projectRef;

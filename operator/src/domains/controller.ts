@@ -2,7 +2,7 @@
  * Domains: everything about the hostnames of projects, default and custom. This file watches DomainClaims and proves their
  * ownership (`ownership*.ts`, `txt-lookup.ts`, `reservations.ts`, `status.ts`); `reaper.ts` deletes claims whose project is
  * deleted. A reconcile of a project calls `project-domains.ts`: it claims hostnames (`project-claims.ts`, `claims.ts`), writes
- * their Ingresses (`desired/`), asks the ingress whether they route (`routes.ts`, `route-check.ts`), gives hostnames back
+ * their Ingresses (`desired/`), probes the ingress for their routes (`routes.ts`, `route-check.ts`), releases hostnames
  * (`release.ts`) and reports all that in the project's status (`project-status.ts`).
  */
 

@@ -35,7 +35,7 @@ const ALPHA = "slipway-org-alpha";
 const BETA = "slipway-org-beta";
 const RETRY = { baseMs: 100, maxMs: 300 };
 
-/** Real time, moved on by as much as a test says; timers stay real. */
+/** Real time, advanced by as much as a test sets; timers stay real. */
 const clock: Clock & { aheadMs: number } = {
   ...systemClock,
   aheadMs: 0,
@@ -47,10 +47,10 @@ let operator: TestOperator;
 let dns: TestDnsServer;
 /** First claims of organizations, as the ledger remembers them. */
 const reservations = new Map<string, Date>();
-/** What the ingress says of a host, and of every other that an Ingress leads from. */
+/** What the ingress answers for a host, and for every other that an Ingress routes. */
 const ingress = new Map<string, ProbeResult>();
 let everyHost: ProbeResult = "serving";
-/** Of whose hosts it never says anything. */
+/** Hosts for which it never answers. */
 const MUTE = "mute-";
 async function probe(host: string): Promise<ProbeResult> {
   if (host.startsWith(MUTE)) {
@@ -137,11 +137,13 @@ const domain = (name: string, host: string, want: WantedStatus, namespace?: stri
 const claimSays = (host: string, expected: string) =>
   eventually(async () => {
     const claim = await claimOf(host);
-    const said = claim?.status?.conditions?.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
-    return said?.includes(expected) && claim;
+    const conditions = claim?.status?.conditions?.map(
+      ({ type, status, reason }) => `${type}=${status}/${reason}`,
+    );
+    return conditions?.includes(expected) && claim;
   });
 
-const says = (name: string, expected: string, namespace?: string) =>
+const hasCondition = (name: string, expected: string, namespace?: string) =>
   eventually(async () => (await conditionsOf(cluster.client, ref(name, namespace))).includes(expected));
 
 /** Waits until it runs, while every instance of its Deployment serves. */
@@ -179,12 +181,12 @@ describe("a custom domain", () => {
     await claimSays(host, "Verified=False/TxtRecordMissing");
     publish(host, "beta");
     await claimSays(host, "Verified=False/TxtRecordWrong");
-    await says("shop", "CustomDomainsReady=False/DomainUnverified");
+    await hasCondition("shop", "CustomDomainsReady=False/DomainUnverified");
     expect((await get("shop")).status?.phase).toBe("running");
     expect(await routeOf("shop", host)).toBeUndefined();
     const claim = await claimOf(host);
-    const made = Date.parse(claim?.metadata.creationTimestamp ?? "");
-    expect(Date.parse(claim?.status?.expiresAt ?? "")).toBe(made + UNPROVED_DOMAIN_MS);
+    const createdAt = Date.parse(claim?.metadata.creationTimestamp ?? "");
+    expect(Date.parse(claim?.status?.expiresAt ?? "")).toBe(createdAt + UNPROVED_DOMAIN_MS);
     expect(claim?.status?.dnsRecords).toEqual(pending.dnsRecords);
   });
 
@@ -206,18 +208,18 @@ describe("a custom domain", () => {
     ingress.delete(host);
     const active = await domain("shop", host, { status: "active", sslStatus: "disabled" });
     expect(active.message).toBeUndefined();
-    await says("shop", "CustomDomainsReady=True/DomainAssigned");
+    await hasCondition("shop", "CustomDomainsReady=True/DomainAssigned");
     const ready = await claimSays(host, "Ready=True/Ready");
     expect(ready.status?.conditions?.map(({ type }) => type)).not.toContain("CertificateReady");
   });
 
-  test("stays proved when the record goes", async () => {
+  test("stays proved when the record is removed", async () => {
     dns.records.clear();
-    const asked = dns.asked.length;
+    const queries = dns.asked.length;
     await restart();
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     await domain("shop", host, { status: "active" });
-    expect(dns.asked.slice(asked)).toEqual([]);
+    expect(dns.asked.slice(queries)).toEqual([]);
   });
 
   test("waits, and harms nobody, while no name server answers", async () => {
@@ -266,7 +268,7 @@ describe("a custom domain", () => {
     }
     publish("fine.example.com", "alpha");
     await domain("greedy", "fine.example.com", { status: "active" });
-    await says("greedy", "CustomDomainsReady=False/DomainReserved");
+    await hasCondition("greedy", "CustomDomainsReady=False/DomainReserved");
     expect((await get("greedy")).status?.phase).toBe("running");
     await remove("greedy");
   });
@@ -309,7 +311,7 @@ describe("a custom domain", () => {
 describe("a second organization", () => {
   const host = "mine.example.com";
 
-  test("cannot have a domain that the first has only asked for", async () => {
+  test("cannot have a domain that the first has only requested", async () => {
     await running("owner", { customDomains: [host] });
     await claimSays(host, "Verified=False/TxtRecordMissing");
     await running("thief", { customDomains: [host, "own.example.org"] }, BETA);
@@ -360,7 +362,7 @@ describe("a second organization", () => {
     await cluster.client.delete(domainClaimResource, { name: "posing.example.com" });
   });
 
-  test("has it once the first gives it up, and then has to prove it itself", async () => {
+  test("has it once the first releases it, and then has to prove it itself", async () => {
     await patch("owner", { customDomains: [] });
     await eventually(async () => (await holderOf(host)) === "thief");
     await domain("thief", host, { status: "active" }, BETA);
@@ -373,7 +375,7 @@ describe("a second organization", () => {
 });
 
 // Shows: docs/applications.md#create: `config.custom_domains`: up to 20, all claimed or none
-test("20 custom domains are proved and routed at once, and go with their project, certificates too", async () => {
+test("20 custom domains are proved and routed concurrently, and are deleted with their project, certificates too", async () => {
   const hosts = Array.from({ length: 20 }, (_, i) => `many-${i}.example.com`);
   for (const host of hosts) {
     publish(host, "alpha");
@@ -382,7 +384,7 @@ test("20 custom domains are proved and routed at once, and go with their project
   for (const host of hosts) {
     await domain("many", host, { status: "active" });
   }
-  await says("many", "CustomDomainsReady=True/DomainAssigned");
+  await hasCondition("many", "CustomDomainsReady=True/DomainAssigned");
   await cluster.client.create<KubernetesObject>(resources.secrets, {
     metadata: { ...ref(tlsSecretName("many", hosts[0] ?? "")), labels: { "slipway.dev/project": "many" } },
   });
@@ -406,7 +408,7 @@ describe("exposure", () => {
     await cluster.client.patch(resources.ingresses, ref("open"), hold);
     // A plan that does not exist: the project is not accepted any more.
     await patch("open", { exposure: "private", subdomain: null, customDomains: [], plan: "imaginary" });
-    await says("open", "Accepted=False/UnknownPlan");
+    await hasCondition("open", "Accepted=False/UnknownPlan");
     await eventually(async () => !(await routeOf("open", host)));
     expect((await get("open")).status?.exposure).toEqual({ current: "public", changing: true });
     await patch("open", { plan: "basic" });
@@ -460,12 +462,12 @@ describe("the default domain", () => {
     const before = (await get("named")).status?.domain ?? "";
     ingress.set("chosen.apps.test", "no-instance");
     await patch("named", { subdomain: "chosen" });
-    await says("named", "DomainReady=False/DomainPending");
+    await hasCondition("named", "DomainReady=False/DomainPending");
     expect(await holderOf("chosen.apps.test")).toBe("named");
     expect(await holderOf(before)).toBe("named");
     ingress.clear();
     await eventually(async () => !(await claimOf(before)));
-    await says("named", "DomainReady=True/DomainAssigned");
+    await hasCondition("named", "DomainReady=True/DomainAssigned");
     expect((await get("named")).status?.domain).toBe("chosen.apps.test");
   });
 
@@ -473,22 +475,22 @@ describe("the default domain", () => {
     ingress.set("slow.apps.test", "no-instance");
     const started = performance.now();
     await patch("named", { subdomain: "slow" });
-    await says("named", "DomainReady=False/DomainPending");
+    await hasCondition("named", "DomainReady=False/DomainPending");
     await eventually(async () => !(await claimOf("chosen.apps.test")));
     expect(performance.now() - started).toBeGreaterThan(3_900);
     ingress.clear();
-    await says("named", "DomainReady=True/DomainAssigned");
+    await hasCondition("named", "DomainReady=True/DomainAssigned");
   });
 
   test.each([
     ["taken", "DomainTaken", "other-shop"],
     ["reserved", "DomainReserved", "admin"],
-  ])("stays when the subdomain asked for is %s", async (_, reason, subdomain) => {
+  ])("stays when the requested subdomain is %s", async (_, reason, subdomain) => {
     if (reason === "DomainTaken") {
       await running("other", { subdomain });
     }
     await patch("named", { subdomain });
-    await says("named", `DomainReady=False/${reason}`);
+    await hasCondition("named", `DomainReady=False/${reason}`);
     const project = await eventually(async () => {
       const live = await get("named");
       return live.status?.observedGeneration === live.metadata.generation && live;
@@ -497,7 +499,7 @@ describe("the default domain", () => {
     const route = await cluster.client.get<Ingress>(resources.ingresses, ref("named"));
     expect(route.spec.rules[0]?.host).toBe("slow.apps.test");
     await patch("named", { subdomain: "slow" });
-    await says("named", "DomainReady=True/DomainAssigned");
+    await hasCondition("named", "DomainReady=True/DomainAssigned");
   });
 
   test("that is claimed ahead of the spec is not released for a minute", async () => {
@@ -526,7 +528,7 @@ describe("a domain that nobody proves for seven days", () => {
     cluster.client.patch(domainClaimResource, { name: claim }, { metadata: { labels: { touched: "yes" } } });
 
   // Shows: docs/applications.md#project-settings: custom domains: one that nobody proves is free after
-  test("expires: its claim is given up, and it is not claimed again by itself", async () => {
+  test("expires: its claim is deleted, and it is not claimed again automatically", async () => {
     const project = await running("idle", { customDomains: [host, "kept.example.com"] });
     publish("kept.example.com", "alpha");
     await domain("idle", "kept.example.com", { status: "active" });
@@ -537,7 +539,7 @@ describe("a domain that nobody proves for seven days", () => {
     const expired = await domain("idle", host, { status: "failed" });
     expect(expired.message).toContain("expired");
     expect(expired.expiredAt).toBeDefined();
-    await says("idle", "CustomDomainsReady=False/DomainExpired");
+    await hasCondition("idle", "CustomDomainsReady=False/DomainExpired");
 
     publish(host, "alpha");
     await restart();
@@ -551,7 +553,7 @@ describe("a domain that nobody proves for seven days", () => {
   });
 
   // Shows: docs/resources/domainclaim.md#domainclaim: A look-up that fails gives no claim up, however late
-  test("is not given up while no name server answers: that proves nothing", async () => {
+  test("is not released while no name server answers: that proves nothing", async () => {
     clock.aheadMs = 0;
     const [proved, unproved] = ["late.example.com", "never.example.com"] as const;
     await running("patient", { customDomains: [proved, unproved] });
@@ -567,8 +569,8 @@ describe("a domain that nobody proves for seven days", () => {
     for (const name of [proved, unproved]) {
       await touch(name);
     }
-    const asked = dns.asked.length;
-    await eventually(async () => dns.asked.length > asked + 6);
+    const queries = dns.asked.length;
+    await eventually(async () => dns.asked.length > queries + 6);
     for (const name of [proved, unproved]) {
       await claimSays(name, "Verified=False/LookupFailed");
     }
@@ -579,7 +581,7 @@ describe("a domain that nobody proves for seven days", () => {
     clock.aheadMs = 0;
   });
 
-  test("can be had by another project meanwhile, or again once it was taken out and put in", async () => {
+  test("can be claimed by another project meanwhile, or again once it was removed and added", async () => {
     clock.aheadMs = 0;
     await patch("idle", { customDomains: ["kept.example.com"] });
     await eventually(async () => customOf(await get("idle"), host) === undefined);
@@ -599,7 +601,7 @@ test("projects whose routes never answer hold up nobody else's, nor their own de
     await serveDeployment(cluster.client, ref(name, BETA));
   }
   for (const name of names) {
-    await says(name, "Ready=False/DomainPending", BETA);
+    await hasCondition(name, "Ready=False/DomainPending", BETA);
   }
   const started = performance.now();
   const project = await running("unharmed");
@@ -612,7 +614,7 @@ test("projects whose routes never answer hold up nobody else's, nor their own de
 
 describe("deletion", () => {
   const host = "leaving.apps.test";
-  /** How long a hostname is kept, at most, whose route the ingress may not have noticed to be gone. */
+  /** How long a hostname is kept, at most, whose deleted route the ingress may not have noticed. */
   const KEPT_MS = 5_000;
   /** @returns when the deletion began */
   const leave = async () => {
@@ -624,7 +626,7 @@ describe("deletion", () => {
     return started;
   };
 
-  test("frees a hostname once the ingress has noticed that its route is gone", async () => {
+  test("releases a hostname once the ingress has noticed that its route is deleted", async () => {
     const started = await leave();
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(await holderOf(host)).toBe("leaving");
@@ -647,15 +649,15 @@ describe("certificates", () => {
   const host = "safe.example.com";
   afterAll(() => restart());
 
-  /** No cert-manager runs here: the test plays its part and writes the Secret with the labels that it is told to. */
+  /** No cert-manager runs here: the test plays its part and writes the Secret with the labels of the annotations. */
   // Shows: docs/applications.md#project-settings: custom domains: claim, ownership by a TXT record
-  test("are asked for, waited for and told of", async () => {
+  test("are requested, waited for and reported", async () => {
     await restart("letsencrypt");
     await running("safe", { customDomains: [host] });
     await domain("safe", host, { status: "pending", sslStatus: "pending_validation" });
     publish(host, "alpha");
     await domain("safe", host, { status: "active", sslStatus: "pending_issuance" });
-    await says("safe", "CustomDomainsReady=False/CertificatePending");
+    await hasCondition("safe", "CustomDomainsReady=False/CertificatePending");
     await claimSays(host, "CertificateReady=False/CertificatePending");
     await claimSays(host, "Ready=False/CertificatePending");
 
@@ -671,7 +673,7 @@ describe("certificates", () => {
       metadata: { ...ref(secretName), labels },
     });
     await domain("safe", host, { status: "active", sslStatus: "active" });
-    await says("safe", "CustomDomainsReady=True/DomainAssigned");
+    await hasCondition("safe", "CustomDomainsReady=True/DomainAssigned");
     await claimSays(host, "CertificateReady=True/CertificateIssued");
     await claimSays(host, "Ready=True/Ready");
   });
@@ -686,7 +688,7 @@ describe("certificates", () => {
   });
 });
 
-test("a settled platform writes nothing and looks nothing up, with domains in every state", async () => {
+test("an unchanged platform writes nothing and looks nothing up, with domains in every state", async () => {
   publish("calm.example.com", "alpha");
   await running("calm", { customDomains: ["calm.example.com", "in.apps.test", "mine.example.com"] });
   await domain("calm", "calm.example.com", { status: "active" });
@@ -695,17 +697,17 @@ test("a settled platform writes nothing and looks nothing up, with domains in ev
     await served(name);
   }
   const before = await settled(cluster, () => dns.asked.length);
-  const asked = dns.asked.length;
+  const queries = dns.asked.length;
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   await restart();
   await new Promise((resolve) => setTimeout(resolve, 4_000));
   expect((await cluster.operatorWrites()).slice(before)).toEqual([]);
-  expect(dns.asked.slice(asked)).toEqual([]);
+  expect(dns.asked.slice(queries)).toEqual([]);
 });
 
-describe("whoever proves a domain has it", () => {
+describe("the organization that proves a domain has it", () => {
   // Shows: docs/applications.md#project-settings: custom domains: a proof beats an earlier claim without
-  test("from an earlier claim without a proof, which gives way", async () => {
+  test("from an earlier claim without a proof, which is replaced", async () => {
     const host = "squatted.example.com";
     await running("squatter", { customDomains: [host] });
     await claimSays(host, "Verified=False/TxtRecordMissing");
@@ -718,7 +720,7 @@ describe("whoever proves a domain has it", () => {
   });
 
   // Shows: docs/applications.md#project-settings: custom domains: a proof beats an earlier claim without
-  test("a proof that is gone is reported, and gives way to another organization's", async () => {
+  test("a removed proof is reported, and replaced by another organization's", async () => {
     const host = "sold.example.com";
     await restart(undefined, RETRY);
     publish(host, "alpha");
@@ -763,7 +765,7 @@ describe("whoever proves a domain has it", () => {
     await patch("hoarder", { customDomains: [host] });
     await domain("hoarder", host, { status: "failed", message: /expired/ });
     await eventually(async () => !(await claimOf(host)));
-    // Proved meanwhile, it is had at once.
+    // Proved meanwhile, it is verified immediately.
     publish(host, "alpha");
     await patch("hoarder", { customDomains: [] });
     await eventually(async () => customOf(await get("hoarder"), host) === undefined);

@@ -22,7 +22,7 @@ describe("classify", () => {
     ["an instance that refuses", 502, "Bad Gateway", "no-instance"],
     ["an application in maintenance", 503, "back soon", "serving"],
     ["an instance that does not answer", 504, "Gateway Timeout", "no-instance"],
-  ])("takes %s for what it is", (_, status, body, expected) => {
+  ])("classifies %s", (_, status, body, expected) => {
     expect(classify(status, body)).toBe(expected);
   });
 });
@@ -46,13 +46,13 @@ describe("createIngressProbe", () => {
     server.close();
   });
 
-  test("sends the host it asks for", async () => {
+  test("sends the host that it probes", async () => {
     const probe = createIngressProbe(url);
     await expect(probe("known.example")).resolves.toBe("serving");
     await expect(probe("unknown.example")).resolves.toBe("unknown-host");
   });
 
-  test("tells an ingress that nobody reaches from one that waits for an answer", async () => {
+  test("distinguishes an unreachable ingress from one that waits for an answer", async () => {
     await expect(createIngressProbe("http://127.0.0.1:9")("known.example")).resolves.toBe("unreachable");
     await expect(createIngressProbe(url, 50)("silent.example")).resolves.toBe("silent");
   });

@@ -1,35 +1,35 @@
-/** Asks the ingress, from inside the cluster, whether it already routes a host. */
+/** Probes the ingress, from inside the cluster, whether it already routes a host. */
 
 import http from "node:http";
 import https from "node:https";
 
-/** What the ingress said about a host. */
+/** What the ingress answered about a host. */
 export type ProbeResult =
   /** An instance answered, with whatever status. */
   | "serving"
-  /** The ingress knows the host but has no instance to ask yet. */
+  /** The ingress knows the host but has no instance to route to yet. */
   | "no-instance"
   /** The ingress does not know the host, or the application itself answers exactly as an unknown host does. */
   | "unknown-host"
-  /** The ingress refuses us, as an access list tells it to; whether an instance is behind it cannot be seen. */
+  /** The ingress refuses the probe, by an access list; whether an instance is behind it cannot be seen. */
   | "refused"
   /**
-   * The ingress took the request and did not answer in time. It answers at once for a host that it does not know: so an
-   * instance thinks, or cannot be reached yet.
+   * The ingress accepted the request and did not answer in time. It answers immediately for a host that it does not know:
+   * so an instance is slow, or cannot be reached yet.
    */
   | "silent"
   /** The ingress cannot be reached. */
   | "unreachable";
 
-/** Asks for one host; never throws. */
+/** Probes one host; never throws. */
 export type IngressProbe = (host: string) => Promise<ProbeResult>;
 
-/** Bytes of the answer that are looked at. */
+/** Bytes of the answer that are read. */
 const MAX_BODY = 64;
 
 /**
  * @param baseUrl address of the ingress controller's Service, such as `http://traefik.slipway-ingress.svc`
- * @param timeoutMs until an answer's headers must be here; short, for a connection to an instance whose network policy is
+ * @param timeoutMs until an answer's headers must be received; short, for a connection to an instance whose network policy is
  *   not yet in force hangs, and the next one finds it open
  */
 export function createIngressProbe(baseUrl: string, timeoutMs = 1_500): IngressProbe {
@@ -37,7 +37,7 @@ export function createIngressProbe(baseUrl: string, timeoutMs = 1_500): IngressP
   const { request } = url.protocol === "https:" ? https : http;
   return (host) =>
     new Promise((resolve) => {
-      // A connection of its own: behind a Service, a kept one would always ask the same ingress pod.
+      // A connection of its own: behind a Service, a kept one would always reach the same ingress pod.
       let connected = false;
       const options = {
         method: "GET",
@@ -72,7 +72,7 @@ export function createIngressProbe(baseUrl: string, timeoutMs = 1_500): IngressP
 }
 
 /**
- * Traefik's and ingress-nginx's own answers, told from an application's by their exact bodies. An application may answer
+ * Traefik's and ingress-nginx's own answers, distinguished from an application's by their exact bodies. An application may answer
  * 404 in the same words (Go's default does), which the caller has to allow for.
  */
 export function classify(status: number, body: string): ProbeResult {

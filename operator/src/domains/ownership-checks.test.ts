@@ -33,7 +33,7 @@ function setup(
 }
 
 describe("OwnershipChecks", () => {
-  test("starts a look-up at once, does not wait for it, and tells of its end", async () => {
+  test("starts a look-up immediately, does not wait for it, and reports its end", async () => {
     const { clock, asked, ended, check } = setup();
     expect(check()).toEqual({ proof: undefined });
     expect(asked).toEqual([`_slipway-challenge.${HOST}`]);
@@ -42,7 +42,7 @@ describe("OwnershipChecks", () => {
     expect(check()).toEqual({ proof: "missing", againInMs: 15_000 });
   });
 
-  test("looks up once however often it is asked, and again only when the pause is over", async () => {
+  test("looks up once however often it is called, and again only when the pause is over", async () => {
     const { clock, asked, check } = setup();
     for (let i = 0; i < 5; i += 1) {
       check();
@@ -87,7 +87,7 @@ describe("OwnershipChecks", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("looks up again what is proved, where it is asked to", async () => {
+  test("looks up again what is proved, where configured", async () => {
     const clock = new FakeClock();
     let records = [challengeFor(HOST).value];
     const proofs = new OwnershipChecks({
@@ -129,7 +129,7 @@ describe("OwnershipChecks", () => {
     expect(check().proof).toBe("another");
   });
 
-  test("begins anew for a later claim of the hostname, whose predecessor's answer does not count", async () => {
+  test("starts over for a later claim of the hostname, whose predecessor's answer does not count", async () => {
     const answers: ((answer: TxtAnswer) => void)[] = [];
     const { clock, check } = setup(() => new Promise((resolve) => answers.push(resolve)));
     check(HOST, "1");
@@ -142,7 +142,7 @@ describe("OwnershipChecks", () => {
     expect(check(HOST, "2").proof).toBe("missing");
   });
 
-  test("takes a look-up that throws for one that failed", async () => {
+  test("counts a look-up that throws as failed", async () => {
     const { clock, check } = setup(() => Promise.reject(new Error("broken")));
     check();
     await clock.advance(0);

@@ -1,4 +1,4 @@
-/** When each claim's ownership is looked up: apart from the controller's workers, which never wait for a name server. */
+/** Schedules the look-ups of each claim's ownership, apart from the controller's workers, which never wait for a name server. */
 
 import { type BackoffOptions, backoffDelay } from "@slipway/controller-runtime";
 import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, type Random } from "@slipway/process";
@@ -15,7 +15,7 @@ export interface OwnershipChecksOptions {
   limits?: Pick<ConcurrencyLimits, "total" | "perKey">;
   /** Ids of the organizations that want a hostname, and may prove it in the claim's place; none unless given. */
   contenders?: (hostname: string) => readonly string[];
-  /** Whether what is proved is looked up again; not unless given. */
+  /** Whether a proof is looked up again; not unless given. */
   repeats?: boolean;
 }
 
@@ -38,7 +38,7 @@ interface Entry {
   dueAt?: number;
 }
 
-/** Runs the look-ups of many claims, a bounded number at once that organizations share, each on its own schedule. */
+/** Runs the look-ups of many claims, a bounded number concurrently that organizations share, each on its own schedule. */
 export class OwnershipChecks {
   readonly #options: OwnershipChecksOptions;
   readonly #entries = new Map<string, Entry>();
@@ -83,7 +83,7 @@ export class OwnershipChecks {
     this.#entries.delete(hostname);
   }
 
-  /** What is proved already is spread over the period, or a new leader would look up all of it at the same time. */
+  /** Claims that are proved are spread over the period, or a new leader would look up all of them at the same time. */
   #firstPause(): number {
     const { repeats, retry, random } = this.#options;
     return repeats ? random() * (retry?.baseMs ?? 0) : 0;

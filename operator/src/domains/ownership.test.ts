@@ -14,7 +14,7 @@ test.each<[string, TxtAnswer, string]>([
   ["the value with blanks around it", { records: [` ${challenge.value} `] }, "proved"],
   ["the value among others", { records: ["v=spf1 -all", other.value, challenge.value] }, "proved"],
   ["another organization's value", { records: [other.value] }, "another"],
-  ["another organization's value beside the own", { records: [other.value, challenge.value] }, "proved"],
+  ["another organization's value next to the own", { records: [other.value, challenge.value] }, "proved"],
   ["a value of nobody here", { records: [`slipway-verification=${"0".repeat(32)}`] }, "wrong"],
   ["the value with more behind it", { records: [`${challenge.value}0`] }, "wrong"],
   ["the value in capitals", { records: [challenge.value.toUpperCase()] }, "wrong"],
@@ -25,7 +25,7 @@ test.each<[string, TxtAnswer, string]>([
   expect(evaluateAnswer(answer, challenge, scope)).toBe(proof);
 });
 
-test("what a claim says of its organization does not count, only its project's namespace", () => {
+test("the organization that a claim names does not count, only its project's namespace", () => {
   expect(challengeOf(exampleClaim("shop.example.com", { spec: { organization: "beta" } }))).toEqual(
     challenge,
   );

@@ -1,8 +1,8 @@
-/** Whether what the DNS says proves the ownership of a hostname. Pure. */
+/** Evaluates whether TXT records prove the ownership of a hostname. Pure. */
 
 import { challengeName, challengeValue, type DomainClaim, organizationOfNamespace } from "@slipway/crds";
 
-/** The result of a TXT look-up; a failed one says nothing about the records. */
+/** The result of a TXT look-up; a failed one proves nothing about the records. */
 export type TxtAnswer = { records: readonly string[] } | { failed: true };
 
 /** What an answer proves; `another`: that another organization of the platform owns the hostname. */
@@ -17,8 +17,8 @@ export interface Challenge {
 }
 
 /**
- * The challenge of a claim. It is the organization of the project's namespace that has to be named: what the claim itself
- * says of it could be somebody else's, whose record is public.
+ * The challenge of a claim. The organization is that of the project's namespace: the one that the claim names could be
+ * somebody else's, whose record is public.
  */
 export function challengeOf({ spec: { hostname, projectRef } }: DomainClaim): Challenge {
   const organizationId = organizationOfNamespace(projectRef.namespace) ?? "";
@@ -33,8 +33,8 @@ export function challengeOf({ spec: { hostname, projectRef } }: DomainClaim): Ch
 const ANY_VALUE = /^slipway-verification=[0-9a-f]{32}$/;
 
 /**
- * What an answer proves about a challenge; records beside the one asked for do no harm.
- * @param others the organizations that may prove it in the claim's place; asked only where the answer holds another's value
+ * What an answer proves about a challenge; other records do no harm.
+ * @param others the organizations that may prove it in the claim's place; called only where the answer contains another value
  */
 export function evaluateAnswer(
   answer: TxtAnswer,

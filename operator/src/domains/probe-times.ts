@@ -1,26 +1,26 @@
-/** How long answers of the ingress are doubted, and when it is asked again. Pure. */
+/** How long answers of the ingress are not trusted, and when it is probed again. Pure. */
 
 import { backoffDelay } from "@slipway/controller-runtime";
 import type { ProbeResult } from "./ingress-probe.ts";
 
-/** How long answers that may be right are doubted, in milliseconds; `RouteCheck.check` says why. */
+/** How long answers that may be right are not trusted yet, in milliseconds; see `RouteCheck.check`. */
 export const DOUBT_MS: Readonly<Partial<Record<ProbeResult, number>>> = {
   "unknown-host": 20_000,
   refused: 1_000,
   silent: 10_000,
 };
 
-/** Pause after an answer at which the ingress itself works and is about to change its mind, in milliseconds. */
+/** Pause after an answer of an ingress that works and is likely to change soon, in milliseconds. */
 const SHORT_MS = 500;
-/** After so many answers alike it is not about to. */
+/** After so many equal answers a change is no longer likely. */
 const SHORT_TIMES = 20;
-/** Of an ingress or instance that does not answer, in milliseconds. */
+/** First pause for an ingress or instance that does not answer, in milliseconds. */
 const SILENT_MS = 250;
 const LONGEST_MS = 30_000;
 
 /**
- * Pause before the ingress is asked again, in milliseconds.
- * @param repeats how many answers like the last one came before it, in a row
+ * Pause before the next probe, in milliseconds.
+ * @param repeats how many equal answers preceded the last one, in a row
  */
 export function pauseMs(result: ProbeResult, repeats: number): number {
   return result === "silent" || result === "unreachable"

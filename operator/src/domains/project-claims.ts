@@ -7,7 +7,13 @@ import { type HttpPlatform, type RoutedHosts, wantedHost } from "../applications
 import type { Finding } from "../projects/status.ts";
 import type { ProjectStores } from "../projects/stores.ts";
 import { claimHostname, isHolder } from "./claims.ts";
-import { type CustomHost, claimedDomainState, notLookedUp, refusalOf, takenBy } from "./project-status.ts";
+import {
+  type CustomHost,
+  claimedByAnother,
+  claimedDomainState,
+  pendingLookup,
+  refusalOf,
+} from "./project-status.ts";
 
 export interface ClaimingDependencies {
   client: KubeClient;
@@ -73,7 +79,7 @@ async function claimDefault(
     : { reason: "DomainTaken", message: `The domain ${hostname} belongs to another project.` };
 }
 
-/** The default domain that the project still isHolder, though it asks for another. */
+/** The default domain that the project still has, though its spec wants another. */
 function formerHost(project: Project, deps: ClaimingDependencies): string | undefined {
   const claim = ownClaim(project, project.status?.domain ?? "", deps);
   return claim && claim.spec.kind !== "custom" ? claim.spec.hostname : undefined;
@@ -97,7 +103,7 @@ async function claimCustom(
   }
   const claim = { hostname, organization, kind: "custom" as const };
   const isClaimed = await claimHostname(project, claim, { client, claims: stores.claims }, signal);
-  return isClaimed ? notLookedUp(hostname) : { hostname, is: "refused", why: takenBy(hostname) };
+  return isClaimed ? pendingLookup(hostname) : { hostname, is: "refused", why: claimedByAnother(hostname) };
 }
 
 function ownClaim(

@@ -36,12 +36,12 @@ export function isEnforced({ spec }: Project, { ingress }: Pick<HttpPlatform, "i
   return ingress.allowList !== "none" || admittedCidrs(spec.networkAccess) === undefined;
 }
 
-/** An Ingress that the platform has made for this very project, and that leads to it. */
+/** Whether the platform has created an Ingress for this very project, and does not delete it. */
 export function isOwnIngress({ metadata: { uid } }: Project, ingress: KubernetesObject): boolean {
   return !ingress.metadata?.deletionTimestamp && controllerOf(ingress)?.uid === uid;
 }
 
-/** Takes care of the hostnames of projects, step by step as a reconcile goes. */
+/** Reconciles the hostnames of projects: the steps of one reconcile. */
 export class ProjectDomains {
   readonly #deps: DomainDependencies;
 

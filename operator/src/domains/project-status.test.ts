@@ -12,11 +12,11 @@ import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import {
   type CustomHost,
   type CustomRoute,
+  claimedByAnother,
   claimedDomainState,
   customDomainStatuses,
   refusalOf,
   setCustomDomainsReady,
-  takenBy,
 } from "./project-status.ts";
 
 const HOST = "shop.example.com";
@@ -41,9 +41,9 @@ describe("refusalOf", () => {
 
 describe("claimedDomainState", () => {
   function project(expiredAt?: string): Project {
-    const made = exampleProject({ namespace: "slipway-org-alpha", name: "p1" }, { customDomains: [HOST] });
+    const example = exampleProject({ namespace: "slipway-org-alpha", name: "p1" }, { customDomains: [HOST] });
     const entry = { hostname: HOST, status: "failed" as const, sslStatus: "failed" as const, expiredAt };
-    return { ...made, status: { customDomains: [entry] } };
+    return { ...example, status: { customDomains: [entry] } };
   }
   function claim(status?: "True" | "False", reason = "TxtRecordMissing") {
     const verified = {
@@ -55,7 +55,7 @@ describe("claimedDomainState", () => {
     } as Condition;
     return exampleClaim(HOST, { status: status && { conditions: [verified] } });
   }
-  const told = "2026-01-07T00:00:00Z";
+  const reported = "2026-01-07T00:00:00Z";
   const unverified = (message: string) => ({
     hostname: HOST,
     is: "unverified",
@@ -67,44 +67,54 @@ describe("claimedDomainState", () => {
   >([
     ["without a claim it is to be claimed", undefined, undefined, undefined],
     [
-      "a claim that nobody has looked at",
+      "a claim that was not looked up yet",
       unverified("Ownership has not been looked up yet."),
       undefined,
       claim(),
     ],
-    ["a claim without a proof says why", unverified("why"), undefined, claim("False")],
+    ["a claim without a proof has its reason", unverified("why"), undefined, claim("False")],
     ["a proved claim", { hostname: HOST, is: "verified" }, undefined, claim("True", "OwnershipProved")],
     [
-      "an expired claim is kept until that is told",
+      "an expired claim is kept until that is reported",
       { hostname: HOST, is: "expired", at: "2026-01-08T00:00:00Z", kept: true },
       undefined,
       claim("False", "Expired"),
     ],
     [
-      "an expired claim whose end is told may go",
-      { hostname: HOST, is: "expired", at: told, kept: false },
-      told,
+      "an expired claim whose end is reported may be deleted",
+      { hostname: HOST, is: "expired", at: reported, kept: false },
+      reported,
       claim("False", "Expired"),
     ],
-    ["once given up it stays so", { hostname: HOST, is: "expired", at: told, kept: false }, told, undefined],
-    ["a claim made anew counts", unverified("Ownership has not been looked up yet."), told, claim()],
+    [
+      "once released it stays so",
+      { hostname: HOST, is: "expired", at: reported, kept: false },
+      reported,
+      undefined,
+    ],
+    [
+      "a claim that is created again counts",
+      unverified("Ownership has not been looked up yet."),
+      reported,
+      claim(),
+    ],
   ])("%s", (_, expected, expiredAt, given) => {
     expect(claimedDomainState(HOST, project(expiredAt), given, now)).toEqual(expected);
   });
 });
 
-describe("what is told", () => {
+describe("the reported status", () => {
   const verified: CustomHost = { hostname: HOST, is: "verified" };
   const unverified: CustomHost = {
     hostname: HOST,
     is: "unverified",
     why: { reason: "DomainUnverified", message: "No record." },
   };
-  const refused: CustomHost = { hostname: HOST, is: "refused", why: takenBy(HOST) };
+  const refused: CustomHost = { hostname: HOST, is: "refused", why: claimedByAnother(HOST) };
   const expired: CustomHost = { hostname: HOST, is: "expired", at: "2026-01-08T00:00:00Z", kept: false };
   const missing = { reason: "DomainPending" as const, message: "Not yet.", retryAfterMs: 500 };
 
-  function tell(hosts: CustomHost[], issues: boolean, route?: CustomRoute) {
+  function report(hosts: CustomHost[], issues: boolean, route?: CustomRoute) {
     const routes = new Map(route ? [[HOST, route]] : []);
     const found = { hosts, routes, organization: "alpha", target: "p1.apps.example.net", issues };
     const conditions = new ConditionSet<ProjectConditionCatalog>([], { now });
@@ -115,7 +125,7 @@ describe("what is told", () => {
     return {
       entry: customDomains[0],
       condition,
-      said: condition && `${condition.status}/${condition.reason}`,
+      summary: condition && `${condition.status}/${condition.reason}`,
     };
   }
 
@@ -176,9 +186,9 @@ describe("what is told", () => {
       [true, certified],
       [false, plain],
     ] as const) {
-      const { entry, said } = tell([host], issues, route);
-      expect([entry?.status, entry?.sslStatus, said]).toEqual(expected);
-      if (said?.startsWith("False")) {
+      const { entry, summary } = report([host], issues, route);
+      expect([entry?.status, entry?.sslStatus, summary]).toEqual(expected);
+      if (summary?.startsWith("False")) {
         expect(entry?.message).toContain(message);
       } else {
         expect(entry?.message).toBeUndefined();
@@ -186,15 +196,15 @@ describe("what is told", () => {
     }
   });
 
-  test("the records lead to the default domain, and are not told of a domain that cannot be had", () => {
+  test("the records point to the default domain, and are not reported of a domain that cannot be claimed", () => {
     const target = "p1.apps.example.net";
     const records = customDomainRecords({ hostname: HOST, organization: "alpha", target });
-    expect(tell([unverified], false).entry?.dnsRecords).toEqual(records);
-    expect(tell([refused], false).entry?.dnsRecords).toEqual([]);
+    expect(report([unverified], false).entry?.dnsRecords).toEqual(records);
+    expect(report([refused], false).entry?.dnsRecords).toEqual([]);
   });
 
   test("the condition names the first obstacle and counts the others; it is absent without domains", () => {
-    const { condition } = tell(
+    const { condition } = report(
       [{ ...unverified, hostname: "a.example" }, { ...refused, hostname: "b.example" }, verified],
       false,
       {
@@ -202,6 +212,6 @@ describe("what is told", () => {
       },
     );
     expect(condition?.message).toBe("a.example: No record. (1 more are not ready.)");
-    expect(tell([], true).condition).toBeUndefined();
+    expect(report([], true).condition).toBeUndefined();
   });
 });

@@ -24,7 +24,7 @@ export type CustomHost = { hostname: string } & (
 
 /** What was found out about a verified domain. */
 export interface CustomRoute {
-  /** What is still missing on its route. */
+  /** Why its route is not in place. */
   missing?: Finding;
   /** Its certificate exists. */
   certified: boolean;
@@ -48,7 +48,7 @@ export function refusalOf(
 }
 
 /** A domain that another project holds. */
-export function takenBy(hostname: string): Finding {
+export function claimedByAnother(hostname: string): Finding {
   return { reason: "DomainTaken", message: `${hostname} belongs to another project.` };
 }
 
@@ -76,11 +76,11 @@ export function claimedDomainState(
   }
   return verified
     ? { hostname, is: "unverified", why: { reason: "DomainUnverified", message: verified.message } }
-    : notLookedUp(hostname);
+    : pendingLookup(hostname);
 }
 
 /** A domain whose ownership has not been looked up yet. */
-export function notLookedUp(hostname: string): CustomHost {
+export function pendingLookup(hostname: string): CustomHost {
   const message = "Ownership has not been looked up yet.";
   return { hostname, is: "unverified", why: { reason: "DomainUnverified", message } };
 }
@@ -138,7 +138,7 @@ export interface CustomDomainsFound {
   /** Of the verified ones. */
   routes: ReadonlyMap<string, CustomRoute>;
   organization: string;
-  /** The default domain, to which custom ones are to lead. */
+  /** The default domain, to which the records of custom ones point. */
   target: string;
   /** Whether this platform issues certificates. */
   issues: boolean;

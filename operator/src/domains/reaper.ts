@@ -35,7 +35,7 @@ export async function reap(
   if (live && isHolder(live, claim)) {
     return false;
   }
-  log.info({ hostname: name, project: projectRef.name }, "freeing the hostname of a project that is gone");
+  log.info({ hostname: name, project: projectRef.name }, "releasing the hostname of a deleted project");
   await deleteClaim(claim.metadata, client, signal);
   return true;
 }

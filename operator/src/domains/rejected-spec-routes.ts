@@ -125,14 +125,14 @@ export class RejectedSpecRoutes {
     }
   }
 
-  /** What had a route has none any more; of a project that never had one there is nothing to tell. */
+  /** Reports the removed route of a project that had one. */
   #setWaiting({ conditions, status }: Context): void {
     if (conditions.isTrue("DomainReady")) {
       summarizeRoute({ missing: WAITS }, conditions, status);
     }
   }
 
-  /** All that the spec asks for counts as the project's: its claims are kept, and none is made. */
+  /** Every hostname in the spec counts as the project's: its claims are kept, and none is created. */
   #claimedBySpec(project: Project, organization: string): Claimed {
     const wanted = this.#wanted(project);
     const hostnames = wanted === undefined ? [] : (project.spec.customDomains ?? []);

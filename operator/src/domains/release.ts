@@ -21,7 +21,7 @@ export interface ReleaseDependencies {
 /** What is left of claims that are to be deleted. */
 export interface Release {
   left: number;
-  /** Hostnames from which routes led when they were last looked at live; absent when there was no need to. */
+  /** Hostnames that were routed when they were last read live; absent when there was no need to. */
   routed?: ReadonlySet<string>;
   retryAfterMs?: number;
 }
@@ -32,7 +32,7 @@ const HANDOVER_MS = 5_000;
 const RETRY_MS = 300;
 
 /**
- * Releases what is no longer requested, once no route leads from it. A former default domain stays until the new one
+ * Releases what is no longer requested, once it is no longer routed. A former default domain stays until the new one
  * answers: a client that finds the old one released can use the new one.
  */
 export async function releaseDomains(
@@ -71,18 +71,18 @@ export async function releaseDomains(
 
 /**
  * Releases every hostname of a project that is being deleted and whose Ingresses no longer exist, once the ingress has
- * noticed: a hostname's next holder must not get what is left of this project.
+ * noticed: a hostname's next holder must not receive the traffic of this project.
  */
 export async function releaseAllDomains(
   project: Project,
   { client, stores, routeCheck }: Pick<ReleaseDependencies, "client" | "stores" | "routeCheck">,
   signal: AbortSignal,
 ): Promise<Release> {
-  const held = claimsOf(project, stores.claims);
-  const { free, retryAfterMs } = withoutRoute(project, held, undefined, routeCheck);
+  const claimed = claimsOf(project, stores.claims);
+  const { free, retryAfterMs } = withoutRoute(project, claimed, undefined, routeCheck);
   const released = await deleteAll(free, client, signal);
   const again = released < free.length ? RETRY_MS : undefined;
-  return { left: held.length - released, retryAfterMs: shortestDelay(retryAfterMs, again) };
+  return { left: claimed.length - released, retryAfterMs: shortestDelay(retryAfterMs, again) };
 }
 
 function unwantedClaims(
@@ -97,14 +97,14 @@ function unwantedClaims(
   );
 }
 
-/** For a few seconds after the default domain stopped to be as asked. */
+/** For a few seconds after the default domain stopped to be the desired one. */
 function isInHandover({ status }: Project, now: Date): boolean {
   const ready = findCondition(status?.conditions, "DomainReady");
   const sinceMs = now.getTime() - Date.parse(ready?.lastTransitionTime ?? "");
   return ready?.status === "True" || sinceMs < HANDOVER_MS;
 }
 
-/** Claims from whose hostnames nothing leads any more: no Ingress, nor what the ingress made of one. */
+/** Claims whose hostnames are no longer routed: by no Ingress, nor by what the ingress has loaded of one. */
 function withoutRoute(
   project: Project,
   due: readonly DomainClaim[],
@@ -113,14 +113,14 @@ function withoutRoute(
 ): { free: DomainClaim[]; retryAfterMs?: number } {
   const unrouted = due.filter(({ metadata }) => !routed?.has(metadata.name));
   routeCheck.retain(project, "removed", new Set(unrouted.map(({ metadata }) => metadata.name)));
-  const asked = unrouted.map((claim) => ({ claim, ...routeCheck.isRemoved(project, claim.metadata.name) }));
+  const checked = unrouted.map((claim) => ({ claim, ...routeCheck.isRemoved(project, claim.metadata.name) }));
   return {
-    free: asked.filter(({ removed }) => removed).map(({ claim }) => claim),
-    retryAfterMs: shortestDelay(...asked.map(({ retryAfterMs }) => retryAfterMs)),
+    free: checked.filter(({ removed }) => removed).map(({ claim }) => claim),
+    retryAfterMs: shortestDelay(...checked.map(({ retryAfterMs }) => retryAfterMs)),
   };
 }
 
-/** What leads to the project now: the stores may be behind, and one that is being deleted still leads. */
+/** The hostnames that are routed to the project now: the stores may be stale, and an Ingress that is being deleted still routes. */
 async function routedHostsLive(
   { metadata: { namespace, name } }: Project,
   client: KubeClient,

@@ -1,9 +1,9 @@
-/** Since when an organization has reserved a hostname that it has not proved. */
+/** The time since which an organization has reserved a hostname without a proof. */
 
 import { type DomainClaim, organizationOfNamespace } from "@slipway/crds";
 import type { Logger } from "@slipway/process";
 
-/** What remembers reservations when their claims are gone. */
+/** The record of reservations after their claims are deleted. */
 export interface ReservationLedger {
   /** Records a claim; when the organization first claimed the hostname. */
   firstClaimOf(claim: { organizationId: string; hostname: string; claimedAt: Date }): Promise<Date>;
@@ -52,7 +52,7 @@ export class Reservations {
     }
   }
 
-  /** Forgets what is known of a claim that is gone; the ledger does not. */
+  /** Forgets a deleted claim; the ledger does not. */
   drop(hostname: string): void {
     this.#known.delete(hostname);
   }

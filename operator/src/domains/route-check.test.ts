@@ -7,21 +7,21 @@ import { RouteCheck } from "./route-check.ts";
 const HOST = "shop.example";
 const OWNER = { metadata: { namespace: "slipway-org-alpha", name: "shop", uid: "uid" } };
 
-/** A check whose ingress gives these answers in turn, on a clock that the test moves. */
+/** A check whose ingress returns these answers in turn, on a clock that the test moves. */
 function setUp(...answers: ProbeResult[]) {
   const clock = new FakeClock();
   const probe = vi.fn(async () => answers.shift() ?? "serving");
   const check = new RouteCheck(probe, clock);
   const woken = vi.fn();
   check.onAnswer(woken);
-  /** Asks, and once more when it is answered. */
-  const settled = async <T>(ask: () => T): Promise<T> => {
+  /** Checks, and once more when it is answered. */
+  const answered = async <T>(ask: () => T): Promise<T> => {
     ask();
     await clock.advance(0);
     return ask();
   };
   return {
-    check: () => settled(() => check.check(OWNER, HOST)),
+    check: () => answered(() => check.check(OWNER, HOST)),
     isRemoved: async () => {
       const first = check.isRemoved(OWNER, HOST).removed;
       await clock.advance(0);
@@ -39,12 +39,12 @@ test("a route that serves misses nothing", async () => {
   await expect(setUp("serving").check()).resolves.toBeUndefined();
 });
 
-test("without an ingress to ask, a written route counts", () => {
+test("without an ingress to probe, a written route counts", () => {
   expect(new RouteCheck(undefined, systemClock).check(OWNER, HOST)).toBeUndefined();
 });
 
 test.each<ProbeResult>(["unknown-host", "no-instance", "unreachable", "refused", "silent"])(
-  "%s is asked again",
+  "%s is probed again",
   async (answer) => {
     const missing = await setUp(answer).check();
     expect(missing).toMatchObject({ reason: "DomainPending" });
@@ -52,7 +52,7 @@ test.each<ProbeResult>(["unknown-host", "no-instance", "unreachable", "refused",
   },
 );
 
-test("a 404 in the ingress's own words is doubted for a while, then taken for the application's", async () => {
+test("a 404 in the ingress's own words is not trusted for a while, then it counts as the application's", async () => {
   const { check, wait } = setUp("unknown-host", "unknown-host", "unknown-host");
   expect(await check()).toBeDefined();
   await wait(19_000);
@@ -61,7 +61,7 @@ test("a 404 in the ingress's own words is doubted for a while, then taken for th
   expect(await check()).toBeUndefined();
 });
 
-test("a refusal is doubted for a second: the route is there, and its instances may not be yet", async () => {
+test("a refusal is not trusted for a second: the route exists, and its instances may not yet", async () => {
   const { check, wait } = setUp("unknown-host", "refused", "refused", "refused");
   await check();
   await wait(900);
@@ -72,7 +72,7 @@ test("a refusal is doubted for a second: the route is there, and its instances m
   expect(await check()).toBeUndefined();
 });
 
-test("silence is doubted for ten seconds: then it is an application that takes its time", async () => {
+test("silence is not trusted for ten seconds: then it is a slow application", async () => {
   const { check, wait } = setUp("silent", "silent", "silent");
   expect(await check()).toBeDefined();
   await wait(9_000);
@@ -90,7 +90,7 @@ test("the doubt starts reset after any other answer", async () => {
   expect(await check()).toBeDefined();
 });
 
-test("a route is gone once the ingress does not know the host", async () => {
+test("a route is removed once the ingress does not know the host", async () => {
   const { isRemoved, wait } = setUp("serving", "no-instance", "unreachable", "unknown-host");
   const answers: boolean[] = [];
   for (let round = 0; round < 4; round += 1) {
@@ -112,7 +112,7 @@ test("an ingress that answers for every host is believed for five seconds only, 
   }
 });
 
-test("nobody waits for an answer: it is told of, once, and remembered", async () => {
+test("a check does not wait for an answer: the listener is called once, and the answer is remembered", async () => {
   let answer: (result: ProbeResult) => void = () => {};
   const probe = vi.fn(() => new Promise<ProbeResult>((resolve) => (answer = resolve)));
   const clock = new FakeClock();
@@ -142,7 +142,7 @@ test("a probe that throws is one that did not reach the ingress", async () => {
   expect(routes.check(OWNER, HOST)).toMatchObject({ message: "The ingress does not answer." });
 });
 
-test("a route that was just written is asked about reset, and an answer of before does not count", async () => {
+test("a route that was just written is checked afresh, and an earlier answer does not count", async () => {
   const answers: ((result: ProbeResult) => void)[] = [];
   const clock = new FakeClock();
   const routes = new RouteCheck(() => new Promise((resolve) => answers.push(resolve)), clock);
@@ -156,11 +156,11 @@ test("a route that was just written is asked about reset, and an answer of befor
   expect(routes.check(OWNER, HOST)).toBeUndefined();
 });
 
-test("hosts of one organization that are not answered leave others' to be asked about", async () => {
+test("unanswered hosts of one organization do not delay those of others", async () => {
   const clock = new FakeClock();
-  const asked: string[] = [];
+  const probed: string[] = [];
   const probe = (host: string) => {
-    asked.push(host);
+    probed.push(host);
     return new Promise<ProbeResult>(() => undefined);
   };
   const routes = new RouteCheck(probe, clock);
@@ -171,10 +171,10 @@ test("hosts of one organization that are not answered leave others' to be asked 
   }
   ask("slipway-org-beta", "beta");
   await clock.advance(0);
-  expect([asked.length, asked.at(-1)]).toEqual([9, "beta.example"]);
+  expect([probed.length, probed.at(-1)]).toEqual([9, "beta.example"]);
 });
 
-test("an ingress that nobody reaches is asked ever less often", async () => {
+test("an unreachable ingress is probed ever less often", async () => {
   const { routes, clock } = setUp(...Array<ProbeResult>(12).fill("unreachable"));
   const pauses: (number | undefined)[] = [];
   for (let i = 0; i < 10; i += 1) {
@@ -187,14 +187,14 @@ test("an ingress that nobody reaches is asked ever less often", async () => {
   expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
 });
 
-test("silence is asked about in time to end its doubt", async () => {
+test("silence is probed again in time for its window", async () => {
   const { routes, clock } = setUp(...Array<ProbeResult>(12).fill("silent"));
-  let asked = 0;
+  let probes = 0;
   while (routes.check(OWNER, HOST) !== undefined) {
     await clock.advance(0);
     await clock.advance(routes.check(OWNER, HOST)?.retryAfterMs ?? 0);
-    asked += 1;
-    expect(asked).toBeLessThan(10);
+    probes += 1;
+    expect(probes).toBeLessThan(10);
   }
   expect(clock.monotonic()).toBe(10_000);
 });
@@ -208,7 +208,7 @@ test("a doubt that nobody has come back to counts as none", async () => {
   expect(await check()).toBeUndefined();
 });
 
-test("a host that is not asked about any more is forgotten, and the others are not", async () => {
+test("a host that is not checked any more is forgotten, and the others are not", async () => {
   const { check, isRemoved, wait, routes } = setUp("unknown-host", "serving", "serving", "unknown-host");
   await check();
   await isRemoved();

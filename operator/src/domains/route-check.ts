@@ -1,6 +1,6 @@
 /**
- * Whether a public project's route is in place. Asked on transitions only: a route that serves is not asked again. Nobody
- * waits for an answer: it is remembered, and whoever asked is woken.
+ * Checks whether a public project's route is in place, on transitions only: a route that serves is not probed again.
+ * Reconciles do not wait for an answer: it is remembered, and the project is reconciled again.
  */
 
 import type { ObjectRef } from "@slipway/controller-runtime";
@@ -9,24 +9,24 @@ import type { Finding } from "../projects/status.ts";
 import type { IngressProbe, ProbeResult } from "./ingress-probe.ts";
 import { DOUBT_MS, pauseMs } from "./probe-times.ts";
 
-/** How long an ingress may go on leading from a host whose route was taken away, in milliseconds; see `isRemoved`. */
+/** How long an ingress may continue to route a host whose route was deleted, in milliseconds; see `isRemoved`. */
 const REMOVAL_MS = 5_000;
-/** A doubt of which nobody has asked for so long, after it could have ended, counts as none; in milliseconds. */
+/** A question that was not checked for this long after it could have ended is abandoned; in milliseconds. */
 const ABANDONED_MS = 10_000;
-/** An answer wakes the project. How long it sleeps without one, in milliseconds. */
+/** An answer reconciles the project. When it is reconciled without one, in milliseconds. */
 const UNANSWERED_MS = 5_000;
 
-/** Probes at once, apart from the controller's workers: of all, and of one namespace, which is an organization's. */
+/** Concurrent probes, apart from the controller's workers: of all, and of one namespace, which is an organization's. */
 const PROBES = { total: 32, perKey: 8 };
 
-/** What is still missing on a route, and when to look again by ourselves. */
+/** Why a route is not in place yet, and when to check again. */
 export interface MissingRoute extends Finding {
   retryAfterMs?: number;
-  /** Nothing has been said about the route yet. */
+  /** The ingress has not answered about the route yet. */
   unanswered?: true;
 }
 
-/** Whether nothing leads from a host any more; if not, when to look again by ourselves. */
+/** Whether the ingress no longer routes a host; if it does, when to check again. */
 export interface RemovedRoute {
   removed: boolean;
   retryAfterMs?: number;
@@ -39,24 +39,24 @@ export interface RouteOwner {
 
 type Topic = "serves" | "removed";
 
-/** One host that is asked about. */
+/** One host that is probed. */
 interface Question {
-  /** How long the same answer is needed until it is believed, at most, in milliseconds. */
+  /** How long the same answer is needed until it is trusted, at most, in milliseconds. */
   windowMs: number;
-  /** Monotonic time of the first ask, and of the last ask or answer. */
+  /** Monotonic time of the first check, and of the last check or answer. */
   readonly askedAt: number;
   seenAt: number;
   result?: ProbeResult;
   /** Monotonic time of the first answer like the last one in a row, and how many like it came before the last. */
   since: number;
   repeats: number;
-  /** The route is taken to be in place. */
+  /** The route counts as in place. */
   inPlace: boolean;
   /** Monotonic time of the next probe; undefined while one waits or runs. */
   dueAt?: number;
 }
 
-/** Asks the ingress about hosts, a bounded number at once, and remembers what it said and for how long. */
+/** Probes hosts at the ingress, a bounded number concurrently, and remembers the answers and since when they are the same. */
 export class RouteCheck {
   readonly #probe: IngressProbe | undefined;
   readonly #clock: Clock;
@@ -71,7 +71,7 @@ export class RouteCheck {
     this.#clock = clock;
   }
 
-  /** Registers who is told whose question was answered. Returns the unsubscription. */
+  /** Calls the listener with the owner of each answered question. Returns how to unsubscribe. */
   onAnswer(listener: (owner: ObjectRef) => void): () => void {
     this.#onAnswer = listener;
     return () => {
@@ -80,11 +80,11 @@ export class RouteCheck {
   }
 
   /**
-   * What is missing on the route of a host whose instances are ready, by what the ingress has said so far. An application
-   * may answer 404 in the very words of the ingress: an ingress that says so for 20 s while the route is written and
-   * instances are ready has long taken the route in. One that refuses us has the route already, and a second later it has
-   * the instances behind it, too. One that is silent for 10 s waits for an application that is slow.
-   * @param reset what was said before does not count: the route has just been written
+   * Why the route of a host whose instances are ready is not in place, by the answers of the ingress so far. An application
+   * may answer 404 in the very words of the ingress: an ingress that answers so for 20 s while the route is written and
+   * instances are ready has loaded the route long ago. One that refuses the probe has the route already, and a second later
+   * it has the instances behind it, too. One that is silent for 10 s waits for an application that is slow.
+   * @param reset earlier answers do not count: the route has just been written
    */
   check(owner: RouteOwner, host: string, reset = false): MissingRoute | undefined {
     if (!this.#probe) {
@@ -101,14 +101,14 @@ export class RouteCheck {
       : { reason: "DomainPending", message: MISSING[result], retryAfterMs };
   }
 
-  /** Whether a route is asked about that has not been found in place yet. */
+  /** Whether a route is being checked that has not been found in place yet. */
   isOpen({ metadata: { uid = "" } }: RouteOwner, host: string): boolean {
     return this.#questions.get(uid)?.get(`serves ${host}`)?.inPlace === false;
   }
 
   /**
-   * Whether the ingress has noticed that a host's route was taken away. What it says for five seconds after is not the
-   * route's any more, but of an ingress that answers for every host, or not at all.
+   * Whether the ingress has noticed that a host's route was deleted. An ingress that still answers after five seconds
+   * answers for every host, and one that does not answer never will.
    */
   isRemoved(owner: RouteOwner, host: string): RemovedRoute {
     if (!this.#probe) {
@@ -124,7 +124,7 @@ export class RouteCheck {
     return { removed: false, retryAfterMs: Math.min(retryAfterMs, leftMs) };
   }
 
-  /** Forgets what was said about hosts that are not asked about any more: it does not count when they are asked again. */
+  /** Forgets the answers about hosts that are not checked any more: they do not count when the hosts are checked again. */
   retain({ metadata: { uid = "" } }: RouteOwner, topic: Topic, hosts: ReadonlySet<string>): void {
     const questions = this.#questions.get(uid);
     for (const key of questions?.keys() ?? []) {
@@ -166,7 +166,7 @@ export class RouteCheck {
     return question;
   }
 
-  /** Returns when to look again by ourselves, in milliseconds. */
+  /** Returns when to check again, in milliseconds. */
   #probeWhenDue({ metadata }: RouteOwner, topic: Topic, host: string, question: Question): number {
     const leftMs = (question.dueAt ?? 0) - this.#clock.monotonic();
     if (question.dueAt === undefined || leftMs > 0) {
@@ -177,16 +177,16 @@ export class RouteCheck {
     const isWanted = () => this.#questions.get(uid)?.get(`${topic} ${host}`) === question;
     // Never rejects.
     void this.#probes.run(namespace ?? "", async () => {
-      const result = isWanted() ? await this.#ask(host) : undefined;
+      const result = isWanted() ? await this.#query(host) : undefined;
       if (result !== undefined && isWanted()) {
-        this.#take(question, topic, result);
+        this.#record(question, topic, result);
         this.#onAnswer({ namespace, name });
       }
     });
     return UNANSWERED_MS;
   }
 
-  async #ask(host: string): Promise<ProbeResult> {
+  async #query(host: string): Promise<ProbeResult> {
     try {
       return (await this.#probe?.(host)) ?? "unreachable";
     } catch {
@@ -194,7 +194,7 @@ export class RouteCheck {
     }
   }
 
-  #take(question: Question, topic: Topic, result: ProbeResult): void {
+  #record(question: Question, topic: Topic, result: ProbeResult): void {
     const now = this.#clock.monotonic();
     const again = question.result === result;
     const since = again ? question.since : now;

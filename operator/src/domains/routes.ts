@@ -1,4 +1,4 @@
-/** Whether the routes of a project are in place. */
+/** Checks whether the routes of a project are in place. */
 
 import { isConditionTrue, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
@@ -17,7 +17,7 @@ export interface RouteDependencies {
 
 /** The state of the routes that are written. */
 export interface Routes {
-  /** What is missing on the default domain's. */
+  /** Why the default domain's is not in place. */
   missing?: MissingRoute;
   /** Of the verified custom domains. */
   customs: ReadonlyMap<string, CustomRoute>;
@@ -28,12 +28,12 @@ export interface Routes {
 /** An Ingress, as far as it is read here. */
 export type IngressView = KubernetesObject & { spec?: { rules?: { host?: string }[] } };
 
-/** What an Ingress leads from; of the platform's own, a rule always has a host. */
+/** The hostnames that an Ingress routes; a rule of the platform's own always has one. */
 export function hostsOf({ spec }: IngressView): string[] {
   return (spec?.rules ?? []).flatMap(({ host }) => (host === undefined ? [] : [host]));
 }
 
-/** Versions of a project's Ingresses by hostname: what tells that a route was written. */
+/** Versions of a project's Ingresses by hostname: they show that a route was written. */
 export type RouteVersions = ReadonlyMap<string, string>;
 
 /** The routes as the stores have them. */
@@ -46,7 +46,7 @@ export function routeVersions(stores: ProjectStores, project: Project): RouteVer
   );
 }
 
-/** Asks the ingress about the routes, only where a route, or the instances behind it, are new. Waits for no answer. */
+/** Checks the routes at the ingress, only where a route, or the instances behind it, are new. Waits for no answer. */
 export function checkRoutes(
   project: Project,
   claimed: Claimed,
@@ -55,9 +55,9 @@ export function checkRoutes(
   deps: RouteDependencies,
 ): Routes {
   const now = routeVersions(deps.stores, project);
-  const asked = new Set<string>();
+  const checked = new Set<string>();
   const waits: (number | undefined)[] = [];
-  const ask = (host: string, isKnown: boolean) => {
+  const check = (host: string, isKnown: boolean) => {
     const written = now.get(host) !== before.get(host);
     if (isKnown && !written && !deps.routeCheck.isOpen(project, host)) {
       return undefined;
@@ -65,22 +65,22 @@ export function checkRoutes(
     if (rollout.serving === 0 || project.spec.paused) {
       return isKnown && !written ? undefined : WAITS_FOR_INSTANCE;
     }
-    asked.add(host);
+    checked.add(host);
     const missing = deps.routeCheck.check(project, host, written);
     waits.push(missing?.retryAfterMs);
-    // A route that was in place is so until the ingress says otherwise.
+    // A route that was in place stays so until the ingress answers otherwise.
     return isKnown && missing?.unanswered ? undefined : missing;
   };
   const { host } = claimed;
-  const missing = host === undefined ? undefined : ask(host, isDefaultKnown(project, host, rollout));
+  const missing = host === undefined ? undefined : check(host, isDefaultKnown(project, host, rollout));
   const customs = claimed.customs
     .filter(({ is }) => is === "verified")
     .map(({ hostname }) => ({
       hostname,
-      missing: ask(hostname, isCustomKnown(project, hostname)),
+      missing: check(hostname, isCustomKnown(project, hostname)),
       certified: isCertified(project, hostname, deps.stores),
     }));
-  deps.routeCheck.retain(project, "serves", asked);
+  deps.routeCheck.retain(project, "serves", checked);
   return {
     missing,
     customs: new Map(customs.map(({ hostname, ...route }) => [hostname, route])),
@@ -93,7 +93,7 @@ const WAITS_FOR_INSTANCE: MissingRoute = {
   message: "The route waits for an instance.",
 };
 
-/** The status says that the route is in place, and nothing has happened since that makes it worth asking. */
+/** The status has the route in place, and nothing has happened since that makes a check worthwhile. */
 function isDefaultKnown({ spec, status }: Project, host: string, rollout: Rollout): boolean {
   const known = isConditionTrue(status?.conditions, "DomainReady") && status?.domain === host;
   return known && (isConditionTrue(status?.conditions, "Ready") || !rollout.complete || spec.paused === true);

@@ -15,8 +15,8 @@ function project(status?: ProjectStatus): Project {
 const entry = (status: "pending" | "active", sslStatus: "disabled" | "pending_issuance" | "active") =>
   project({ customDomains: [{ hostname: HOST, status, sslStatus }] });
 
-/** The conditions of a claim after its project has told where the route stands. */
-function said(of: Project | undefined, verified = true): string[] {
+/** The conditions of a claim after its project has reported the state of its route. */
+function conditionsFor(of: Project | undefined, verified = true): string[] {
   const conditions = new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) });
   if (verified) {
     setVerified("txt", now, {}, conditions);
@@ -56,10 +56,10 @@ test.each<[string, string[], Project | undefined, boolean?]>([
     entry("active", "active"),
   ],
 ])("%s", (_, expected, of, verified) => {
-  expect(said(of, verified)).toEqual(expected);
+  expect(conditionsFor(of, verified)).toEqual(expected);
 });
 
-test("a default domain is routed when its project says so of that very domain", () => {
+test("a default domain is routed when its project reports so of that very domain", () => {
   const claim = exampleClaim(`shop.${ZONE}`, { spec: { kind: "subdomain" } });
   const routed = (domain: string, status: "True" | "False") => {
     const conditions = new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) });
@@ -84,13 +84,13 @@ test("what was proved keeps its moment, and is in no hurry any more", () => {
   expect(status).toEqual({ verifiedAt: "2025-01-01T00:00:00Z", verifiedBy: "txt", expiresAt: undefined });
 });
 
-test("only names of the zone need no proof, whatever a claim calls itself", () => {
+test("only names of the zone need no proof, whatever kind a claim has", () => {
   expect(isPlatforms(exampleClaim(`shop.${ZONE}`, { spec: { kind: "default" } }), ZONE)).toBe(true);
   expect(isPlatforms(exampleClaim(`shop.${ZONE}`), ZONE)).toBe(false);
   expect(isPlatforms(exampleClaim(HOST, { spec: { kind: "default" } }), ZONE)).toBe(false);
 });
 
-test("the records lead to the domain that the project has, or is to have", () => {
+test("the records point to the domain that the project has, or is to have", () => {
   const target = (of: Project) => recordsOf(exampleClaim(HOST), of, ZONE)?.[1]?.value;
   expect(target(project({ domain: `mine.${ZONE}` }))).toBe(`mine.${ZONE}`);
   expect(target(project())).toMatch(/^example-[0-9a-f]{8}\.apps\.example\.net$/);

@@ -78,7 +78,7 @@ export function setUnverified(
   conditions.set({ type: "Verified", status: "False", ...condition });
 }
 
-/** The records that the owner of a custom domain has to create; the domain leads to the project's default one. */
+/** The records that the owner of a custom domain has to create; the domain points to the project's default one. */
 export function recordsOf({ spec }: DomainClaim, project: Project | undefined, zone: string) {
   const organization = organizationOfNamespace(spec.projectRef.namespace);
   if (!project || organization === undefined) {

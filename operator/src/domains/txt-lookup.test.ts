@@ -14,7 +14,7 @@ beforeEach(() => {
 afterAll(() => server.stop());
 
 describe("a TXT look-up", () => {
-  test("gives every record, with its strings joined", async () => {
+  test("returns every record, with its strings joined", async () => {
     server.records.set("one.example", [["slipway-", "verification=", "ab"], ["v=spf1 -all"]]);
     expect(await lookup("one.example")).toEqual({ records: ["slipway-verification=ab", "v=spf1 -all"] });
   });
@@ -25,26 +25,26 @@ describe("a TXT look-up", () => {
     expect(await lookup("empty.example")).toEqual({ records: [] });
   });
 
-  test("asks anew each time", async () => {
+  test("queries each time", async () => {
     server.records.set("changing.example", [["before"]]);
     expect(await lookup("changing.example")).toEqual({ records: ["before"] });
     server.records.set("changing.example", [["after"]]);
     expect(await lookup("changing.example")).toEqual({ records: ["after"] });
   });
 
-  test("fails when the server says so, says nothing, or is not there", async () => {
+  test("fails when the server fails, is silent, or does not exist", async () => {
     server.trouble = "servfail";
     expect(await lookup("one.example")).toEqual({ failed: true });
     server.trouble = "silent";
     expect(await lookup("one.example")).toEqual({ failed: true });
-    const gone = await startDnsServer();
-    await gone.stop();
-    expect(await createTxtLookup({ servers: [gone.address], timeoutMs: 200 })("one.example")).toEqual({
+    const stopped = await startDnsServer();
+    await stopped.stop();
+    expect(await createTxtLookup({ servers: [stopped.address], timeoutMs: 200 })("one.example")).toEqual({
       failed: true,
     });
   });
 
-  test("asks the next server when the first is silent", async () => {
+  test("queries the next server when the first is silent", async () => {
     const silent = await startDnsServer();
     silent.trouble = "silent";
     try {

@@ -7,19 +7,19 @@ import type { TxtAnswer } from "./ownership.ts";
 export type TxtLookup = (name: string) => Promise<TxtAnswer>;
 
 export interface TxtLookupOptions {
-  /** `ip` or `ip:port` of the servers to ask; the system's unless given. */
+  /** `ip` or `ip:port` of the name servers; the system's unless given. */
   servers?: readonly string[];
   /** Milliseconds for one try of one server. */
   timeoutMs?: number;
   tries?: number;
-  /** Milliseconds after which a look-up is given up, whatever it waits for. */
+  /** Milliseconds after which a look-up is cancelled, whatever it waits for. */
   limitMs?: number;
 }
 
-/** Codes of an answer that says: there is no such record. */
+/** Codes of an answer without such a record. */
 const NO_RECORD = new Set(["ENODATA", "ENOTFOUND"]);
 
-/** Makes a look-up that asks the given servers. A record of several strings is their text in one. */
+/** Creates a look-up at the given servers. The strings of a record are joined. */
 export function createTxtLookup({
   servers = [],
   timeoutMs = 2_000,
@@ -27,7 +27,7 @@ export function createTxtLookup({
   limitMs = 10_000,
 }: TxtLookupOptions = {}): TxtLookup {
   return async (name) => {
-    // One for each look-up: nothing of an earlier answer is kept, and giving up one leaves the others alone.
+    // One for each look-up: nothing of an earlier answer is kept, and cancelling one does not affect the others.
     const resolver = new Resolver({ timeout: timeoutMs, tries });
     if (servers.length > 0) {
       resolver.setServers([...servers]);

@@ -47,7 +47,7 @@ function customIngress(app: RoutedApp, route: HttpRoute, host: string): DesiredO
   };
 }
 
-/** What cert-manager is told: who issues, and the labels by which the Secret is known as the project's. */
+/** Annotations for cert-manager: the issuer, and the labels by which the Secret is known as the project's. */
 function issuance({ id, organizationId }: RoutedApp, issuer: string): Record<string, string> {
   const own = {
     [labels.managedBy]: MANAGED_BY,
