@@ -1,8 +1,7 @@
 /** Every child of an HTTP project, as a pure function of it. */
 
 import type { DesiredObject } from "../desired.ts";
-import { customIngresses } from "../domains/desired/custom-ingress.ts";
-import { ingress } from "../domains/desired/ingress.ts";
+import { customIngresses, ingress } from "../domains/desired/ingress.ts";
 import { persistentVolumeClaim } from "../workload/pvc.ts";
 import { middleware } from "./access-list.ts";
 import type { HttpApp, RoutedApp } from "./app.ts";

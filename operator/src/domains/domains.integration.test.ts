@@ -26,7 +26,7 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
-import { customIngressName, tlsSecretName } from "./desired/custom-ingress.ts";
+import { customIngressName, tlsSecretName } from "./desired/ingress.ts";
 import type { ProbeResult } from "./ingress-probe.ts";
 
 type Ingress = KubernetesObject & { spec: { rules: { host: string }[]; tls?: unknown[] } };

@@ -6,7 +6,7 @@ import type { Clock } from "@slipway/process";
 import { shortestDelay } from "../projects/kind.ts";
 import type { ProjectStores } from "../projects/stores.ts";
 import { claimsOf, deleteClaim, keptAheadMs } from "./claims.ts";
-import { isTlsSecret, tlsSecretName } from "./desired/custom-ingress.ts";
+import { isTlsSecret, tlsSecretName } from "./desired/ingress.ts";
 import type { Claimed } from "./project-claims.ts";
 import type { RouteCheck } from "./route-check.ts";
 import { hostsOf, type IngressView, type Routes } from "./routes.ts";

@@ -6,8 +6,7 @@
 import type { ObjectRef } from "@slipway/controller-runtime";
 import { type Clock, ConcurrencyLimiter } from "@slipway/process";
 import type { Finding } from "../projects/status.ts";
-import type { IngressProbe, ProbeResult } from "./ingress-probe.ts";
-import { DOUBT_MS, pauseMs } from "./probe-times.ts";
+import { DOUBT_MS, type IngressProbe, type ProbeResult, pauseMs } from "./ingress-probe.ts";
 
 /** How long an ingress may continue to route a host whose route was deleted, in milliseconds; see `isRemoved`. */
 const REMOVAL_MS = 5_000;

@@ -5,7 +5,7 @@ import type { Project } from "@slipway/crds";
 import type { Rollout } from "../applications/rollout.ts";
 import { shortestDelay } from "../projects/kind.ts";
 import { childrenOf, type ProjectStores } from "../projects/stores.ts";
-import { tlsSecretName } from "./desired/custom-ingress.ts";
+import { tlsSecretName } from "./desired/ingress.ts";
 import type { Claimed } from "./project-claims.ts";
 import type { CustomRoute } from "./project-status.ts";
 import type { MissingRoute, RouteCheck } from "./route-check.ts";
