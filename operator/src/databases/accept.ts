@@ -1,4 +1,4 @@
-/** Whether a database can be carried out. Pure. */
+/** Whether a database is supported as its spec requests it. Pure. */
 
 import {
   type Catalog,
@@ -14,7 +14,7 @@ import { type DatabaseImages, imageOf } from "./settings.ts";
 import { instancesOf } from "./to-database.ts";
 
 /**
- * @param id of the plan that it is to be carried out on
+ * @param id of the plan that it is to run on
  * @throws TerminalError about the condition `Accepted`
  */
 export function acceptDatabase(
@@ -56,7 +56,7 @@ function checkOffer(
   plan: DatabasePlan,
   { instances, storage, versions }: EngineOffer,
 ): void {
-  const { version = "", storage: asked } = project.spec;
+  const { version = "", storage: requested } = project.spec;
   const lacks = (what: string) => refuse("FeatureNotInPlan", `The plan ${plan.plan} ${what}.`);
   if (!versions.includes(version)) {
     throw lacks(`has no version ${version}`);
@@ -69,7 +69,7 @@ function checkOffer(
         : `has ${instances.min} to ${instances.max} instances`,
     );
   }
-  if (asked && (asked.capacity < storage.min || asked.capacity > storage.max)) {
+  if (requested && (requested.capacity < storage.min || requested.capacity > storage.max)) {
     throw lacks(`has ${storage.min} to ${storage.max} GB of storage`);
   }
 }

@@ -21,7 +21,7 @@ export interface Database extends ChildOwner {
   image: DatabaseImage;
   /** Instances that the project requests. */
   instances: number;
-  /** Pods that there are to be now: none while paused, and more than `instances` until they may be stopped. */
+  /** Pods that the StatefulSet has now: none while paused, and more than `instances` until they may be stopped. */
   replicas: number;
   /** Members that the engine counts: those that run or are requested, and those whose data no other is known to have. */
   members: number;
@@ -29,7 +29,7 @@ export interface Database extends ChildOwner {
   /** Absent where nothing is kept. */
   storage?: {
     capacityGb: number;
-    /** What the StatefulSet's claims are made from: that can never change, so the volumes grow apart from it. */
+    /** Template of the StatefulSet's claims: it is immutable, so the volumes grow apart from it. */
     template: { size: string; storageClass?: string };
   };
   resources: ReturnType<typeof toWorkload>["resources"];

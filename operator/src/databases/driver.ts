@@ -40,7 +40,7 @@ export interface DatabaseDriver {
 
 /** What a reconcile of a cluster has observed. */
 export interface ClusterState {
-  /** Pod that takes writes; undefined while none is known to. */
+  /** Pod that accepts writes; undefined while none is known to. */
   primary?: string;
   /** What keeps the database from taking writes, or from what was requested; undefined when nothing is missing. */
   missing?: Finding;
@@ -125,7 +125,7 @@ export interface ClusterContext {
   credentials: DatabaseCredentials;
   /** PEM of the authority that signs the databases' certificates. */
   authority: string;
-  /** The certificate in the TLS Secret: what tells one from another, and when it was signed. */
+  /** The certificate in the TLS Secret: what identifies it, and when it was signed. */
   certificate: Certificate;
   /** The status before this reconcile. */
   status: DatabaseStatus;

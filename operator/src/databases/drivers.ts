@@ -1,4 +1,4 @@
-/** The engines that are carried out here, one line each. */
+/** The engines that are supported, one line each. */
 
 import type { EngineName } from "@slipway/crds";
 import { clickhouseDriver } from "./clickhouse/driver.ts";
@@ -7,7 +7,7 @@ import { mariadbDriver } from "./mariadb/driver.ts";
 import { postgresqlDriver } from "./postgresql/driver.ts";
 import { valkeyDriver } from "./valkey/driver.ts";
 
-/** Makes every engine. They are kept for as long as the process: an engine may remember what it has done. */
+/** Creates every driver. They are kept for as long as the process: a driver may remember what it has done. */
 export function databaseDrivers(): ReadonlyMap<EngineName, DatabaseDriver> {
   return new Map(
     [postgresqlDriver(), mariadbDriver(), clickhouseDriver(), valkeyDriver()].map((driver) => [

@@ -4,7 +4,7 @@ import { annotations } from "@slipway/crds";
 import { ordinalOf, stayingPrimary } from "./common/pods.ts";
 import type { LiveClaim, LiveDatabase } from "./driver.ts";
 
-/** How many members there are to be. */
+/** How many members a database is to have. */
 export interface Members {
   /** Pods of the StatefulSet. */
   replicas: number;

@@ -16,7 +16,7 @@ export type PlanChange = NonNullable<ProjectStatus["planChange"]>;
 /** What was observed of the project, built from {@link planToBuild}. */
 export interface Seen {
   now: Date;
-  /** Every requested instance is made from that plan, and serves. */
+  /** Every requested instance has been created for that plan, and serves. */
   done: boolean;
   /** Milliseconds from its start in which a change must be done. */
   deadlineMs: number;
@@ -33,7 +33,7 @@ export interface PlanStatus {
 
 type Request = Pick<Project["spec"], "plan" | "planRequestedAt">;
 
-/** The plan that the instances are made from: the requested one, until the change to it has failed. */
+/** The plan that the instances are created for: the requested one, until the change to it has failed. */
 export function planToBuild({ plan, planRequestedAt }: Request, planStatus: PlanStatus): string {
   return hasFailed({ plan, planRequestedAt }, planStatus) ? (planStatus.plan ?? plan) : plan;
 }
@@ -102,7 +102,7 @@ export function planStatusOf(status: ProjectStatus | undefined): PlanStatus {
 }
 
 /**
- * Whether every requested instance is made from the current manifests, and serves. A paused project has no pods, and so no outdated ones. Pure.
+ * Whether every requested instance was created from the current manifests, and serves. A paused project has no pods, and so no outdated ones. Pure.
  */
 export function isRolledOut(
   driver: Pick<DatabaseDriver, "desired">,

@@ -26,7 +26,7 @@ interface Step {
 
 /**
  * One step towards the requested instances. Members are stopped, and volumes marked or deleted, only while a
- * primary among those that stay answers and has every acknowledged write. An unused volume that is needed again is made
+ * primary among those that stay answers and has every acknowledged write. An unused volume that is needed again is created
  * again: what is on it is older than what its member would have to follow, and may be too old to follow at all.
  * @returns milliseconds until the next step; undefined when there is none
  */
@@ -71,7 +71,7 @@ async function isComplete(
   } catch (error) {
     context.signal.throwIfAborted();
     const { code } = error as { code?: string };
-    context.log.warn({ database: database.id, code }, "the primary of a database could not be asked");
+    context.log.warn({ database: database.id, code }, "the primary of a database could not be queried");
     return false;
   }
 }

@@ -54,7 +54,7 @@ export interface DatabaseConfig {
   pods?: Placement;
   /** Milliseconds that a volume is kept after a live primary without it has had everything. */
   volumeGraceMs: number;
-  /** Where pods find the apiserver, in place of where the cluster says that it is. */
+  /** Where pods find the apiserver, in place of the addresses in the cluster. */
   apiserver?: ApiserverPeer;
 }
 

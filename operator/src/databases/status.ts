@@ -60,7 +60,7 @@ export function summarizeDatabase(
   status.plan = plan.plan;
 }
 
-/** What is seen of a paused database whose spec cannot be carried out. */
+/** What is seen of a paused database whose spec is rejected. */
 export function summarizeStop(
   { pods }: LiveDatabase,
   conditions: ConditionSet<ProjectConditionCatalog>,
@@ -196,7 +196,7 @@ function setProgress(
   }
   const broken = firstProblem(pods.filter((pod) => !isReady(pod)));
   const resuming = phase === "stopped" || phase === "resuming";
-  const told: Finding =
+  const finding: Finding =
     noRoom ??
     broken ??
     (resuming
@@ -204,7 +204,7 @@ function setProgress(
       : database.bootstrapped
         ? moving
         : { reason: "Creating", message: "The database is being set up." });
-  conditions.set({ type, status: "True", ...told });
+  conditions.set({ type, status: "True", ...finding });
 }
 
 function unequal({ instances }: Database, { pods }: LiveDatabase): Finding | undefined {
@@ -228,7 +228,7 @@ function setReady({ paused }: Database, conditions: ConditionSet<ProjectConditio
   );
 }
 
-/** What the server reported stays while none can be queried, except which pod takes writes. */
+/** What the server reported stays while none can be queried, except which pod is the primary. */
 function statusOf(
   { database, driver, clusterState, volumes, address, credentials, now }: DatabaseFindings,
   before: DatabaseStatus = {},

@@ -23,13 +23,13 @@ export class StatementError extends Error {
   readonly code: string | undefined;
 
   constructor(status: number, code: string | undefined) {
-    super(`the server refused a statement with ${status}, code ${code ?? "unknown"}`);
+    super(`the server rejected a statement with ${status}, code ${code ?? "unknown"}`);
     this.status = status;
     this.code = code;
   }
 }
 
-/** How long a statement may take, in milliseconds: one that makes a database waits for the other servers. */
+/** Timeout of a statement, in milliseconds: one that creates a database waits for the other servers. */
 const STATEMENT_MS = 20_000;
 
 /**

@@ -5,7 +5,7 @@ import type { Database } from "../database.ts";
 
 /** The HTTP interface, with TLS: what clients and the operator speak. */
 export const HTTPS_PORT = 8443;
-/** The native protocol with TLS: what servers ask each other by. */
+/** The native protocol with TLS: by which servers query each other. */
 export const NATIVE_PORT = 9440;
 /** By which servers fetch data from each other. */
 export const INTERSERVER_PORT = 9010;
@@ -38,7 +38,7 @@ export const SHARD = "1";
 /** Keepers of several servers: as many as one of them may be lost. */
 export const KEEPERS = 3;
 
-/** Servers that there are, will be or may be again. With more than one, there are Keepers beside them. */
+/** Servers that exist, will exist or may exist again. With more than one, there are Keepers beside them. */
 export function sizeOf({ members }: Pick<Database, "members">): number {
   return members;
 }

@@ -56,7 +56,7 @@ async function serverOf(
   type Pod = KubernetesObject & { status?: { podIP?: string } };
   const pod = await client.getOrUndefined<Pod>(resources.pods, { namespace, name }, { signal });
   if (!pod?.status?.podIP || pod.metadata?.uid !== metadata.uid) {
-    throw Object.assign(new Error("the pod is gone"), { code: "GONE" });
+    throw Object.assign(new Error("the pod was deleted"), { code: "GONE" });
   }
   return {
     ip: pod.status.podIP,

@@ -1,4 +1,4 @@
-/** Statements by which the platform sets up a ClickHouse database, and what they answer. Pure. */
+/** Statements by which the platform sets up a ClickHouse database, and the replies. Pure. */
 
 import { createHash } from "node:crypto";
 import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
@@ -29,8 +29,8 @@ export function canReplicate({ features }: Pick<Database["image"], "features">):
 }
 
 /**
- * Makes the database, on each server. A replicated one is the same on all of them, and there already where another
- * server has made it.
+ * Creates the database, on each server. A replicated one is the same on all of them, and exists already where another
+ * server has created it.
  */
 export function databaseStatement(database: Database, { database: name = "" }: DatabaseCredentials): string {
   const engine = canReplicate(database.image)
@@ -40,7 +40,7 @@ export function databaseStatement(database: Database, { database: name = "" }: D
 }
 
 /**
- * Makes the project's user, on one server: the others know it from there.
+ * Creates the project's user, on one server: the others know it from there.
  * @param setPassword whether the user's password is to be this one, also if the user exists already
  * @param salt of the hash by which the server knows the password
  */
@@ -99,7 +99,7 @@ export function forgetStatements(
     ]);
 }
 
-/** Names of the servers that there are to be. */
+/** Names of the requested servers. */
 export function serverNames(database: Database): string[] {
   return Array.from({ length: database.instances }, (_, ordinal) => `${database.id}-${ordinal}`);
 }

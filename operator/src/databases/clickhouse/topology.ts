@@ -11,7 +11,7 @@ import type { LivePod } from "../driver.ts";
 /**
  * The server that clients are routed to: the previous one for as long as it serves and is requested, else the first of those
  * that are.
- * @param instances that the project asks for
+ * @param instances that the project requests
  */
 export function choosePrimary(pods: readonly LivePod[], instances: number): LivePod | undefined {
   const serving = pods.filter((pod) => isReady(pod));

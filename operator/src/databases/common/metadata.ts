@@ -16,7 +16,7 @@ export function metadataOf(database: Database, name: string) {
 /** Distinguishes the instances of an engine from its other pods, where it has any. */
 export const COMPONENT = "slipway.dev/component";
 
-/** What selects the pods of a database. It can never change: a StatefulSet's selector is immutable. */
+/** What selects the pods of a database. It never changes: a StatefulSet's selector is immutable. */
 export function podLabels({ id, type }: Pick<Database, "id" | "type">, role?: Role): Record<string, string> {
   return {
     [labels.project]: id,

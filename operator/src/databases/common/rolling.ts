@@ -19,7 +19,7 @@ export const SWITCHING_OVER = {
   message: "Another instance takes over as primary.",
 } as const satisfies Finding;
 
-/** No instance takes writes: not yet, or not any more. */
+/** No instance is the primary: not yet, or not any more. */
 export function primaryMissing({ bootstrapped }: Pick<Database, "bootstrapped">) {
   return bootstrapped
     ? ({ reason: "PrimaryMissing", message: "No instance takes writes." } as const)
@@ -30,7 +30,7 @@ export function replicasMissing(message: string): Finding {
   return { reason: "ReplicasMissing", message };
 }
 
-/** Replaces an outdated pod that does not work: it may be the reason why no instance takes writes. */
+/** Replaces an outdated pod that does not work: it may be the reason why none is the primary. */
 export async function replaceOutdatedPod(live: LiveDatabase, context: ClusterContext): Promise<void> {
   const step = nextRollStep(live, undefined, live.pods.length);
   if (step.kind === "delete") {
@@ -83,8 +83,8 @@ export type RollStep =
 
 /**
  * The next step. Pure.
- * @param primary the pod that takes writes, if one is known
- * @param wanted pods that there should be
+ * @param primary undefined where none is known
+ * @param wanted how many pods are desired
  */
 export function nextRollStep(live: LiveDatabase, primary: LivePod | undefined, wanted: number): RollStep {
   const { pods, statefulSet } = live;
@@ -93,7 +93,7 @@ export function nextRollStep(live: LiveDatabase, primary: LivePod | undefined, w
   if (outdated.length === 0) {
     return { kind: "done" };
   }
-  // Its controller would make the pod from what it has seen.
+  // Its controller would create the pod from the template that it has observed.
   if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) {
     return { kind: "wait" };
   }

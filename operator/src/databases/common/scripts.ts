@@ -9,7 +9,7 @@ type Values = Readonly<Record<string, string | number>>;
 
 const COMMENT = /^(?:#|--)/;
 const LINTER_COMMENT = /^ *# shellcheck .*\n/gm;
-/** `. ./file.sh`, or psql's `\ir ./file.sql`: the containers have no such file, so its text takes the line's place. */
+/** `. ./file.sh`, or psql's `\ir ./file.sql`: the containers have no such file, so its text replaces the line. */
 const SOURCE = /^(?:\.|\\ir) (\.{1,2}\/\S+)\n/gm;
 const PLACEHOLDER = /__([A-Z]+(?:_[A-Z]+)*)__/g;
 

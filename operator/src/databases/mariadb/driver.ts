@@ -1,4 +1,4 @@
-/** MariaDB: a Galera group of three, one of which takes the writes. */
+/** MariaDB: a Galera group of three, one of which is the primary. */
 
 import { hashJson } from "@slipway/controller-runtime";
 import { isReady, startOf } from "../common/pods.ts";

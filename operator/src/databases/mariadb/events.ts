@@ -1,9 +1,9 @@
 /**
  * Scheduled events (`CREATE EVENT`) of a project run on one member: the primary. Its scheduler is on, the others' are off.
  *
- * Statements about events reach every member, but what one keeps of an event that another one has made or altered is the
- * status SLAVESIDE_DISABLED, whatever the statement says. So a new primary has to enable them itself, and
- * cannot tell from its own which ones were disabled: the primary records those in a table of the platform's, which all have.
+ * Statements about events reach every member, but what one keeps of an event that another one has created or altered is the
+ * status SLAVESIDE_DISABLED, whatever the statement sets. So a new primary has to enable them itself, and
+ * cannot know from its own which ones were disabled: the primary records those in a table of the platform's, which all have.
  */
 
 import type { ClusterContext, LiveDatabase, LivePod } from "../driver.ts";

@@ -1,6 +1,6 @@
 /** The state of a member, as `ask.sh` prints it. Pure. */
 
-/** UUID that stands for none. */
+/** UUID that means none. */
 const NONE = "00000000-0000-0000-0000-000000000000";
 
 /** How far a member's data reach in the history of its group. */
@@ -110,9 +110,9 @@ function waiting(run: string, fields: ReadonlyMap<string, string>): Waiting | St
     return { phase: "starting" };
   }
   const position = data === "whole" ? positionOf(fields.get("uuid"), fields.get("seqno")) : undefined;
-  // Whole, and yet nowhere, is nothing that anybody could go by.
-  const told = data === "whole" && !position ? "broken" : data;
-  return { phase: "waiting", run, data: told, position, safe: fields.get("safe") === "1" };
+  // Whole data without a position cannot be compared with that of others.
+  const reported = data === "whole" && !position ? "broken" : data;
+  return { phase: "waiting", run, data: reported, position, safe: fields.get("safe") === "1" };
 }
 
 function positionOf(uuid = "", seqno = ""): Position | undefined {

@@ -5,7 +5,7 @@ import type { Database } from "../database.ts";
 
 export const MARIADB_PORT = 3306;
 
-/** What members say to each other: the group, what one has missed, and whole copies. */
+/** Between members: messages of the group, what one has missed, and whole copies. */
 export const GROUP_PORT = 4567;
 export const INCREMENT_PORT = 4568;
 export const COPY_PORT = 4444;

@@ -107,7 +107,7 @@ function galera(database: Database): Settings {
     `gcache.size=${mebibytes(Math.min(disk / 32, 1024), 64)}`,
     "gcache.keep_pages_size=0",
     "gcache.recover=yes",
-    // Only the operator lets a group begin, since it alone sees every member.
+    // Only the operator bootstraps a group, since it alone sees every member.
     "pc.recovery=false",
     ...tls,
   ];

@@ -66,7 +66,7 @@ export async function startGroup(
   const pod = live.pods.find((one) => ordinalOf(one) === member);
   if (pod) {
     const accepted = await order(pod, decision.order, run, context);
-    context.log.info({ order: decision.order, member, accepted }, "a member of a group was given an order");
+    context.log.info({ order: decision.order, member, accepted }, "a member of a group received an order");
     if (accepted && decision.despite !== undefined) {
       await recordLoss(cluster, decision.despite);
     }

@@ -127,7 +127,7 @@ function asMonitor(
         signal,
       );
     } catch (error) {
-      // The Secret may hold another password by now.
+      // The Secret may have another password by now.
       monitors.forget(target.projectUid);
       throw error;
     }

@@ -1,4 +1,4 @@
-/** What an engine told of itself at one moment, and what two such moments say together. Pure. */
+/** What an engine reported of itself at one moment, and what two such moments show together. Pure. */
 
 /** Values by the names that the engine (or the query) gives them. Numbers only: no text but names of states. */
 export type Facts = Readonly<Record<string, number | string | boolean | null>>;
@@ -19,13 +19,13 @@ export function parseRaw(given: unknown): RawSample | undefined {
   return known && facts !== null ? { process, clockMs, facts } : undefined;
 }
 
-/** A number that is not negative; null for everything else. Engines tell numbers as text now and then. */
+/** A number that is not negative; null for everything else. Engines report some numbers as text. */
 export function number(value: Facts[string] | undefined): number | null {
   const found = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   return typeof found === "number" && Number.isFinite(found) && found >= 0 ? found : null;
 }
 
-/** A whole number; null where it is none, or larger than can be told exactly. */
+/** A whole number; null where it is none, or larger than is exact. */
 export function count(value: Facts[string] | undefined): number | null {
   const found = number(value);
   const whole = found === null ? null : Math.round(found);
@@ -79,7 +79,7 @@ export class Interval {
     return (this.#before[name] ?? null) === (this.#now[name] ?? null);
   }
 
-  /** How much a counter has grown; null where it is not in both, or was counted anew. */
+  /** How much a counter has grown; null where it is not in both, or was reset. */
   growth(...names: string[]): number | null {
     const before = sum(...names.map((name) => number(this.#before[name])));
     const now = sum(...names.map((name) => number(this.#now[name])));

@@ -1,4 +1,4 @@
-/** Which databases' volumes are full, as the kubelets tell. */
+/** Which databases' volumes are full, as the kubelets report. */
 
 import type { Store } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";

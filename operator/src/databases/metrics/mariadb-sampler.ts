@@ -37,23 +37,23 @@ export async function sampleMariadb(server: Server, signal: AbortSignal): Promis
     }),
     signal,
   );
-  // A lost connection is told by the query that waits for it, too.
+  // The query that waits for a lost connection fails, too.
   connection.on("error", () => undefined);
   const hangUp = () => connection.destroy();
   signal.addEventListener("abort", hangUp, { once: true });
   try {
-    const told = await connection.query<Line[]>(STATUS_QUERY);
+    const status = await connection.query<Line[]>(STATUS_QUERY);
     const clockMs = Date.now();
     const limits = await connection.query<Line[]>(LIMIT_QUERY);
     const size = await sizeOf(connection, database);
     const facts: Facts = {
       ...Object.fromEntries(
-        [...told, ...limits].map(({ Variable_name, Value }) => [Variable_name.toLowerCase(), Value]),
+        [...status, ...limits].map(({ Variable_name, Value }) => [Variable_name.toLowerCase(), Value]),
       ),
       database_size: size ?? null,
     };
     if (facts.uptime === undefined) {
-      throw new Error("the server told no figures");
+      throw new Error("the server reported no figures");
     }
     return { raw: { process: container, clockMs, facts }, incomplete: size === undefined };
   } finally {
@@ -62,11 +62,11 @@ export async function sampleMariadb(server: Server, signal: AbortSignal): Promis
   }
 }
 
-/** A connection that nobody waits for any more is closed once it is there. */
+/** A connection that nobody waits for any more is closed once it is open. */
 async function connect(opening: Promise<Connection>, signal: AbortSignal): Promise<Connection> {
   const given = Promise.withResolvers<never>();
-  const giveUp = () => given.reject(new Error("the sample was given up"));
-  signal.addEventListener("abort", giveUp, { once: true });
+  const abandon = () => given.reject(new Error("the sample was abandoned"));
+  signal.addEventListener("abort", abandon, { once: true });
   try {
     return await Promise.race([opening, given.promise]);
   } catch (error) {
@@ -76,11 +76,11 @@ async function connect(opening: Promise<Connection>, signal: AbortSignal): Promi
     );
     throw error;
   } finally {
-    signal.removeEventListener("abort", giveUp);
+    signal.removeEventListener("abort", abandon);
   }
 }
 
-/** Bytes of the project's tables; undefined where that cannot be told now. */
+/** Bytes of the project's tables; undefined where they cannot be read now. */
 async function sizeOf(connection: Connection, database: string): Promise<number | undefined> {
   try {
     const [row] = await connection.query<{ size: number | null }[]>(

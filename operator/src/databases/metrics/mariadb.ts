@@ -98,7 +98,7 @@ export function mariadbNative(
   };
 }
 
-/** `FLUSH STATUS` counts anew. What the server tells of it is whole seconds. */
+/** `FLUSH STATUS` resets the counters. The server reports its time in whole seconds. */
 const WHOLE_SECONDS_MS = 2_000;
 
 function flushed(before: RawSample | undefined, now: RawSample): boolean {
@@ -117,7 +117,7 @@ function pages(facts: Facts, name: string): number | null {
   return found === null || size === null ? null : found * size;
 }
 
-/** Galera tells no lag in seconds: every node has a transaction before its commit is answered, and applies it soon. */
+/** Galera reports no lag in seconds: every node has a transaction before its commit is answered, and applies it soon. */
 function replication(facts: Facts, { replicas }: Expected): MariadbMetrics["replication"] {
   const member = facts.wsrep_cluster_status === "Primary";
   const size = count(facts.wsrep_cluster_size);

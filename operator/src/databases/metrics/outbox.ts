@@ -29,7 +29,7 @@ export class Outbox {
     this.#schedule(GATHER_MS);
   }
 
-  /** Stops writing; what is pending is dropped: whoever samples next begins anew. */
+  /** Stops writing; what is pending is dropped: the next sampler starts without it. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     this.#pending.clear();

@@ -37,7 +37,7 @@ export class MonitorAccounts {
     return account;
   }
 
-  /** What is known may be old, or of a project that is gone. */
+  /** What is known may be old, or of a project that is deleted. */
   forget(projectUid: string): void {
     this.#known.delete(projectUid);
   }

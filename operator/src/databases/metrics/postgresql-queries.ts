@@ -1,4 +1,4 @@
-/** What PostgreSQL is asked for; every name in the answer is a fact's. Read with `pg_read_all_stats` and nothing more. */
+/** What PostgreSQL is queried for; every name in the answer is a fact's. Read with `pg_read_all_stats` and nothing more. */
 
 /** Where the statistics of checkpoints are, which moved with version 17. */
 function checkpoints(major: number): string {
@@ -6,7 +6,7 @@ function checkpoints(major: number): string {
     return `select checkpoints_timed + checkpoints_req as done, buffers_checkpoint as buffers, stats_reset
       from pg_stat_bgwriter`;
   }
-  // 17 counts a timed one also where there was nothing to do; 18 tells those that were done.
+  // 17 counts a timed one also where it had nothing to do; 18 counts those that were done.
   const primary = major >= 18 ? "num_done" : "num_timed + num_requested";
   return `select case when pg_is_in_recovery() then restartpoints_done else ${primary} end as done,
       buffers_written as buffers, stats_reset
@@ -59,7 +59,7 @@ export function statisticsQuery(major: number): string {
     left join pg_stat_database d on d.datname = $1`;
 }
 
-/** Whether the extension that tells latencies is there. */
+/** Whether the extension that reports latencies exists. */
 export const STATEMENTS_KNOWN = "select from pg_extension where extname = 'pg_stat_statements'";
 
 /** Sums over the project's database, without reading any statement's text. */

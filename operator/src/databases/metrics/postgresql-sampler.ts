@@ -16,7 +16,7 @@ export interface Server {
   ca: string | undefined;
   user: string;
   password: string;
-  /** The project's own database, which is told of and not connected to. */
+  /** The project's own database, which is reported on and not connected to. */
   database: string;
   /** Tells one container of the pod from another. */
   container: string;
@@ -36,7 +36,7 @@ export async function samplePostgresql(server: Server, signal: AbortSignal): Pro
     application_name: "slipway-monitor",
     ssl: server.ca === undefined ? false : { ca: server.ca, servername: server.serverName },
   });
-  // A lost connection is told by the query that waits for it, too.
+  // The query that waits for a lost connection fails, too.
   client.on("error", () => undefined);
   const hangUp = () => void client.end().catch(() => undefined);
   signal.addEventListener("abort", hangUp, { once: true });
@@ -54,7 +54,7 @@ async function read(client: pg.Client, { database, container }: Server): Promise
   const facts = await factsOf(client, statisticsQuery(major), database);
   const { now, started } = facts ?? {};
   if (facts === undefined || typeof now !== "number") {
-    throw new Error("the server told no statistics");
+    throw new Error("the server reported no statistics");
   }
   const statements = await statementsOf(client, database);
   return {
@@ -63,7 +63,7 @@ async function read(client: pg.Client, { database, container }: Server): Promise
       clockMs: now * 1_000,
       facts: { ...facts, ...statements },
     },
-    // Of a database that is not there yet nothing is told, nor of statements that could not be read.
+    // Nothing is reported of a database that does not exist yet, nor of statements that could not be read.
     incomplete: statements === undefined || facts.database_size === null,
   };
 }

@@ -1,11 +1,11 @@
-/** From what PostgreSQL told of itself to the snapshot's groups. Pure. docs/databases-metrics.md has the sources. */
+/** From what PostgreSQL reports of itself to the snapshot's groups. Pure. docs/databases-metrics.md has the sources. */
 
 import type { PostgresqlMetrics } from "@slipway/crds";
 import { count, Interval, number, type RawSample, ratio, sum } from "./facts.ts";
 
 /** What only the platform knows. */
 export interface Expected {
-  /** Instances beside the one that takes writes. */
+  /** Instances beside the primary. */
   replicas: number;
 }
 
@@ -17,7 +17,7 @@ export function postgresqlNative(
 ): PostgresqlMetrics {
   const { facts } = now;
   const interval = Interval.between(before, now);
-  /** Of counters that are counted anew together. */
+  /** Of counters that are reset together. */
   const since = (reset: string) => (interval?.same(reset) ? interval : undefined);
   const current = count(facts.sessions);
   const max = count(facts.max_connections);

@@ -1,4 +1,4 @@
-/** CPU, memory and storage of databases' pods, as the kubelets tell them: one request a node and round. */
+/** CPU, memory and storage of databases' pods, as the kubelets report them: one request a node and round. */
 
 import { allNull, type SnapshotResource, snapshotResource } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
@@ -84,7 +84,7 @@ export class Resources {
   }
 }
 
-/** What a kubelet said of a pod. */
+/** What a kubelet reported of a pod. */
 export function resourceOf(reading: PodReading | undefined): SnapshotResource {
   const { container, volumes } = reading ?? {};
   const data = volumes?.get(DATA);

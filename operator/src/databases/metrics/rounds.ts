@@ -7,7 +7,7 @@ export interface RoundsOptions<Target, Sample> {
   targets(): Iterable<Target>;
   /** Names a target; it is sampled once at a time. */
   keyOf(target: Target): string;
-  /** Whose share of what is sampled at once a target takes. */
+  /** Whose share of what is sampled concurrently a target uses. */
   organizationOf(target: Target): string;
   /** Has to give up when the signal aborts; it is not waited for any longer. */
   sample(target: Target, signal: AbortSignal): Promise<Sample>;

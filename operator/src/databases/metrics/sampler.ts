@@ -18,7 +18,7 @@ export interface SamplerOptions {
   engines: Readonly<Partial<Record<SampledType, ReadEngine>>>;
   resources: Pick<Resources, "of">;
   outbox: Pick<Outbox, "put" | "close">;
-  /** What is kept, to go on from. */
+  /** What is kept, to continue from. */
   stored(): Promise<StoredMetricSamples[]>;
   clock: Clock;
   log: Logger;
@@ -116,7 +116,7 @@ export class DatabaseSampler {
     this.#options.onResult?.(target.type, "success");
   }
 
-  /** What was sampled before stays, and goes stale. Errors of drivers may hold settings: only their words are told. */
+  /** What was sampled before stays, and becomes stale. Errors of drivers may have settings: only their messages are logged. */
   #failed({ type, projectId, instance }: Target, error: unknown): void {
     const { log, onResult } = this.#options;
     onResult?.(type, "error");

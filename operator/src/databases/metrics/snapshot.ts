@@ -11,7 +11,7 @@ import { mariadbNative } from "./mariadb.ts";
 import { postgresqlNative } from "./postgresql.ts";
 import { type ValkeyExpected, valkeyNative } from "./valkey.ts";
 
-/** What a sampler brought. */
+/** What a sampler read. */
 export interface Reading {
   raw: RawSample;
   /** A part that should have been there could not be read. */
@@ -29,7 +29,7 @@ export interface SnapshotContext {
 }
 
 /**
- * What a reading says, with an earlier one of the same instance as the base of rates. `partial` is one of which some part could
+ * What a reading shows, with an earlier one of the same instance as the base of rates. `partial` is one of which some part could
  * not be read: not what has no source, nor what has no base yet.
  * @throws when the shape of snapshots is broken, which none may ever be kept with
  */

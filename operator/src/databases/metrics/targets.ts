@@ -64,7 +64,7 @@ export function targetsOf(
       profile: spec.profile ?? "key_value",
       persistent: spec.storage?.persistent === true,
     } as const;
-    // More than are asked for while some are being stopped.
+    // More than are requested while some are being stopped.
     const most = Math.max(instances, status?.currentInstances ?? 0);
     for (let ordinal = 0; ordinal < most; ordinal += 1) {
       const pod = pods.get(metadata.namespace, databasePodName(metadata.name, ordinal));
@@ -77,7 +77,7 @@ export function targetsOf(
   return found;
 }
 
-/** Valkey's plans are told apart by their tier. */
+/** Valkey's plans differ by their tier. */
 function hasSnapshots({ metrics }: DatabasePlan, type: EngineName): boolean {
   return metrics.access === "snapshot" && (type !== "valkey" || metrics.tier !== undefined);
 }

@@ -13,28 +13,28 @@ const SECTIONS = ["server", "clients", "memory", "persistence", "stats", "replic
 /** Bytes of an answer: some 6,000. */
 const LIMIT_BYTES = 1024 * 1024;
 
-/** @throws when the server does not answer, refuses the account, or tells nothing */
+/** @throws when the server does not answer, rejects the account, or reports nothing */
 export async function sampleValkey(server: Omit<Server, "database">, signal: AbortSignal): Promise<Reading> {
   const socket = openSocket(server);
-  const hangUp = () => void socket.destroy(new Error("the sample was given up"));
-  signal.addEventListener("abort", hangUp, { once: true });
+  const abandon = () => void socket.destroy(new Error("the sample was abandoned"));
+  signal.addEventListener("abort", abandon, { once: true });
   try {
     await once(socket, opened(server));
     socket.write(command("AUTH", server.user, server.password) + command("INFO", ...SECTIONS));
     const facts = parseInfo(await answer(socket));
     const clockMs = Number(facts.server_time_usec) / 1_000;
     if (typeof facts.run_id !== "string" || !Number.isFinite(clockMs)) {
-      throw new Error("the server told no statistics");
+      throw new Error("the server reported no statistics");
     }
     const process = `${server.container}/${facts.run_id}`;
     return { raw: { process, clockMs, facts: numbersOf(facts) }, incomplete: false };
   } finally {
-    signal.removeEventListener("abort", hangUp);
+    signal.removeEventListener("abort", abandon);
     socket.destroy();
   }
 }
 
-/** Text that follows the answer to AUTH. An error is told without its words: they may name the account. */
+/** Text that follows the answer to AUTH. An error is reported without its text, which may name the account. */
 async function answer(socket: Socket): Promise<string> {
   let bytes = Buffer.alloc(0);
   for await (const chunk of socket as AsyncIterable<Buffer>) {

@@ -33,7 +33,7 @@ export function valkeyNative(
 ): ValkeyMetrics {
   const { facts } = now;
   const whole = Interval.between(before, now);
-  // CONFIG RESETSTAT tells no moment. It brings all to zero at once: one that shrinks betrays the others.
+  // CONFIG RESETSTAT reports no time. It resets all to zero: one that shrinks shows that the others were reset.
   const counters = [
     "total_commands_processed",
     "total_net_input_bytes",
@@ -46,7 +46,7 @@ export function valkeyNative(
     memory: {
       used_bytes: count(facts.used_memory),
       peak_bytes: count(facts.used_memory_peak),
-      // Zero stands for no limit.
+      // Zero is no limit.
       limit_bytes: limit === 0 ? null : limit,
       fragmentation_ratio: number(facts.mem_fragmentation_ratio),
     },
@@ -127,7 +127,7 @@ function persistence(
   const states = [facts.rdb_last_bgsave_status, facts.aof_last_write_status, facts.aof_last_bgrewrite_status];
   const known = states.filter((state) => typeof state === "string");
   const status = facts.loading === "1" ? "loading" : known.every((state) => state === "ok") ? "ok" : "failed";
-  // Until the first save the server tells its own start as the time of the last one.
+  // Until the first save the server reports its own start as the time of the last one.
   const saved = (number(facts.rdb_saves) ?? 0) > 0 ? number(facts.rdb_last_save_time) : null;
   return {
     enabled: true,

@@ -36,13 +36,13 @@ export function sharedConfig(database: Database) {
   };
 }
 
-/** An acknowledged write is on two members wherever there are two. A member that is still there counts. */
+/** An acknowledged write is on two members wherever there are two. A member that still exists counts. */
 function synchronousMode({ members }: Database): "off" | "on" | "quorum" {
   return members >= 3 ? "quorum" : members === 2 ? "on" : "off";
 }
 
 /**
- * Who may connect how. The superuser comes by the socket alone, which only this container has; everybody else over TLS
+ * Who may connect how. The superuser connects by the socket alone, which only this container has; everybody else over TLS
  * with a password. Addresses are the business of the NetworkPolicy.
  */
 function hostBasedAccess(): string[] {
@@ -69,7 +69,7 @@ export function patroniFile(database: Database): string {
     kubernetes: {
       namespace: database.namespace,
       use_endpoints: false,
-      // Patroni finds its members and its own ConfigMaps by these, and labels what it makes.
+      // Patroni finds its members and its own ConfigMaps by these, and labels what it creates.
       scope_label: labels.project,
       labels: { [labels.type]: database.type },
       role_label: labels.role,
@@ -99,5 +99,5 @@ export function patroniFile(database: Database): string {
   return stringify(file, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** What every Patroni loads at its start; the file says why. */
+/** What every Patroni loads at its start; the file has the reason. */
 export const patroniCorrection = readFileSync(new URL("scripts/sitecustomize.py", import.meta.url), "utf8");

@@ -32,7 +32,7 @@ export const accounts = {
 } as const;
 
 /**
- * ConfigMaps of a database. Patroni names its own after its scope, which is the project's id, and makes them itself:
+ * ConfigMaps of a database. Patroni names its own after its scope, which is the project's id, and creates them itself:
  * `<id>-config` has the settings that are the same for all members.
  */
 export function configMaps({ id }: Pick<Database, "id">) {

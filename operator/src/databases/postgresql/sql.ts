@@ -33,7 +33,7 @@ export interface Setup {
 
 /**
  * The script for `psql`, run by the superuser in the database `postgres`. Its only output is a line
- * `version|system identifier`. Errors say no more than their code, so that no verifier gets into a log.
+ * `version|system identifier`. Errors have no more than their code, so that no verifier gets into a log.
  */
 export function setupScript({
   credentials,
@@ -88,7 +88,7 @@ export function setupScript({
   ].join("\n");
 }
 
-/** What such a script answers. */
+/** What such a script prints. */
 export function parseSetup(output: string): { version: string; identity: string } | undefined {
   const [, version = "", identity = ""] = /^([0-9][^|\s]*)\|([0-9]+)$/m.exec(output) ?? [];
   return version === "" ? undefined : { version, identity };

@@ -123,7 +123,7 @@ function readPair(secret: Data | undefined): Pair | undefined {
   const text = (key: string) => Buffer.from(secret?.data?.[key] ?? "", "base64").toString("utf8");
   const [certificate, key] = [text("tls.crt"), text("tls.key")];
   if (!certificate.includes("BEGIN CERTIFICATE") || !key.includes("PRIVATE KEY")) {
-    throw new Error(`the Secret ${AUTHORITY} holds no certificate with its key`);
+    throw new Error(`the Secret ${AUTHORITY} has no certificate with its key`);
   }
   return { certificate, key };
 }

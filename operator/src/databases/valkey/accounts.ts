@@ -13,7 +13,7 @@ export const PROJECT_RULES = [
 export const ADMIN_RULES = "~* &* +@all";
 
 /**
- * What replicas and Sentinels need of each other: what Valkey's own sentinel.conf lists, and that a Sentinel lets clients wait
+ * What replicas and Sentinels need of each other: what Valkey's own sentinel.conf lists, and that a Sentinel pauses clients
  * while a primary hands over (sentinel.c).
  */
 export const REPLICATION_RULES = [

@@ -10,14 +10,14 @@ import { directiveFile, directives, transport } from "./parameters.ts";
 const DOWN_AFTER_MS = 3_000;
 /**
  * The same for a Sentinel that has only started, until it has seen the primary once. After an outage of everything the primary
- * returns with all that it acknowledged, and no Sentinel can tell which of the others has most of it.
+ * returns with all that it acknowledged, and no Sentinel knows which of the others has most of it.
  */
 const STARTUP_DOWN_AFTER_MS = 15_000;
 /** Timeout of each step of a failover; the next failover begins after twice that at the earliest. */
 const FAILOVER_MS = 10_000;
 
 /**
- * How long a Sentinel that was not scheduled for 2 s only watches (TILT): long enough to hear from all others again. Its default
+ * How long a Sentinel that was not scheduled for 2 s only watches (TILT): long enough to receive a message of each other one again. Its default
  * of 30 s would mean that on a busy node no Sentinel ever replaces a primary.
  */
 const TILT_MS = 5_000;

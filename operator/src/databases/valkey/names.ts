@@ -35,7 +35,7 @@ export const accounts = {
 /** What Sentinels call the one group of instances that they watch. */
 export const GROUP = "primary";
 
-/** Instances that there are, will be or may be again. With more than one, Sentinels agree on the primary. */
+/** Instances that exist, will exist or may exist again. With more than one, Sentinels agree on the primary. */
 export function sizeOf({ members }: Pick<Database, "members">): number {
   return members;
 }

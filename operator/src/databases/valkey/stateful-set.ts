@@ -107,9 +107,9 @@ function environment(database: Database) {
 const script = (name: string) => ({ exec: { command: ["/bin/sh", `${paths.config}/${name}`] } });
 
 /**
- * A server that waits for its primary to be known is still starting: nothing listens. On a node that is far too busy an
- * answer takes seconds: one that is killed for it would only be slower. Sentinels replace one that hangs long before, within
- * less than it takes replicas without a primary to count as not ready. Every command in a container costs its node more than
+ * A server that waits for its primary to be known is still starting: nothing listens. On an overloaded node an
+ * answer needs seconds: a server that is killed for it would only be slower. Sentinels replace one that hangs long before, within
+ * less than the time after which replicas without a primary count as not ready. Every command in a container costs its node more than
  * the server's answer: they are as rare as may be.
  */
 const probes = {

@@ -1,4 +1,4 @@
-/** What the instances say of themselves (`INFO`), which of them is the primary, and which have to follow it. Pure. */
+/** What the instances report of themselves (`INFO`), which of them is the primary, and which have to follow it. Pure. */
 
 import { roles } from "../common/metadata.ts";
 import { hasRole, ordinalOf, primaryOf } from "../common/pods.ts";
@@ -52,7 +52,7 @@ export function parseMemberState(text: string): MemberState | undefined {
 export type MemberStates = ReadonlyMap<LivePod, MemberState>;
 
 /**
- * The instance that takes writes. Of several that report to be the primary, the one that others report to follow: one that
+ * The instance that accepts writes. Of several that report to be the primary, the one that others report to follow: one that
  * was cut off still counts its followers for a while. One without followers stays the primary while no other instance reports
  * to be it.
  */
@@ -95,7 +95,7 @@ function mostFollowed(
 
 /**
  * The previous primary, when it answers its kubelet but not the operator, and no other instance reports to be it: on a busy
- * node an answer takes long, and is no reason for a failover.
+ * node an answer needs long, and is no reason for a failover.
  */
 export function silentPrimary(pods: readonly LivePod[], memberStates: MemberStates): LivePod | undefined {
   const primary = primaryOf({ pods });
@@ -125,7 +125,7 @@ export function relabelled(
   ];
 }
 
-/** Instances that neither are the primary nor follow it: a Sentinel may never make them. */
+/** Instances that neither are the primary nor follow it: a Sentinel may never attach them. */
 export function detached(
   database: Database,
   primary: LivePod | undefined,
