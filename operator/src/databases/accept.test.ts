@@ -50,7 +50,7 @@ describe("a database is accepted", () => {
     expect(() => accept(spec)).toThrow(message);
   });
 
-  test("but not when databases are switched off, nor when the engine says why not", () => {
+  test("but not when databases are switched off, nor when the engine rejects it", () => {
     const off = { catalog: { ...chartCatalog, databasesEnabled: false }, images, driver };
     expect(() => accept({}, off)).toThrow("Databases are disabled on this platform.");
     const refuse = () => ({ reason: "FeatureNotSupported", message: "Not on Sundays." }) as const;

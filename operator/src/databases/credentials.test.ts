@@ -32,8 +32,8 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 const writes = () => fake.requests.filter(({ method }) => method !== "GET").length;
 
 describe("the credentials of a database", () => {
-  test("are made once, for the project alone", async () => {
-    const made = await ensure();
+  test("are created once, for the project alone", async () => {
+    const created = await ensure();
     const secret = await live();
     expect(secret.metadata?.ownerReferences?.[0]).toMatchObject({
       kind: "Project",
@@ -41,9 +41,9 @@ describe("the credentials of a database", () => {
       uid: "2f1c",
     });
     expect(secret.metadata?.labels?.["slipway.dev/project"]).toBe("shop");
-    expect(await ensure()).toEqual(made);
+    expect(await ensure()).toEqual(created);
     expect(await new Credentials({ client, secrets }).ensure(project, "postgresql", "alpha", signal)).toEqual(
-      made,
+      created,
     );
     expect(writes()).toBe(1);
   });

@@ -46,7 +46,7 @@ const get = <T extends KubernetesObject>(resource: Resource, name: string) =>
   cluster.client.get<T>(resource, ref(name));
 const statusOf = async (name: string): Promise<DatabaseStatus | undefined> =>
   (await get<Project>(projectResource, name)).status?.database;
-const gone = async (name: string) =>
+const isDeleted = async (name: string) =>
   (await cluster.client.getOrUndefined(projectResource, ref(name))) === undefined;
 const patchSpec = (name: string, spec: Partial<Project["spec"]>) =>
   cluster.client.patch(projectResource, ref(name), { spec });
@@ -55,7 +55,7 @@ type StatefulSet = KubernetesObject & { spec: { replicas: number } };
 const replicasOf = async (name: string) =>
   (await get<StatefulSet>(resources.statefulSets, name)).spec.replicas;
 
-/** The claim that a StatefulSet's controller would have made, bound. */
+/** The claim that a StatefulSet's controller would have created, bound. */
 async function makeClaim(name: string, ordinal: number): Promise<void> {
   const claim = `data-${name}-${ordinal}`;
   await cluster.client.create(resources.persistentVolumeClaims, {
@@ -72,7 +72,7 @@ async function makeClaim(name: string, ordinal: number): Promise<void> {
 }
 
 describe("a database", () => {
-  test("gets its objects, and an apiserver takes them all", async () => {
+  test("gets its objects, and an apiserver accepts them all", async () => {
     await create("shop", { instances: 3 });
     for (const [resource, name] of [
       [resources.statefulSets, "shop"],
@@ -96,7 +96,7 @@ describe("a database", () => {
     expect(await exists(cluster.client, resources.configMaps, authority)).toBe(true);
   });
 
-  test("tells where it will be reached while it is being set up, and no secret", async () => {
+  test("reports its address while it is being set up, and no secret", async () => {
     await eventually(async () => (await statusOf("shop"))?.port !== undefined);
     const project = await get<Project>(projectResource, "shop");
     expect(project.status).toMatchObject({
@@ -115,7 +115,7 @@ describe("a database", () => {
     }
   });
 
-  test("is asked nothing and written nothing once it is settled", async () => {
+  test("is neither queried nor written while it is unchanged", async () => {
     const before = await settled(cluster);
     await new Promise((resolve) => setTimeout(resolve, 5_000));
     expect((await cluster.operatorWrites()).length).toBe(before);
@@ -149,12 +149,12 @@ describe("a database", () => {
     }
   });
 
-  test("asks for larger volumes, without touching what the StatefulSet was made from", async () => {
+  test("requests larger volumes, without touching the templates of the StatefulSet", async () => {
     type Claim = KubernetesObject & { spec: { resources: { requests: { storage: string } } } };
     await patchSpec("shop", { storage: { persistent: true, capacity: 20 } });
-    const told = () => conditionsOf(cluster.client, ref("shop"));
-    // This cluster has no storage class that could grow anything, and says so.
-    await eventually(async () => (await told()).includes("StorageReady=False/VolumePending"));
+    const conditions = () => conditionsOf(cluster.client, ref("shop"));
+    // This cluster has no storage class that could grow anything, and reports it.
+    await eventually(async () => (await conditions()).includes("StorageReady=False/VolumePending"));
     const { spec } = await get<Claim>(resources.persistentVolumeClaims, "data-shop-0");
     expect(spec.resources.requests.storage).toBe("10Gi");
     expect(await replicasOf("shop")).toBe(3);
@@ -164,7 +164,7 @@ describe("a database", () => {
     const state = { labels: { "slipway.dev/project": "shop", "slipway.dev/type": "postgresql" } };
     await cluster.client.create(resources.configMaps, { metadata: { ...ref("shop-leader"), ...state } });
     await cluster.client.delete(projectResource, ref("shop"));
-    // Nobody here takes off the finalizer that protects a claim in use.
+    // Nothing here removes the finalizer that protects a claim in use.
     await eventually(async () => {
       const claim = await cluster.client.getOrUndefined(resources.persistentVolumeClaims, ref("data-shop-0"));
       if (claim?.metadata?.deletionTimestamp) {
@@ -172,7 +172,7 @@ describe("a database", () => {
           metadata: { finalizers: null },
         });
       }
-      return gone("shop");
+      return isDeleted("shop");
     });
     for (const resource of [
       resources.statefulSets,
@@ -217,5 +217,5 @@ test.each([
     (await conditionsOf(cluster.client, ref("other"))).includes(`Accepted=False/${reason}`),
   );
   await cluster.client.delete(projectResource, ref("other"));
-  await eventually(() => gone("other"));
+  await eventually(() => isDeleted("other"));
 });

@@ -32,7 +32,7 @@ const running: PlanChange = {
 const failed: PlanChange = { ...running, status: "failed", finishedAt: LATE };
 
 const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanStatus][] = [
-  ["a new project is on its plan at once", asked("small"), {}, seen(START), "small", { plan: "small" }],
+  ["a new project is on its plan immediately", asked("small"), {}, seen(START), "small", { plan: "small" }],
   ["no request changes nothing", asked("small"), { plan: "small" }, seen(START), "small", { plan: "small" }],
   [
     "a request begins a change, and the plan before stays in force",
@@ -43,7 +43,7 @@ const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanSt
     { plan: "small", change: running },
   ],
   [
-    "a change goes on until every instance is made anew",
+    "a change continues until every instance is rolled out",
     asked("large", FIRST),
     { plan: "small", change: running },
     seen(LATER),
@@ -76,7 +76,7 @@ const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanSt
     { plan: "small", change: failed },
   ],
   [
-    "a change to what cannot be had fails at once",
+    "a change to an unavailable plan fails immediately",
     asked("large", FIRST),
     { plan: "small" },
     seen(START, { refused: true }),
@@ -85,7 +85,7 @@ const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanSt
   ],
   // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: one instance after the other in the
   [
-    "a failed change is not tried again by itself, whatever is seen",
+    "a failed change is not retried automatically, whatever is observed",
     asked("large", FIRST),
     { plan: "small", change: failed },
     seen(SECOND, { done: true }),
@@ -93,7 +93,7 @@ const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanSt
     { plan: "small", change: failed },
   ],
   [
-    "another request for the same plan begins anew",
+    "another request for the same plan starts another change",
     asked("large", SECOND),
     { plan: "small", change: failed },
     seen(SECOND),
@@ -117,7 +117,7 @@ const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanSt
     { plan: "small" },
   ],
   [
-    "whoever writes the spec may ask for a third plan in between",
+    "a third plan may be requested in between",
     asked("huge"),
     { plan: "small", change: running },
     seen(START),
@@ -132,10 +132,10 @@ describe("a change of plan", () => {
     expect(nextPlanStatus(request, planStatus, what)).toEqual(next);
   });
 
-  test("is the same, looked at twice", () => {
+  test("is the same when it is derived twice", () => {
     for (const [, request, planStatus, what] of cases) {
       const once = nextPlanStatus(request, planStatus, what);
-      // What is done is told of the plan that was built, which is another one after a failure.
+      // `done` is about the plan that was built, which is another one after a failure.
       const again = nextPlanStatus(request, once, { ...what, done: false });
       expect(again).toEqual(once);
     }

@@ -45,7 +45,7 @@ function claim(ordinal: number, shape: ClaimShape = {}): LiveClaim {
 const primary = { role: "primary" } as const;
 const replica = { role: "replica" } as const;
 
-/** A database as the watches told it, whose StatefulSet asks for so many. */
+/** A database as the watches report it, whose StatefulSet requests so many. */
 const live = (running: number, pods: LiveDatabase["pods"], claims: LiveClaim[]): LiveDatabase => ({
   ...liveOf(pods, { claims }),
   statefulSet: { metadata: { name: "shop", namespace: "slipway-org-alpha" }, spec: { replicas: running } },
@@ -67,7 +67,7 @@ describe("the members of a database", () => {
     }
   });
 
-  test("that were stopped come back when nobody takes writes before their volumes are marked", () => {
+  test("that were stopped start again when no instance is the primary before their volumes are marked", () => {
     expect(planMembers(1, false, live(1, [podOf(0, primary)], three))).toEqual({ replicas: 1, members: 3 });
     expect(planMembers(1, false, live(1, [podOf(0)], three))).toEqual({ replicas: 3, members: 3 });
   });
@@ -92,13 +92,13 @@ describe("the members of a database", () => {
     });
   });
 
-  test("of a new database, or of one that keeps nothing, are those that are asked for", () => {
+  test("of a new database, or of one that keeps nothing, are those that are requested", () => {
     expect(planMembers(3, false, { pods: [], claims: [] })).toEqual({ replicas: 3, members: 3 });
     expect(planMembers(1, false, live(0, [], []))).toEqual({ replicas: 1, members: 1 });
   });
 });
 
-/** Releases what a project for so many instances does not ask for, and tells what was done, in words. */
+/** Releases what a project of so many instances does not request. @returns what was done, in words */
 async function release(
   instances: number,
   seen: LiveDatabase,
@@ -153,7 +153,7 @@ async function release(
   return { done, events, requeueAfterMs };
 }
 
-describe("members that are no longer asked for", () => {
+describe("members that are no longer requested", () => {
   const three = [claim(0), claim(1), claim(2)];
   const pods = [podOf(0, primary), podOf(1, replica), podOf(2, replica)];
 
@@ -218,7 +218,7 @@ describe("a volume that is marked as unused", () => {
     expect((await release(1, at(YESTERDAY), { claims: unmarked })).done).toEqual(["asked"]);
   });
 
-  test("is made again when it is needed again, for its data are old; one that is kept is used as it is", async () => {
+  test("is created again when it is needed again, for its data are old; one that is kept is used as it is", async () => {
     const recently = "2026-03-01T23:59:00Z";
     expect((await release(2, at(recently))).done).toEqual(["asked", "delete data-shop-1"]);
     expect((await release(2, at(recently), { complete: false })).done).toEqual(["asked"]);

@@ -16,7 +16,7 @@ import {
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
 
-/** Nine MariaDB groups on a node whose kubelet takes connections and never answers: every command in a pod hangs. */
+/** Nine MariaDB groups on a node whose kubelet accepts connections and never answers: every command in a pod hangs. */
 
 const namespace = "slipway-org-alpha";
 const NODE = "silent";
@@ -127,7 +127,7 @@ test("members that do not answer delay no other project", { timeout: 120_000 }, 
 
 test("no command is run in pods of a node that is not ready", { timeout: 60_000 }, async () => {
   await setNode("Unknown");
-  // What was under way is given up within ten seconds.
+  // What was under way is abandoned within ten seconds.
   await sleep(11_000);
   const before = asked;
   await sleep(5_000);

@@ -51,27 +51,27 @@ function after(
   setPhase(project, conditions, status);
   status.conditions = conditions.list();
   projectStatus.parse(JSON.parse(JSON.stringify(status)));
-  const told = Object.fromEntries(conditions.list().map(({ type, reason }) => [type, reason]));
-  return { status, told };
+  const reasons = Object.fromEntries(conditions.list().map(({ type, reason }) => [type, reason]));
+  return { status, reasons };
 }
 
 describe("a database", () => {
-  test("whose volume is full is failing, and tells what to do, whatever else is wrong", () => {
+  test("whose volume is full is failing, and reports what to do, whatever else is wrong", () => {
     const pod = podOf(0, { role: "primary" });
     const missing = { reason: "PrimaryMissing", message: "No instance takes writes." } as const;
-    const { status, told } = after({ full: [pod], clusterState: { missing } }, { before: after().status });
-    expect(told).toMatchObject({ StorageReady: "DiskFull", Ready: "DiskFull", Progressing: "DiskFull" });
+    const { status, reasons } = after({ full: [pod], clusterState: { missing } }, { before: after().status });
+    expect(reasons).toMatchObject({ StorageReady: "DiskFull", Ready: "DiskFull", Progressing: "DiskFull" });
     expect(status.phase).toBe("failing");
     expect(after({ full: [pod] }, { before: after().status }).status.phase).toBe("failing");
     const message = "No room is left on the volume of shop-0: ask for more storage.";
     expect(status.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ message });
     const growing = after({ full: [pod], volumes: { ...volumes, resizing: true } });
-    expect(growing.told).toMatchObject({ StorageReady: "VolumeResizing" });
+    expect(growing.reasons).toMatchObject({ StorageReady: "VolumeResizing" });
   });
 
-  test("that serves tells how it is reached and what runs", () => {
-    const { status, told } = after();
-    expect(told).toEqual({
+  test("that serves reports its address and its version", () => {
+    const { status, reasons } = after();
+    expect(reasons).toEqual({
       Accepted: "Accepted",
       AddressReady: "AddressAssigned",
       DatabaseReady: "DatabaseAvailable",
@@ -115,19 +115,19 @@ describe("a database", () => {
     expect(status.database?.inside?.replicasHost).toBe("shop-replicas.slipway-org-alpha.svc");
   });
 
-  test("that is new is being created until it takes writes", () => {
+  test("that is new is being created until it accepts writes", () => {
     const missing = { reason: "Bootstrapping", message: "The database is being set up." } as const;
     const live = liveOf([podOf(0, { ready: false })]);
-    const { status, told } = after({ clusterState: { missing }, live });
+    const { status, reasons } = after({ clusterState: { missing }, live });
     expect(status.phase).toBe("creating");
-    expect(told).toMatchObject({ Ready: "Bootstrapping", Progressing: "Creating" });
+    expect(reasons).toMatchObject({ Ready: "Bootstrapping", Progressing: "Creating" });
     expect(status.database?.bootstrappedAt).toBeUndefined();
   });
 
-  test("whose primary is gone fails for the moment, and forgets nothing but the primary", () => {
+  test("without its primary fails for the moment, and forgets nothing but the primary", () => {
     const before = after().status;
     const missing = { reason: "PrimaryMissing", message: "No instance takes writes." } as const;
-    const { status, told } = after(
+    const { status, reasons } = after(
       {
         clusterState: { missing },
         database: { ...databaseOf({ project: exampleDatabase() }), bootstrapped: true },
@@ -136,11 +136,11 @@ describe("a database", () => {
       { before },
     );
     expect(status.phase).toBe("failing");
-    expect(told.Ready).toBe("PrimaryMissing");
+    expect(reasons.Ready).toBe("PrimaryMissing");
     expect(status.database).toEqual({ ...before.database, primary: undefined });
   });
 
-  test("whose pods crash says so", () => {
+  test("whose pods crash reports it", () => {
     const pod = podOf(0, { ready: false });
     const crashed: LiveDatabase["pods"][number] = {
       ...pod,
@@ -150,40 +150,40 @@ describe("a database", () => {
       },
     };
     const missing = { reason: "Bootstrapping", message: "The database is being set up." } as const;
-    const { status, told } = after({ clusterState: { missing }, live: liveOf([crashed]) });
-    expect(told.Progressing).toBe("ContainerCrashing");
+    const { status, reasons } = after({ clusterState: { missing }, live: liveOf([crashed]) });
+    expect(reasons.Progressing).toBe("ContainerCrashing");
     expect(status.phase).toBe("failing");
   });
 
   test("without its address yet is not ready; one without any address is", () => {
-    expect(after({ address: undefined }).told.Ready).toBe("AddressPending");
+    expect(after({ address: undefined }).reasons.Ready).toBe("AddressPending");
     const project = exampleDatabase();
     const database = databaseOf({ project, outside: { type: "None" } });
-    const { told, status } = after({ address: undefined, database });
-    expect(told.Ready).toBe("Ready");
-    expect(told.AddressReady).toBeUndefined();
+    const { reasons, status } = after({ address: undefined, database });
+    expect(reasons.Ready).toBe("Ready");
+    expect(reasons.AddressReady).toBeUndefined();
     expect(status.database?.host).toBeUndefined();
   });
 
   test("whose volumes grow, or cannot", () => {
     const growing = after({ volumes: { ...volumes, resizing: true } });
-    expect(growing.told.StorageReady).toBe("VolumeResizing");
+    expect(growing.reasons.StorageReady).toBe("VolumeResizing");
     expect(growing.status.database?.storage).toEqual({ capacity: 10, resizing: true });
     for (const obstacle of ["VolumeNotExpandable", "VolumeQuotaExceeded"] as const) {
       const stuck = after({ volumes: { ...volumes, resizing: true, obstacle } });
-      expect(stuck.told.Ready).toBe(obstacle);
+      expect(stuck.reasons.Ready).toBe(obstacle);
       expect(stuck.status.phase).toBe("failing");
     }
   });
 
-  test("that is paused is stopped once its last instance is gone, and resumes", () => {
+  test("that is paused is stopped once its last instance is deleted, and resumes", () => {
     const before = after().status;
     const spec = { paused: true };
     const stopping = after({ clusterState: undefined }, { before, spec });
     expect(stopping.status.phase).toBe("deploying");
     const stopped = after({ clusterState: undefined, live: liveOf([]) }, { before: stopping.status, spec });
     expect(stopped.status.phase).toBe("stopped");
-    expect(stopped.told.Ready).toBe("Paused");
+    expect(stopped.reasons.Ready).toBe("Paused");
     expect(stopped.status).toMatchObject({ desiredInstances: 0, currentInstances: 0 });
     const missing = { reason: "PrimaryMissing", message: "No instance takes writes." } as const;
     const resuming = after({ clusterState: { missing }, live: liveOf([]) }, { before: stopped.status });

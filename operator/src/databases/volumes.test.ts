@@ -32,7 +32,7 @@ function recording(pods: readonly string[] = [], refusal?: KubeError) {
 }
 
 describe("volumes grow", () => {
-  test("to what the project asks for, and never shrink", async () => {
+  test("to the size that the project requests, and never shrink", async () => {
     const { client, done } = recording();
     const claims = [claim(0, "10Gi"), claim(1, "20480Mi"), claim(2, "50Gi")];
     expect(await growVolumes(database, liveOf([], { claims }), client, signal)).toEqual({});
@@ -64,7 +64,7 @@ describe("volumes grow", () => {
     expect(done).toEqual(["data-shop-1"]);
   });
 
-  test("and are told by what they are, not by what was asked for", () => {
+  test("and are reported as they are, not as they were requested", () => {
     const live = liveOf([], { claims: [claim(0, "20Gi", "10Gi")] });
     expect(readVolumes(database, live, undefined)).toEqual({
       bound: true,

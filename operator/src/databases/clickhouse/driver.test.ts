@@ -29,7 +29,7 @@ const example = (instances: number, features?: Record<string, boolean>) =>
     features,
   });
 
-/** Servers that write down what they are asked, and a cluster in which the operator's work is. */
+/** Servers and a cluster that record what the operator does. */
 class World {
   readonly done: string[] = [];
   readonly asked: Server[] = [];
@@ -119,7 +119,7 @@ describe("a ClickHouse server", () => {
     expect(world.steps()).toEqual([]);
   });
 
-  test("learns the hash of the password alone, salted anew each time", async () => {
+  test("receives the hash of the password alone, with another salt each time", async () => {
     const salts = new Set<string>();
     for (let i = 0; i < 2; i += 1) {
       const world = new World();
@@ -133,7 +133,7 @@ describe("a ClickHouse server", () => {
     expect(salts.size).toBe(2);
   });
 
-  test("keeps a password that is in force, and takes another over", async () => {
+  test("keeps a password that is in force, and sets another one", async () => {
     const world = new World();
     world.context = { ...world.context, status: { credentialsHash: world.database.credentialsHash } };
     await world.reconcile(liveOf([podOf(0, primary)]));
@@ -143,7 +143,7 @@ describe("a ClickHouse server", () => {
     expect(world.steps()).toContain("shop-0: ALTER USER app");
   });
 
-  test("that refuses tells of no credentials, and is asked again", async () => {
+  test("that rejects a statement reports no credentials, and is queried again", async () => {
     const world = new World();
     world.answers["CREATE USER"] = new StatementError(500, "999");
     const clusterState = await world.reconcile(liveOf([podOf(0, primary)]));
@@ -153,7 +153,7 @@ describe("a ClickHouse server", () => {
     expect((await world.reconcile(liveOf([podOf(0, primary)]))).missing).toBeUndefined();
   });
 
-  test("is not asked on a node that is not ready", async () => {
+  test("is not queried on a node that is not ready", async () => {
     const world = new World();
     const node: Node = {
       metadata: { name: "a" },
@@ -171,7 +171,7 @@ describe("a ClickHouse server", () => {
     expect((await world.reconcile(live)).missing).toBeUndefined();
   });
 
-  test("is looked at anew when it is another process", async () => {
+  test("is set up again when it is another process", async () => {
     const world = new World();
     await world.reconcile(liveOf([podOf(0, primary)]));
     world.steps();
@@ -205,7 +205,7 @@ describe("a ClickHouse server", () => {
     expect(world.done).toEqual([]);
   });
 
-  test("that is being made anew is no fault, one that ends again and again is", async () => {
+  test("that is being replaced is no fault, one that crashes repeatedly is", async () => {
     const world = new World();
     const starting = liveOf([podOf(0, { ready: false })]);
     expect((await world.reconcile(starting)).missing?.reason).toBe("Bootstrapping");
@@ -231,7 +231,7 @@ describe("a ClickHouse server", () => {
     expect(clusterState.underWay).toBeUndefined();
   });
 
-  test("that is to be made from something else is, and a pod that is stuck goes first", async () => {
+  test("that is outdated is replaced, and a pod that is stuck first", async () => {
     const world = new World();
     const clusterState = await world.reconcile(liveOf([podOf(0, { ...primary, current: false })]));
     expect(clusterState.underWay?.reason).toBe("RollingOut");
@@ -255,7 +255,7 @@ describe("several ClickHouse servers", () => {
     }
   });
 
-  test("lead clients to one, and to another when it is gone", async () => {
+  test("route clients to one, and to another when it does not serve", async () => {
     const world = new World(example(3));
     await world.reconcile(
       liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]),
@@ -267,7 +267,7 @@ describe("several ClickHouse servers", () => {
     expect(world.done.some((step) => step.includes(" is "))).toBe(false);
   });
 
-  test("are made anew one at a time, the one that clients are led to last", async () => {
+  test("are replaced one at a time, the primary last", async () => {
     const world = new World(example(3));
     const old = { current: false };
     const step = async (live: LiveDatabase) => {
@@ -288,13 +288,13 @@ describe("several ClickHouse servers", () => {
     expect(await step(last)).toEqual(["shop-0 is replica", "shop-1 is primary"]);
   });
 
-  test("that have lost their Keepers say so", async () => {
+  test("that have lost their Keepers report it", async () => {
     const world = new World(example(3));
     world.answers["system.replicas"] = "2";
     expect((await world.reconcile(three())).missing?.reason).toBe("Recovering");
   });
 
-  test("forget servers that are no longer asked for, once they are gone", async () => {
+  test("forget servers that are no longer requested, once they are deleted", async () => {
     const world = new World(example(2));
     world.answers["system.clusters"] = "shop-0\t1\nshop-1\t0\nshop-2\t0";
     await world.reconcile(liveOf([podOf(0, primary), podOf(1, replica)]));
@@ -314,7 +314,7 @@ describe("several ClickHouse servers", () => {
     }
   });
 
-  test("are fewer once clients are led to one that stays", async () => {
+  test("are fewer once clients are routed to one that stays", async () => {
     const two = example(2);
     const led = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
     const world = new World({ ...two, replicas: 3, members: 3 });
@@ -326,13 +326,13 @@ describe("several ClickHouse servers", () => {
     expect(await isCaughtUp()).toBe(false);
   });
 
-  test("cannot be had where servers cannot replicate", () => {
+  test("are rejected where servers cannot replicate", () => {
     const { refuse } = new World().driver;
     const project = exampleDatabase({ type: "clickhouse", instances: 2 });
     const { plan, image } = example(2);
     expect(refuse?.(project, plan, image)).toBeUndefined();
-    const standIn = { ...image, features: { replication: false } };
-    expect(refuse?.(project, plan, standIn)?.reason).toBe("FeatureNotSupported");
-    expect(refuse?.(exampleDatabase({ instances: 1 }), plan, standIn)).toBeUndefined();
+    const substitute = { ...image, features: { replication: false } };
+    expect(refuse?.(project, plan, substitute)?.reason).toBe("FeatureNotSupported");
+    expect(refuse?.(exampleDatabase({ instances: 1 }), plan, substitute)).toBeUndefined();
   });
 });

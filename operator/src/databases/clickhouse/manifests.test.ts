@@ -18,18 +18,18 @@ const inputOf = (name: string) =>
 const text = (objects: readonly KubernetesObject[]) => JSON.stringify(objects);
 
 describe("a ClickHouse database", () => {
-  test("runs what stands in for ClickHouse just as it runs ClickHouse: only the image is another", () => {
+  test("runs a substitute for ClickHouse just as it runs ClickHouse: only the image is another", () => {
     const real = inputOf("one");
     const image = "slipway.local/slipway/clickhouse:26.7";
     const features = { replication: false };
-    const standIn = { ...real, image: { ...real.image, image, engine: "chdb" }, features };
+    const substitute = { ...real, image: { ...real.image, image, engine: "chdb" }, features };
     const without = (objects: readonly KubernetesObject[], reference: string) =>
       text(objects)
         .replaceAll(reference, "")
         .replaceAll(/"slipway.dev\/settings-hash":"\w+"/g, "");
     const realImage = databaseOf(real).image.image;
-    expect(text(built(standIn))).toContain(image);
-    expect(without(built(standIn), image)).toBe(without(built(real), realImage));
+    expect(text(built(substitute))).toContain(image);
+    expect(without(built(substitute), image)).toBe(without(built(real), realImage));
   });
 
   test("has no password in its configuration, and every port but those with TLS is closed", () => {
@@ -41,7 +41,7 @@ describe("a ClickHouse database", () => {
     expect(text(configs)).not.toContain("prometheus");
   });
 
-  test("keeps its files when the plan changes: pods that are not made anew yet go on with what is theirs", () => {
+  test("keeps its files when the plan changes: pods that are not replaced yet keep their own", () => {
     const small = inputOf("one");
     const spec = { ...small.project.spec, plan: "analytics-business" };
     const large = { ...small, project: { ...small.project, spec } };

@@ -26,7 +26,7 @@ import {
 } from "./sql.ts";
 
 /**
- * The stand-in's own server, started from what the operator makes of a project, as its pod would be. It has the parser and the
+ * The stand-in's own server, started from the objects that the operator derives from a project, as its pod would be. It has the parser and the
  * settings of ClickHouse itself. Needs root.
  */
 
@@ -131,7 +131,7 @@ const asUser = (user: string, secret: string, statements: readonly string[]) =>
 const asAdmin = (statements: readonly string[]) => asUser(accounts.admin, password("superuser"), statements);
 
 describe("a server", () => {
-  test("takes the database and the user that the operator makes, as often as one likes", async () => {
+  test("accepts the statements for database and user, however often they are repeated", async () => {
     const statements = (salt: string) => [
       databaseStatement(database, exampleCredentials),
       ...userStatements(exampleCredentials, { setPassword: true, salt }),
@@ -148,7 +148,7 @@ describe("a server", () => {
     await expect(asUser("default", "", ["SELECT 1"])).rejects.toBeInstanceOf(StatementError);
   });
 
-  test("keeps a password that is not to be set, and takes another over", async () => {
+  test("keeps a password that is not to be set, and sets another one", async () => {
     const other = { ...exampleCredentials, [credentialKeys.password]: "another-password" };
     await asAdmin(userStatements(other, { setPassword: false, salt: "three" }));
     await expect(asUser("app", "another-password", ["SELECT 1"])).rejects.toMatchObject({ code: "516" });

@@ -24,14 +24,14 @@ describe("whom the lists of a database admit", () => {
     ]);
   });
 
-  test("a white range inside a black one, or equal to it, is gone", () => {
+  test("a white range inside a black one, or equal to it, is left out", () => {
     expect(blocks(["10.1.0.0/16", "10.1.5.0/24", "192.0.2.0/24"], ["10.1.0.0/16"])).toEqual([
       { cidr: "192.0.2.0/24" },
     ]);
     expect(blocks(["203.0.113.0/24"], ["0.0.0.0/0"])).toEqual([]);
   });
 
-  test("ranges lose their host bits, and stand once", () => {
+  test("ranges lose their host bits, and are listed once", () => {
     expect(blocks(["10.1.2.3/16", "10.1.0.0/16"], ["10.1.9.9/24"])).toEqual([
       { cidr: "10.1.0.0/16", except: ["10.1.9.0/24"] },
     ]);

@@ -26,7 +26,7 @@ test("no command is run on a node that is not ready", async () => {
   expect(await new MemberAccess(nodes("True"), clock).run(pod("1"), command)).toBe("answer");
 });
 
-test("members that did not answer are asked four at once, two of one organization, until they answer", async () => {
+test("members that did not answer are queried four at a time, two of one organization, until they answer", async () => {
   const clock = new FakeClock("2026-03-01T00:00:00Z");
   const members = new MemberAccess(nodes("True"), clock);
   const hung: ((answer: string | undefined) => void)[] = [];

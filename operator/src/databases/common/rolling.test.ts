@@ -22,9 +22,9 @@ function step(shapes: readonly PodShape[], wanted = shapes.length): string {
   }
 }
 
-describe("pods are made anew", () => {
+describe("outdated pods are replaced", () => {
   test.each([
-    ["not at all when they are as they should be", [primary, replica], "done"],
+    ["not at all when none is outdated", [primary, replica], "done"],
     [
       "beginning with the last replica",
       [
@@ -57,7 +57,7 @@ describe("pods are made anew", () => {
       "wait",
     ],
     [
-      "once more when one made before does not serve",
+      "once more when one that was replaced does not serve",
       [{ ...primary, ...old }, replica, { ...replica, ...old, ready: false }],
       "delete 2",
     ],
@@ -67,8 +67,8 @@ describe("pods are made anew", () => {
       "switchover 0 to 1,2",
     ],
     ["the primary at last, when it is one no longer", [{ ...replica, ...old }, primary, replica], "delete 0"],
-    ["the only one at once", [{ ...primary, ...old }], "delete 0"],
-    ["none that works while nobody is the primary", [{ ...replica, ...old }, replica, replica], "wait"],
+    ["the only one immediately", [{ ...primary, ...old }], "delete 0"],
+    ["none that works while none is the primary", [{ ...replica, ...old }, replica, replica], "wait"],
   ] as const)("%s", (_, shapes, want) => {
     expect(step(shapes)).toBe(want);
   });
@@ -86,7 +86,7 @@ describe("pods are made anew", () => {
   });
 });
 
-test("no pod is deleted before the StatefulSet's controller has seen what it is to be made from", () => {
+test("no pod is deleted before the StatefulSet's controller has observed its template", () => {
   const pods = [podOf(0, { ...primary, ...old })];
   const { spec } = liveOf(pods).statefulSet ?? {};
   const seen = (observedGeneration: number) =>
@@ -95,7 +95,7 @@ test("no pod is deleted before the StatefulSet's controller has seen what it is 
   expect(nextRollStep(seen(2), pods[0], 1).kind).toBe("delete");
 });
 
-test("of two primaries, which cannot be, none is believed", () => {
+test("of two primaries, which should never exist, none counts", () => {
   expect(primaryOf(liveOf([podOf(0, primary), podOf(1, primary)]))).toBeUndefined();
   expect(primaryOf(liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica)]))).toBeUndefined();
 });

@@ -16,9 +16,9 @@ test("accounts are set up once for each process of the primary and each content 
   const log = { warn: vi.fn() } as never;
   const on = (startedAt: string, of = database) =>
     setUpOnce(of, podOf(0, { startedAt }), memory, { run, parse, errors, revision }, { log, status: {} });
-  const told = { runningVersion: "17.1", identity: "42", credentialsHash: database.credentialsHash };
-  expect(await on("2026-01-01T00:00:00Z")).toMatchObject(told);
-  expect(await on("2026-01-01T00:00:00Z")).toMatchObject(told);
+  const reported = { runningVersion: "17.1", identity: "42", credentialsHash: database.credentialsHash };
+  expect(await on("2026-01-01T00:00:00Z")).toMatchObject(reported);
+  expect(await on("2026-01-01T00:00:00Z")).toMatchObject(reported);
   expect(run).toHaveBeenCalledTimes(1);
   await on("2026-01-02T00:00:00Z");
   expect(run).toHaveBeenCalledTimes(2);

@@ -34,12 +34,12 @@ const leads = () => serves("4", "ON");
 const waits = (data: string, seqno = -1) =>
   `run=r\nphase=waiting\ndata=${data}\nuuid=${seqno < 0 ? "" : UUID}\nseqno=${seqno}\nsafe=0\n`;
 
-/** A cluster in which the operator's work is written down. */
+/** A cluster that records what the operator does. */
 class World {
   readonly done: string[] = [];
   readonly scripts: string[] = [];
   readonly events: string[] = [];
-  /** Orders that members do not take. */
+  /** Orders that members reject. */
   readonly refusals = new Set<string>();
   readonly driver = mariadbDriver();
   readonly clock = new FakeClock(START);
@@ -110,7 +110,7 @@ const three = () => liveOf([podOf(0, primary), podOf(1, replica), podOf(2, repli
 const bare = (ready = true) => liveOf([0, 1, 2].map((ordinal) => podOf(ordinal, { ready })));
 
 describe("a MariaDB group", () => {
-  test("that is new begins with one member, once all are there", async () => {
+  test("that is new begins with one member, once all exist", async () => {
     const world = new World();
     world.answers = [waits("none"), waits("none"), undefined];
     expect((await world.reconcile(bare(false))).missing?.reason).toBe("Bootstrapping");
@@ -153,7 +153,7 @@ describe("a MariaDB group", () => {
     expect(world.done).toEqual(["set up shop-0"]);
   });
 
-  test("that all have left goes on from who has most", async () => {
+  test("that all have left continues from the member that has most", async () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [waits("whole", 7), waits("whole", 9), waits("whole", 8)];
@@ -161,7 +161,7 @@ describe("a MariaDB group", () => {
     expect(world.done).toEqual(["bootstrap shop-1"]);
   });
 
-  test("waits for a member that does not answer, and tells so", async () => {
+  test("waits for a member that does not answer, and reports it", async () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [waits("whole", 7), waits("whole", 9), undefined];
@@ -169,7 +169,7 @@ describe("a MariaDB group", () => {
     expect(world.done).toEqual([]);
   });
 
-  test("that may have lost something is left alone, and says so once", async () => {
+  test("that may have lost something is left alone, and reports it once", async () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [waits("whole", 7), waits("whole", 9), waits("none")];
@@ -179,7 +179,7 @@ describe("a MariaDB group", () => {
     expect(world.events).toEqual(["RecoveryRefused"]);
   });
 
-  test("has another member take the writes when the primary is gone, which has applied everything", async () => {
+  test("has another member take the writes when the primary is deleted, which has applied everything", async () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [undefined, serves(), serves()];
@@ -200,7 +200,7 @@ describe("a MariaDB group", () => {
     expect(await world.reconcile(three())).toMatchObject({ primary: "shop-1" });
   });
 
-  test("does not tell of credentials that are not in force", async () => {
+  test("does not report credentials that are not in force", async () => {
     const world = new World();
     world.setup = { exitCode: 1, stdout: "", stderr: "ERROR 1205 (HY000) at line 2: Lock wait timeout" };
     const clusterState = await world.reconcile(three());
@@ -235,7 +235,7 @@ describe("a MariaDB group", () => {
     expect(await isCaughtUp(three())).toBe(false);
   });
 
-  test("of which fewer are asked for goes on from the member that has most, also where that is to go", async () => {
+  test("of which fewer are requested continues from the member that has most, also where that is to be stopped", async () => {
     const world = new World();
     bootstrapped(world);
     world.database = { ...world.database, instances: 1 };
@@ -247,7 +247,7 @@ describe("a MariaDB group", () => {
     expect(world.done).toEqual(["bootstrap shop-1"]);
   });
 
-  test("goes on without a lost instance once somebody accepts that, records it, and never again by the same word", async () => {
+  test("continues without a lost instance once a person accepts that, records it, and never again by the same annotation", async () => {
     const world = new World();
     bootstrapped(world);
     const text = `1/${UUID}/9`;
@@ -265,7 +265,7 @@ describe("a MariaDB group", () => {
     expect(world.done).toEqual(["bootstrap shop-1", "bootstrap shop-1", "shop accepts null"]);
   });
 
-  test("takes a word off that it has no use for", async () => {
+  test("removes an annotation that it does not need", async () => {
     const world = new World();
     world.context = { ...world.context, acceptDataLoss: `1/${UUID}/9` };
     await world.reconcile(three());
@@ -321,7 +321,7 @@ describe("a MariaDB group", () => {
     };
     // It is silent, and still counted.
     expect(await reconcile(undefined, serves(), serves())).toEqual([1_000]);
-    // Without a majority it runs none, whatever it says, once it is told so.
+    // Without a majority it runs none, whatever it reports, once it has the order.
     expect(await reconcile(undefined, serves("4", "OFF", 2), serves("4", "OFF", 2))).toEqual([
       1_000,
       "lead shop-1",

@@ -100,8 +100,8 @@ async function reconciledUntil(
   }
 }
 
-/** Tends the group until nothing is missing; what it says then. */
-const settled = (): Promise<ClusterState> =>
+/** Reconciles the group until nothing is missing. @returns its state then */
+const reconciled = (): Promise<ClusterState> =>
   reconciledUntil(
     (clusterState) => !clusterState.missing && clusterState.credentialsHash !== undefined,
     170_000,
@@ -116,7 +116,7 @@ async function rowsOf(ordinal: number, table: string): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** A number that tells a member's newest row from others' among those that the event `tick` has made; 0 without any. */
+/** A number that distinguishes a member's newest row from others' among those that the event `tick` has inserted; 0 without any. */
 async function lastTick(ordinal: number, member: string): Promise<number> {
   const session = await group.session(ordinal);
   const [row] = await session.query<{ last: number | null }[]>(
@@ -159,7 +159,7 @@ describe("a group", () => {
   test(
     "begins once, and the others get a copy over TLS",
     async () => {
-      const clusterState = await settled();
+      const clusterState = await reconciled();
       expect(clusterState.primary).toBe("shop-0");
       expect(clusterState.runningVersion).toMatch(/^11\.8\./);
       expect(orders).toEqual(["initialize"]);
@@ -180,13 +180,13 @@ describe("a group", () => {
     LIMIT_MS,
   );
 
-  test("takes nobody without TLS, nor anybody by the network who is not told of", async () => {
+  test("accepts no connection without TLS, nor an account of the system over the network", async () => {
     await expect(group.session(0, { plain: true })).rejects.toThrow(/secure|1045/i);
     await expect(group.session(0, { user: "root", password: "" })).rejects.toThrow(/denied/i);
     await expect(group.session(0, { user: "mysql", password: "" })).rejects.toThrow(/denied/i);
   });
 
-  test("lets the project's user do what it likes with its database, and nothing else", async () => {
+  test("permits the project's user everything in its database, and nothing else", async () => {
     const session = await group.session(0);
     await session.query("CREATE VIEW app.seen AS SELECT 1 AS one");
     await session.query(
@@ -255,20 +255,20 @@ describe("a group", () => {
     ).rejects.toThrow();
   });
 
-  test("takes over a new password without ending sessions", async () => {
+  test("sets a new password without ending sessions", async () => {
     const session = await group.session(0);
     credentials = { ...exampleCredentials, password: "another password of the user's" };
-    await settled();
+    await reconciled();
     expect(await session.query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
     await session.end();
     const renewed = await group.session(0, { password: credentials.password });
     await renewed.end();
     await expect(group.session(0)).rejects.toThrow(/denied/i);
     credentials = exampleCredentials;
-    await settled();
+    await reconciled();
   });
 
-  test("is backed up whatever the user has made of its own password", async () => {
+  test("is backed up whatever the user has set as its own password", async () => {
     const session = await group.session(0);
     await session.query("CREATE PROCEDURE app.count_kept() SELECT COUNT(*) FROM app.kept");
     await session.query("SET PASSWORD = PASSWORD('nobody else knows it')");
@@ -299,7 +299,7 @@ describe("a group", () => {
   });
 
   test(
-    "runs scheduled events on the primary alone, and on whoever takes its place",
+    "runs scheduled events on the primary alone, and on the member that takes its place",
     async () => {
       const session = await group.session(0);
       await session.query("CREATE TABLE app.ticks (id INT PRIMARY KEY AUTO_INCREMENT, member VARCHAR(64))");
@@ -320,7 +320,7 @@ describe("a group", () => {
       ]);
       await expect.poll(() => lastTick(0, "shop-0")).toBeGreaterThan(0);
       await expect.poll(() => local(0, "SELECT COUNT(*) FROM slipway.disabled_events")).toBe("2");
-      // What the others keep of them says nothing of what the user asked for.
+      // What the others keep of them does not have what the user requested.
       expect(new Set((await eventsOf(1)).map(({ status: is }) => is))).toEqual(
         new Set(["SLAVESIDE_DISABLED"]),
       );
@@ -351,7 +351,7 @@ describe("a group", () => {
   );
 
   test(
-    "that loses all at once goes on from who has most, with all that was acknowledged",
+    "that loses all members together continues from the one that has most, with all that was acknowledged",
     async () => {
       const session = await group.session(0);
       await session.query("CREATE TABLE app.lost (id INT PRIMARY KEY)");
@@ -374,7 +374,7 @@ describe("a group", () => {
       expect(waiting.missing?.reason).toBe("Recovering");
       expect(orders).toEqual([]);
       group.start(0);
-      await settled();
+      await reconciled();
       expect(orders).toEqual(["bootstrap"]);
       for (const ordinal of all) {
         expect(await rowsOf(ordinal, "lost")).toBeGreaterThanOrEqual(acknowledged);
@@ -391,7 +391,7 @@ describe("a group", () => {
   );
 
   test(
-    "that has lost its majority is revived from who is left, once the others have told what they have",
+    "that has lost its majority is revived from the member that is left, once the others have reported their positions",
     async () => {
       await Promise.all(others.map((ordinal) => group.end(ordinal, "SIGKILL")));
       orders.length = 0;
@@ -409,14 +409,14 @@ describe("a group", () => {
       for (const ordinal of others) {
         group.start(ordinal);
       }
-      await settled();
+      await reconciled();
       expect(orders).toEqual(["revive"]);
     },
     LIMIT_MS,
   );
 
   test(
-    "that is stopped in order comes back with everything",
+    "that is stopped in order starts again with everything",
     async () => {
       const rows = await rowsOf(0, "kept");
       await Promise.all(all.map((ordinal) => group.end(ordinal, "SIGTERM")));
@@ -424,7 +424,7 @@ describe("a group", () => {
       for (const ordinal of all) {
         group.start(ordinal);
       }
-      await settled();
+      await reconciled();
       expect(orders).toEqual(["bootstrap"]);
       for (const ordinal of all) {
         expect(await rowsOf(ordinal, "kept")).toBe(rows);

@@ -4,7 +4,7 @@ import { isServing, isSynced, parseMemberState } from "./member-state.ts";
 const UUID = "71951be9-e5f5-11f1-ab66-3a367bef804d";
 const waiting = (lines: string) => parseMemberState(`run=r1\nphase=waiting\n${lines}`);
 const running = (change: Record<string, string> = {}) => {
-  const told = {
+  const reported = {
     wsrep_cluster_size: "3",
     wsrep_cluster_status: "Primary",
     wsrep_last_committed: "113",
@@ -15,12 +15,12 @@ const running = (change: Record<string, string> = {}) => {
     version: "11.8.6-MariaDB-0+deb13u1",
     ...change,
   };
-  const lines = Object.entries(told).map(([name, value]) => `${name}\t${value}`);
+  const lines = Object.entries(reported).map(([name, value]) => `${name}\t${value}`);
   return parseMemberState(["run=r1", "phase=joining", `data=none`, "uuid=", "seqno=-1", ...lines].join("\n"));
 };
 
 describe("a member that waits", () => {
-  test("tells how far its data reach", () => {
+  test("reports how far its data reach", () => {
     expect(waiting(`data=whole\nuuid=${UUID}\nseqno=9007199254740993\nsafe=1\n`)).toEqual({
       phase: "waiting",
       run: "r1",
@@ -39,7 +39,7 @@ describe("a member that waits", () => {
     expect(waiting(lines)).toEqual({ phase: "waiting", run: "r1", data, position: undefined, safe: false });
   });
 
-  test("has told nothing until it has told all", () => {
+  test("counts as starting until its output is complete", () => {
     expect(waiting("")).toEqual({ phase: "starting" });
     expect(parseMemberState("run=r1\nphase=recovering\n")).toEqual({ phase: "starting" });
     expect(parseMemberState("run=\nphase=\n")).toBeUndefined();
@@ -48,7 +48,7 @@ describe("a member that waits", () => {
 });
 
 describe("a member that runs", () => {
-  test("tells what the server says, not what it had before", () => {
+  test("has what the server reports, not what it had before", () => {
     expect(running()).toEqual({
       phase: "running",
       run: "r1",

@@ -42,7 +42,7 @@ const group = (members: Group["members"], change: Partial<Group> = {}): Group =>
   ...change,
 });
 /** A decision in a few words. */
-const told = (decision: Decision): string =>
+const textOf = (decision: Decision): string =>
   decision.kind === "order"
     ? `${decision.order} ${decision.member} in ${decision.run}`
     : decision.kind === "serve"
@@ -51,10 +51,10 @@ const told = (decision: Decision): string =>
 
 describe("a group that was whole", () => {
   test.each<[string, Group["members"], string]>([
-    ["goes on by itself while one serves", [serves, undefined, has(3)], "serve"],
+    ["continues automatically while one serves", [serves, undefined, has(3)], "serve"],
     ["waits for who does not answer", [has(7), has(7), undefined], "wait: Recovering"],
     ["waits for who is on the way", [has(7), has(7), starting], "wait: Recovering"],
-    ["goes on from who has most", [has(7), has(9), has(8)], "bootstrap 1 in run-9"],
+    ["continues from the member that has most", [has(7), has(9), has(8)], "bootstrap 1 in run-9"],
     ["of equals, from who left last", [has(7), has(7), has(7, { safe: true })], "bootstrap 2 in run-7"],
     ["of equals, from the first", [has(7), has(7), has(6)], "bootstrap 0 in run-7"],
     [
@@ -68,8 +68,12 @@ describe("a group that was whole", () => {
       "bootstrap 0 in run-7",
     ],
     ["refuses without the data of one", [has(7), has(7), without("none")], "refuse: RecoveryRefused"],
-    ["refuses when one was made anew", [has(7), has(7), without("unborn")], "refuse: RecoveryRefused"],
-    ["refuses when one cannot tell", [has(7), has(7), without("broken")], "refuse: RecoveryRefused"],
+    ["refuses when one was created again", [has(7), has(7), without("unborn")], "refuse: RecoveryRefused"],
+    [
+      "refuses when one does not know its position",
+      [has(7), has(7), without("broken")],
+      "refuse: RecoveryRefused",
+    ],
     [
       "refuses data of two histories",
       [has(7), has(7), has(9, { position: { uuid: THERE, seqno: 9n } })],
@@ -80,38 +84,47 @@ describe("a group that was whole", () => {
       [9, 8, 7].map((seqno) => has(seqno, { position: { uuid: THERE, seqno: BigInt(seqno) } })),
       "refuse: RecoveryRefused",
     ],
-    ["never begins anew", [without("none"), without("none"), without("none")], "refuse: RecoveryRefused"],
+    [
+      "is never initialized again",
+      [without("none"), without("none"), without("none")],
+      "refuse: RecoveryRefused",
+    ],
     ["revives the one that is left", [runs(9), has(7), has(9)], "revive 0 in run-9"],
-    ["lets those that run find each other", [runs(9), runs(9), has(9)], "wait: Recovering"],
-    ["lets one that runs catch up", [runs(8), has(9), has(7)], "wait: Recovering"],
+    ["waits while those that run find each other", [runs(9), runs(9), has(9)], "wait: Recovering"],
+    ["waits while one that runs catches up", [runs(8), has(9), has(7)], "wait: Recovering"],
   ])("%s", (_, members, want) => {
-    expect(told(decide(group(members)))).toBe(want);
+    expect(textOf(decide(group(members)))).toBe(want);
   });
 
-  test("that does not heal by itself goes on from who has most", () => {
-    expect(told(decide(group([runs(8), runs(9), has(9)], { stuck: true })))).toBe("revive 1 in run-9");
-    expect(told(decide(group([runs(8), has(9), has(7)], { stuck: true })))).toBe("restart 0 in run-8");
+  test("that does not recover automatically continues from the member that has most", () => {
+    expect(textOf(decide(group([runs(8), runs(9), has(9)], { stuck: true })))).toBe("revive 1 in run-9");
+    expect(textOf(decide(group([runs(8), has(9), has(7)], { stuck: true })))).toBe("restart 0 in run-8");
   });
 });
 
 describe("a loss that was accepted", () => {
   const none = without("none");
   test.each<[string, Group["members"], string, string]>([
-    ["has the named member go on", [has(7), has(7), none], `0/${HERE}/7`, "bootstrap 0 in run-7"],
+    ["continues from the named member", [has(7), has(7), none], `0/${HERE}/7`, "bootstrap 0 in run-7"],
     [
-      "has it go on, also of other data",
+      "continues from it, also of other data",
       [has(7), has(9, { position: { uuid: THERE, seqno: 9n } }), none],
       `1/${THERE}/9`,
       "bootstrap 1 in run-9",
     ],
     [
-      "has it go on where one cannot tell",
+      "continues from it where one does not know its position",
       [has(7), without("broken"), has(6)],
       `0/${HERE}/7`,
       "bootstrap 0 in run-7",
     ],
-    ["has it go on where it runs", [runs(9), has(8), none], `0/${HERE}/9`, "revive 0 in run-9"],
-    ["has it go on once no other one runs", [has(9), runs(8), none], `0/${HERE}/9`, "restart 1 in run-8"],
+    ["continues from it where it runs", [runs(9), has(8), none], `0/${HERE}/9`, "revive 0 in run-9"],
+    [
+      "continues from it once no other one runs",
+      [has(9), runs(8), none],
+      `0/${HERE}/9`,
+      "restart 1 in run-8",
+    ],
     ["is of no use for another position", [has(7), has(7), none], `0/${HERE}/6`, "refuse: RecoveryRefused"],
     [
       "is of no use where another one has more",
@@ -138,7 +151,7 @@ describe("a loss that was accepted", () => {
       "bootstrap 1 in run-9",
     ],
   ])("%s", (_, members, text, want) => {
-    expect(told(decide(group(members, { accepted: parseAccepted(text) })))).toBe(want);
+    expect(textOf(decide(group(members, { accepted: parseAccepted(text) })))).toBe(want);
   });
 
   test("is what the refusal proposes", () => {
@@ -159,26 +172,26 @@ describe("a group that is new", () => {
   const fresh = { bootstrapped: false, identity: undefined };
   const none = without("none");
   test.each<[string, Group["members"], string]>([
-    ["waits until all are there", [none, none, undefined], "wait: Bootstrapping"],
+    ["waits until all exist", [none, none, undefined], "wait: Bootstrapping"],
     ["begins with the first", [none, none, none], "initialize 0 in run-none"],
-    ["goes on with the one that has begun", [none, without("unborn"), none], "bootstrap 1 in run-unborn"],
+    ["continues with the one that has begun", [none, without("unborn"), none], "bootstrap 1 in run-unborn"],
     [
-      "goes on with the one that was alone in it",
+      "continues with the one that was alone in it",
       [none, has(4), without("incomplete")],
       "bootstrap 1 in run-4",
     ],
-    ["takes data that were there before", [has(4), has(5), has(5)], "bootstrap 1 in run-5"],
+    ["uses data that existed before", [has(4), has(5), has(5)], "bootstrap 1 in run-5"],
     [
       "refuses data of two histories",
       [has(4), has(5), has(5, { position: { uuid: THERE, seqno: 5n } })],
       "refuse: RecoveryRefused",
     ],
   ])("%s", (_, members, want) => {
-    expect(told(decide(group(members, fresh)))).toBe(want);
+    expect(textOf(decide(group(members, fresh)))).toBe(want);
   });
 });
 
-/** A member as it really is, of which the operator sees what it asks for. */
+/** A member as it really is, of which the operator sees what it queries. */
 interface Member {
   up: boolean;
   serving: boolean;
@@ -187,7 +200,7 @@ interface Member {
   run: number;
 }
 
-/** Numbers that look like chance, the same ones every time. */
+/** Pseudorandom numbers, the same ones every time. */
 function chance(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -196,7 +209,7 @@ function chance(seed: number): (below: number) => number {
   };
 }
 
-/** A group of three that lives through crashes, orders and writes; nobody else brings it back. */
+/** A group of three with crashes, orders and writes; nothing else recovers it. */
 class World {
   readonly members: Member[] = Array.from({ length: 3 }, () => ({
     up: true,
@@ -208,7 +221,7 @@ class World {
   /** Last transaction that was acknowledged. */
   acknowledged = 0;
   bootstrapped = false;
-  /** Databases that were made. */
+  /** Databases that were initialized. */
   initialized = 0;
   readonly #random: (below: number) => number;
 
@@ -276,7 +289,7 @@ class World {
         member.seqno = this.acknowledged;
       }
     }
-    // Whoever did not write it in time is gone with the next moment, or catches up.
+    // A member that did not write it in time is lost with the next step, or catches up.
     if (lag && this.#random(2) === 0) {
       for (const member of there) {
         this.crash(member);

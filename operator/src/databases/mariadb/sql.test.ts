@@ -28,7 +28,7 @@ describe("names", () => {
   });
 });
 
-test("passwords are told by the hash that the server would make itself", () => {
+test("passwords are sent as the hash that the server would compute itself", () => {
   // As SELECT PASSWORD('password') answers.
   expect(passwordHash("password")).toBe("*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
 });

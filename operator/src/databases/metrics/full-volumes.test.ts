@@ -21,14 +21,14 @@ test("a volume is full from 97 % on, and until less than 95 % is used", () => {
   ]);
 });
 
-test("pods that are gone are forgotten", () => {
+test("deleted pods are forgotten", () => {
   const full = new FullVolumes();
   expect(full.observe(new Map([["a", 99]]))).toEqual(["a"]);
   expect(full.observe(new Map())).toEqual([]);
   expect(full.has("a")).toBe(false);
 });
 
-test("a round tells the projects whose volumes have become full, or have room again, and those alone", async () => {
+test("a round notifies the projects whose volumes have become full, or are no longer full, and those alone", async () => {
   const pod = (name: string, node = "n"): DatabasePod => ({
     apiVersion: "v1",
     kind: "Pod",
@@ -36,7 +36,7 @@ test("a round tells the projects whose volumes have become full, or have room ag
     node,
   });
   const percents: Record<string, number | undefined> = { a: 98, b: 10, c: undefined };
-  const told: string[] = [];
+  const notified: string[] = [];
   const options = {
     pods: { list: () => [pod("a"), pod("b"), pod("c")] },
     resources: {
@@ -48,13 +48,14 @@ test("a round tells the projects whose volumes have become full, or have room ag
       },
     },
     full: new FullVolumes(),
-    onChange: ({ namespace, name }: { namespace: string; name: string }) => told.push(`${namespace}/${name}`),
+    onChange: ({ namespace, name }: { namespace: string; name: string }) =>
+      notified.push(`${namespace}/${name}`),
     clock: undefined as never,
   };
   await readVolumes(options);
   await readVolumes(options);
-  expect(told).toEqual(["org/a"]);
+  expect(notified).toEqual(["org/a"]);
   percents.a = 50;
   await readVolumes(options);
-  expect(told).toEqual(["org/a", "org/a"]);
+  expect(notified).toEqual(["org/a", "org/a"]);
 });

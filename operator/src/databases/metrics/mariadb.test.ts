@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Facts, RawSample } from "./facts.ts";
 import { mariadbNative } from "./mariadb.ts";
 
-/** As a MariaDB 11.8 with Galera tells it: text everywhere. */
+/** As a MariaDB 11.8 with Galera reports it: text everywhere. */
 const recorded: Facts = {
   aborted_connects: "4",
   bytes_received: "1000",
@@ -122,7 +122,7 @@ test.each<[string, RawSample, RawSample | undefined, (number | null)[]]>([
     [10, 100, 200, 2],
   ],
   ["of a counter that shrank", later({ queries: "5" }), raw(), [null, 100, 200, 2]],
-  ["of a counter that is not told", later({ innodb_data_reads: null }), raw(), [10, 100, 200, null]],
+  ["of a counter that is not reported", later({ innodb_data_reads: null }), raw(), [10, 100, 200, null]],
 ])("rates %s", (_, now, before, expected) => {
   expect(rates(now, before)).toEqual(expected);
 });

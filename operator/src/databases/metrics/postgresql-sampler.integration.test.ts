@@ -41,15 +41,15 @@ const sample = () => samplePostgresql(server(), signal);
 const native = (now: Reading, before?: Reading) => postgresqlNative(now.raw, before?.raw, { replicas: 0 });
 
 /** Statistics come a moment after the transaction. */
-const settled = () => app.query("select pg_sleep(1.2)");
+const nextSecond = () => app.query("select pg_sleep(1.2)");
 
 test("counters and rates are those of what was done", async () => {
-  await settled();
+  await nextSecond();
   const before = await sample();
   for (let i = 0; i < 300; i += 1) {
     await app.query("insert into notes values ($1, 'x')", [i]);
   }
-  await settled();
+  await nextSecond();
   const after = await sample();
 
   const [first, second] = [native(before), native(after, before)];
@@ -77,7 +77,7 @@ test("counters and rates are those of what was done", async () => {
   expect([second.latency.average_query_latency_ms, after.incomplete]).toEqual([null, false]);
 }, 60_000);
 
-test("a session that waits for a lock is told", async () => {
+test("a session that waits for a lock is reported", async () => {
   const other = new pg.Client({ connectionString: postgres.url });
   await other.connect();
   await app.query("begin; lock table notes");
@@ -92,7 +92,7 @@ test("a session that waits for a lock is told", async () => {
 test("a reset of the statistics leaves no rate, nor anything negative", async () => {
   const before = await sample();
   await app.query("select pg_stat_reset()");
-  await settled();
+  await nextSecond();
   const after = native(await sample(), before);
   expect(after.activity.transactions_per_second).toBeNull();
   expect(after.reliability.wal_bytes_per_second).not.toBeNull();
@@ -105,7 +105,7 @@ test("of a database that is not there the sample is not whole", async () => {
   expect(native(reading).connections.max).toBe(50);
 });
 
-test("a server that does not answer is given up", async () => {
+test("a server that does not answer is abandoned", async () => {
   const stop = AbortSignal.timeout(200);
   await expect(samplePostgresql(server({ port: 1 }), stop)).rejects.toThrow();
 });
@@ -126,7 +126,7 @@ async function offerTls(names: string[]): Promise<string> {
   }
   await app.query("alter system set ssl = on");
   await app.query("select pg_reload_conf()");
-  await settled();
+  await nextSecond();
   return authority.certificate;
 }
 

@@ -156,7 +156,7 @@ test.each<[string, Facts, unknown[]]>([
     { replicas_lag_bytes: 0, replicas_lag_seconds: null },
     ["primary", 2, 0, 0],
   ],
-  ["a primary that is not told a time", { replicas_lag_seconds: null }, ["primary", 2, null, 4_096]],
+  ["a primary without a reported time", { replicas_lag_seconds: null }, ["primary", 2, null, 4_096]],
   [
     "a primary without replicas",
     { replicas_streaming: 0, replicas_lag_bytes: null, replicas_lag_seconds: null },

@@ -55,7 +55,7 @@ function resourcesOf(readPods: () => Promise<typeof pods>) {
         return readPods();
       },
     },
-    addressOf: (node) => (node === "gone" ? undefined : { host: node, port: 10_250 }),
+    addressOf: (node) => (node === "deleted" ? undefined : { host: node, port: 10_250 }),
     clock,
     onRead: (result) => results.push(result),
   });
@@ -65,7 +65,7 @@ function resourcesOf(readPods: () => Promise<typeof pods>) {
 test("a node is asked once for all of its pods, and again in the next round", async () => {
   const { asked, clock, resources } = resourcesOf(async () => pods);
   const of = (node: string, podUid = "uid-0") => resources.of({ node, podUid });
-  await Promise.all([of("n1"), of("n1", "uid-1"), of("n2"), of("gone")]);
+  await Promise.all([of("n1"), of("n1", "uid-1"), of("n2"), of("deleted")]);
   expect(asked).toEqual(["n1", "n2"]);
   expect(await of("n1")).toEqual(resourceOf(pods.get("uid-0")));
   await clock.advance(60_000);

@@ -62,7 +62,7 @@ test("500 instances that take 100 ms each, 20 of which hang, are sampled in less
   await second;
 }, 60_000);
 
-test("no more than 32 are sampled at once", async () => {
+test("no more than 32 are sampled concurrently", async () => {
   let [now, most] = [0, 0];
   const { rounds, samples } = roundsOf(range(200), async (target) => {
     now += 1;
@@ -146,7 +146,7 @@ test("rounds begin a period apart, and who still hangs is not sampled twice at a
   expect(clock.pending).toBe(0);
 });
 
-test("a failure is told, and the next round asks again", async () => {
+test("a failure is reported, and the next round queries again", async () => {
   let fails = true;
   const { rounds, samples, failures } = roundsOf([7], async (target) => {
     if (fails) {

@@ -98,7 +98,7 @@ test("every minute each instance is sampled, with rates from the second time on"
   expect(rows[0]?.snapshot.resource).toEqual(KNOWN);
 });
 
-test("what is kept is gone on from, of the same project alone", async () => {
+test("sampling continues from what is kept, of the same project alone", async () => {
   const kept = reading();
   await clock.advance(60_000);
   targets = [target(), target("pshop-1"), target("pshop-2")];
@@ -141,7 +141,7 @@ test("a failure keeps nothing, and the next rate spans it", async () => {
   expect(results).toEqual(["postgresql success", "postgresql error", "postgresql success"]);
 });
 
-test("one that hangs is given up after ten seconds, and delays no other", async () => {
+test("one that hangs is abandoned after ten seconds, and delays no other", async () => {
   targets = [target(), target("pshop-1")];
   read = ({ instance }) =>
     instance === "pshop-0" ? new Promise(() => undefined) : Promise.resolve(reading());

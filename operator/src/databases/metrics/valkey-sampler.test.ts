@@ -101,12 +101,12 @@ test.each<[string, (string | undefined)[], string]>([
   ["that refuses the account", ["-WRONGPASS invalid username-password pair\r\n"], "refused"],
   ["that refuses the command", ["+OK\r\n-NOPERM no permission\r\n"], "refused"],
   ["that hangs up", ["+OK\r\n$1000\r\nrun_id", undefined], "hung up"],
-  ["that tells nothing", ["+OK\r\n$0\r\n\r\n"], "no statistics"],
+  ["that reports nothing", ["+OK\r\n$0\r\n\r\n"], "no statistics"],
 ])("a server %s is not sampled", async (_, chunks, message) => {
   await expect(sample(await serve(...chunks))).rejects.toThrow(message);
 });
 
-test("a server that does not answer is given up", async () => {
+test("a server that does not answer is abandoned", async () => {
   const port = await serve("+OK\r\n");
-  await expect(sample(port, AbortSignal.timeout(100))).rejects.toThrow("given up");
+  await expect(sample(port, AbortSignal.timeout(100))).rejects.toThrow("abandoned");
 });

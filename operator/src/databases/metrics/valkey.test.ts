@@ -107,7 +107,7 @@ test.each<[string, RawSample, RawSample | undefined, (number | null)[]]>([
   ["of another process", later(), raw({}, AT, "pod/2"), [null, null, null]],
   ["after CONFIG RESETSTAT", later({ total_commands_processed: "4" }), raw(), [null, null, null]],
   [
-    "after CONFIG RESETSTAT that one counter alone tells",
+    "after CONFIG RESETSTAT that one counter alone shows",
     later({ expired_keys: "0" }),
     raw(),
     [null, null, null],

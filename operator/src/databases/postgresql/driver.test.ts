@@ -16,7 +16,7 @@ import { postgresqlDriver } from "./driver.ts";
 
 const START = "2026-03-01T00:00:00Z";
 
-/** A cluster in which the operator's work is written down. */
+/** A cluster that records what the operator does. */
 class World {
   readonly done: string[] = [];
   readonly scripts: string[] = [];
@@ -100,7 +100,7 @@ describe("a PostgreSQL cluster", () => {
     expect(world.scripts[0]).not.toContain("password-of-the-user");
   });
 
-  test("has its accounts looked at again when another process takes writes", async () => {
+  test("has its accounts set up again when another process is the primary", async () => {
     const world = new World();
     await world.reconcile(three());
     await world.reconcile(liveOf([podOf(0, replica), podOf(1, primary), podOf(2, replica)]));
@@ -117,7 +117,7 @@ describe("a PostgreSQL cluster", () => {
     expect(later.scripts[0]).not.toContain('ALTER ROLE "app" LOGIN PASSWORD');
   });
 
-  test("does not tell of credentials that are not in force", async () => {
+  test("does not report credentials that are not in force", async () => {
     const world = new World();
     world.answer = { exitCode: 3, stdout: "", stderr: "psql:<stdin>:4: ERROR:  57P03" };
     const clusterState = await world.reconcile(three());
@@ -142,7 +142,7 @@ describe("a PostgreSQL cluster", () => {
     expect((await world.reconcile(pods)).missing?.reason).toBe("PrimaryMissing");
   });
 
-  test("gets new shared settings before its pods are made anew", async () => {
+  test("gets new shared settings before its pods are replaced", async () => {
     const world = new World();
     world.configMaps.set("shop-config", { config: JSON.stringify({ ttl: 30 }) });
     await world.reconcile(
@@ -154,7 +154,7 @@ describe("a PostgreSQL cluster", () => {
     );
   });
 
-  test("hands over to a member that has everything, and asks once", async () => {
+  test("switches over to a member that has everything, by one request", async () => {
     const world = new World();
     world.configMaps.set("shop-sync", { leader: "shop-0", sync_standby: "shop-2" });
     const old = { ...primary, current: false };
@@ -164,7 +164,7 @@ describe("a PostgreSQL cluster", () => {
     expect(world.done).toEqual(["set up shop-0", "shop-failover: shop-0 to shop-2"]);
   });
 
-  test("hands over to nobody who may lack something", async () => {
+  test("switches over to no member that may lack something", async () => {
     const world = new World();
     world.configMaps.set("shop-sync", { leader: "shop-0", sync_standby: "" });
     await world.reconcile(
@@ -192,7 +192,7 @@ describe("a PostgreSQL cluster", () => {
     expect(await isCaughtUp()).toBe(false);
   });
 
-  test("keeps what it acknowledges on two members until the second is gone", () => {
+  test("keeps what it acknowledges on two members until the second is deleted", () => {
     const shrinking = databaseOf({ project: exampleDatabase({ instances: 1 }), replicas: 3 });
     expect(sharedConfig(shrinking).synchronous_mode).toBe("quorum");
     expect(sharedConfig({ ...shrinking, members: 1 }).synchronous_mode).toBe("off");
@@ -211,7 +211,7 @@ describe("a PostgreSQL cluster", () => {
     expect(world.done).toEqual(["set up shop-0", "reload shop-0", "reload shop-1", "reload shop-2"]);
   });
 
-  test("that lacks a replica says so", async () => {
+  test("that lacks a replica reports it", async () => {
     const world = new World();
     const clusterState = await world.reconcile(
       liveOf([podOf(0, primary), podOf(1, replica), podOf(2, { ready: false })]),

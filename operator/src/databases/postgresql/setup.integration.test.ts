@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => postgres.stop());
 
 describe("the accounts of a database", () => {
-  test("are made, as often as one likes", async () => {
+  test("are created, however often the script runs", async () => {
     for (let i = 0; i < 2; i += 1) {
       const { exitCode, stdout, stderr } = await psql(setup());
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
@@ -51,7 +51,7 @@ describe("the accounts of a database", () => {
     expect(await ask("SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'app'")).toBe("app");
   });
 
-  test("have verifiers that PostgreSQL would have made itself", async () => {
+  test("have verifiers that PostgreSQL would have computed itself", async () => {
     const stored = await ask("SELECT rolpassword FROM pg_authid WHERE rolname = 'app'");
     const [, salt = ""] = /^SCRAM-SHA-256\$4096:([^$]+)\$/.exec(stored) ?? [];
     expect(stored).toBe(scramVerifier("password-of-the-user", Buffer.from(salt, "base64")));
@@ -63,7 +63,7 @@ describe("the accounts of a database", () => {
     expect(own).toBe(scramVerifier("Grüße, $1 'and' all", Buffer.from(ownSalt, "base64")));
   });
 
-  test("let the monitoring account read statistics and no table", async () => {
+  test("permit the monitoring account to read statistics and no table", async () => {
     const as = "SET SESSION AUTHORIZATION slipway_monitor;";
     expect((await psql(`${as} SELECT count(*) FROM pg_stat_activity;`)).stderr).toBe("");
     expect((await psql(`${as} SELECT * FROM pg_authid;`)).stderr).toContain("permission denied");
@@ -83,14 +83,14 @@ describe("the accounts of a database", () => {
     expect(await stored()).not.toBe(own);
   });
 
-  test("never let a verifier into an error", async () => {
+  test("never have a verifier in an error", async () => {
     const { exitCode, stderr } = await psql(
       setup({ credentials: { ...exampleCredentials, username: "app", database: "x".repeat(70) } }),
     );
     expect(exitCode === 0 ? "" : stderr).not.toContain("SCRAM");
-    await psql("ALTER ROLE slipway_rewind RENAME TO gone;");
+    await psql("ALTER ROLE slipway_rewind RENAME TO renamed;");
     const failed = await psql(setup());
-    await psql("ALTER ROLE gone RENAME TO slipway_rewind;");
+    await psql("ALTER ROLE renamed RENAME TO slipway_rewind;");
     expect(failed.exitCode).not.toBe(0);
     expect(failed.stderr).toMatch(/ERROR: {2}42704$/m);
     expect(failed.stderr).not.toContain("SCRAM");

@@ -32,7 +32,7 @@ async function handshake(
   }
 }
 
-test("a certificate is believed under every name, by whoever trusts the authority", async () => {
+test("a certificate is trusted under every name by clients that trust the authority", async () => {
   const authority = await makeAuthority(now);
   const server = await certify(authority, names, now);
   for (const name of [
@@ -50,7 +50,7 @@ test("a certificate is believed under every name, by whoever trusts the authorit
   expect(await handshake(server, other.certificate, "shop")).not.toBe("trusted");
 });
 
-test("it tells its serial and its time", async () => {
+test("its serial and its time can be read from it", async () => {
   const authority = await makeAuthority(now);
   const { certificate, serial, notBefore, notAfter } = await certify(authority, names, now);
   expect(serialOf(certificate)).toBe(serial);

@@ -47,7 +47,7 @@ const ensure = (of: readonly string[] = names, by = authority) =>
   );
 
 describe("the authority of the databases", () => {
-  test("is made once, and everybody may read its certificate", async () => {
+  test("is created once, and everybody may read its certificate", async () => {
     const { certificate } = await authority.current();
     const again = new Authority({ client, clock, namespace: SYSTEM });
     expect((await again.current()).certificate).toBe(certificate);
@@ -56,7 +56,7 @@ describe("the authority of the databases", () => {
     expect(JSON.stringify(map)).not.toContain("PRIVATE");
   });
 
-  test("fills what the chart has made, once, whoever else does so meanwhile", async () => {
+  test("fills the Secret that the chart has created, once, also when another process does so meanwhile", async () => {
     const metadata = { namespace: SYSTEM, name: AUTHORITY, labels: { of: "the chart" } };
     for (const resource of [resources.secrets, resources.configMaps]) {
       await client.create(resource, { metadata });

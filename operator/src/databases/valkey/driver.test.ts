@@ -37,8 +37,8 @@ class World {
   readonly done: string[] = [];
   readonly driver = valkeyDriver();
   readonly clock = new FakeClock("2026-03-01T00:00:00Z");
-  /** What each pod says it is: how many follow it, whom it follows, or nothing. */
-  readonly says = new Map<string, number | string | undefined>();
+  /** What each pod reports: how many follow it, whom it follows, or nothing. */
+  readonly reported = new Map<string, number | string | undefined>();
   database: Database;
   context: ClusterContext;
 
@@ -63,7 +63,7 @@ class World {
   /** One of them is the primary, all others follow it. */
   lead(ordinal: number): void {
     for (const one of [0, 1, 2]) {
-      this.says.set(`shop-${one}`, one === ordinal ? 2 : nodeAddress(this.database, ordinal));
+      this.reported.set(`shop-${one}`, one === ordinal ? 2 : nodeAddress(this.database, ordinal));
     }
   }
 
@@ -76,13 +76,13 @@ class World {
     this.done.push(
       ...commands.filter((line) => !line.startsWith("CONFIG SET")).map((line) => `${name}: ${line}`),
     );
-    const says = this.says.get(name);
-    if (says === undefined) {
+    const reported = this.reported.get(name);
+    if (reported === undefined) {
       return "Could not connect to Valkey at localhost:6379: Connection refused\n";
     }
-    const replicas = Array.from({ length: Number(says) || 0 }, (_, i) => `slave${i}:ip=x,state=online`);
+    const replicas = Array.from({ length: Number(reported) || 0 }, (_, i) => `slave${i}:ip=x,state=online`);
     const role =
-      typeof says === "number" ? ["role:master", ...replicas] : ["role:slave", `master_host:${says}`];
+      typeof reported === "number" ? ["role:master", ...replicas] : ["role:slave", `master_host:${reported}`];
     return [...commands.map(() => "OK"), "valkey_version:9.1.2", ...role, ""].join("\n");
   }
 
@@ -107,7 +107,7 @@ class World {
 }
 
 /** A world whose instances have got the project's account. */
-async function settled(database?: Database): Promise<World> {
+async function withAccounts(database?: Database): Promise<World> {
   const world = new World(database);
   await world.reconcile(three());
   world.done.length = 0;
@@ -133,9 +133,9 @@ describe("instances", () => {
   });
 
   test("get a new password, which is in force once every one that serves has it", async () => {
-    const world = await settled();
+    const world = await withAccounts();
     world.database = { ...world.database, credentialsHash: "another" };
-    world.says.set("shop-2", undefined);
+    world.reported.set("shop-2", undefined);
     expect((await world.reconcile(three())).credentialsHash).toBeUndefined();
     expect(world.done.filter((line) => line.includes("ACL SETUSER"))).toHaveLength(3);
     world.lead(0);
@@ -145,18 +145,18 @@ describe("instances", () => {
   });
 
   test("are relabelled when another one has taken over", async () => {
-    const world = await settled();
+    const world = await withAccounts();
     world.lead(1);
-    world.says.set("shop-0", undefined);
+    world.reported.set("shop-0", undefined);
     const live = liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]);
     const clusterState = await world.reconcile(live);
     expect(world.done).toEqual(["label shop-0 replica", "label shop-1 primary"]);
     expect(clusterState).toMatchObject({ primary: "shop-1", missing: { reason: "ReplicasMissing" } });
   });
 
-  test("that stay detached are told to follow, but not before Sentinels had their time", async () => {
-    const world = await settled();
-    world.says.set("shop-2", 0);
+  test("that stay detached get the command to follow, but not before Sentinels had their time", async () => {
+    const world = await withAccounts();
+    world.reported.set("shop-2", 0);
     await world.reconcile(three());
     await world.clock.advance(19_000);
     await world.reconcile(three());
@@ -166,9 +166,9 @@ describe("instances", () => {
     expect(world.done).toEqual([`shop-2: REPLICAOF ${nodeAddress(world.database, 0)} 6379`]);
   });
 
-  test("without a primary are told so", async () => {
-    const world = await settled();
-    world.says.set("shop-0", undefined);
+  test("without a primary are reported so", async () => {
+    const world = await withAccounts();
+    world.reported.set("shop-0", undefined);
     world.database = { ...world.database, bootstrapped: true };
     const live = liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]);
     const clusterState = await world.reconcile(live);
@@ -182,7 +182,7 @@ describe("new pods", () => {
   const old = { current: false } as const;
 
   test("replace replicas first, and the primary after another has taken over", async () => {
-    const world = await settled();
+    const world = await withAccounts();
     await world.reconcile(
       liveOf([podOf(0, { ...primary, ...old }), podOf(1, replica), podOf(2, { ...replica, ...old })]),
     );
@@ -194,9 +194,9 @@ describe("new pods", () => {
     expect(clusterState.underWay?.reason).toBe("SwitchingOver");
   });
 
-  test("replace the only one at once", async () => {
+  test("replace the only one immediately", async () => {
     const world = new World(valkey("db-premium"));
-    world.says.set("shop-0", 0);
+    world.reported.set("shop-0", 0);
     await world.reconcile(liveOf([podOf(0, { ...primary, ...old })]));
     expect(world.done.at(-1)).toBe("delete shop-0");
   });
@@ -206,7 +206,7 @@ describe("fewer instances", () => {
   const fewer = valkey("db-premium", { replicas: 3 });
 
   test("wait until the primary is one that stays", async () => {
-    const world = await settled(fewer);
+    const world = await withAccounts(fewer);
     world.lead(2);
     const live = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
     expect(await world.driver.isCaughtUp(fewer, live, world.context)).toBe(false);
@@ -214,11 +214,11 @@ describe("fewer instances", () => {
     expect(world.done).toEqual(["shop-0: SENTINEL FAILOVER primary COORDINATED"]);
   });
 
-  test("come at once when it is, says so itself, and every other one agrees", async () => {
-    const world = await settled(fewer);
+  test("are stopped once the primary is one that stays, reports it itself, and every other one agrees", async () => {
+    const world = await withAccounts(fewer);
     const isCaughtUp = () => world.driver.isCaughtUp(fewer, three(), world.context);
     expect(await isCaughtUp()).toBe(true);
-    for (const [pod, says] of [
+    for (const [pod, reported] of [
       ["shop-0", undefined],
       ["shop-0", nodeAddress(fewer, 1)],
       ["shop-2", undefined],
@@ -226,8 +226,8 @@ describe("fewer instances", () => {
       ["shop-2", nodeAddress(fewer, 1)],
     ] as const) {
       world.lead(0);
-      world.says.set(pod, says);
-      expect(await isCaughtUp(), `${pod}: ${says}`).toBe(false);
+      world.reported.set(pod, reported);
+      expect(await isCaughtUp(), `${pod}: ${reported}`).toBe(false);
     }
   });
 });

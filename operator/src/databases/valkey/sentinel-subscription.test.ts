@@ -50,7 +50,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
 });
 
-/** Starts the Sentinel of a pod, which takes one password. */
+/** Starts the Sentinel of a pod, which accepts one password. */
 async function sentinel(
   ordinal: number,
   password = exampleCredentials["replication-password"],
@@ -88,7 +88,7 @@ function listen(members = pods()): boolean {
   return subscription.subscribe(database, members[0], members, context);
 }
 
-test("the replicas' Sentinels are listened to, and whatever they say wakes the operator", async () => {
+test("the replicas' Sentinels are subscribed to, and whatever they publish triggers a reconcile", async () => {
   woken = 0;
   for (const ordinal of [0, 1, 2]) {
     await sentinel(ordinal);
@@ -112,7 +112,7 @@ test("one that is not ready is not waited for", async () => {
   await expect.poll(() => listen(members)).toBe(true);
 });
 
-test("nobody is woken by one that would not tell", async () => {
+test("a Sentinel that rejects the subscription triggers no reconcile", async () => {
   woken = 0;
   await sentinel(1, "another password");
   await sentinel(2);

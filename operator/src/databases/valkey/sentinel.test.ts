@@ -30,11 +30,11 @@ echo 'sentinel known-replica primary ${address(0)} 6379' >>"$1"
 exec sleep 60
 `;
 
-/** Answers as a Sentinel does that knows as many replicas as the file says, and writes down what it is told. */
+/** Answers as a Sentinel does that knows as many replicas as the file says, and records the requests. */
 const CLIENT = `#!/bin/sh
 case "$*" in
   *'SENTINEL PRIMARY'*) printf 'num-slaves\\n%s\\nnum-other-sentinels\\n2\\n' "$(cat "$FOLDER/replicas")" ;;
-  *) echo "$(cat "$FOLDER/replicas"): $*" >>"$FOLDER/told" ;;
+  *) echo "$(cat "$FOLDER/replicas"): $*" >>"$FOLDER/requests" ;;
 esac
 `;
 
@@ -67,9 +67,9 @@ function start(): ChildProcess {
   return running;
 }
 
-async function read(file: string, holds: string): Promise<string> {
+async function read(file: string, wanted: string): Promise<string> {
   const text = () => (existsSync(join(folder, file)) ? readFileSync(join(folder, file), "utf8") : "");
-  for (let tries = 0; tries < 200 && !text().includes(holds); tries += 1) {
+  for (let tries = 0; tries < 200 && !text().includes(wanted); tries += 1) {
     await sleep(50);
   }
   return text();
@@ -98,12 +98,12 @@ test("a Sentinel knows what it knew before, and the volume no password", async (
   expect(again.indexOf("sentinel monitor")).toBeLessThan(again.indexOf("sentinel auth-pass"));
 });
 
-test("a Sentinel asks for replicas every second until it knows all of them", async () => {
+test("a Sentinel queries replicas every second until it knows all of them", async () => {
   writeFileSync(join(folder, "replicas"), "1\n");
-  rmSync(join(folder, "told"), { force: true });
+  rmSync(join(folder, "requests"), { force: true });
   start();
-  const periods = async (holds: string) =>
-    (await read("told", holds)).split("\n").filter((line) => line.includes("info-period"));
+  const periods = async (wanted: string) =>
+    (await read("requests", wanted)).split("\n").filter((line) => line.includes("info-period"));
   expect(await periods("info-period 1000")).toEqual([
     expect.stringMatching(/^1: .*SENTINEL DEBUG tilt-period 5000 info-period 1000$/),
   ]);

@@ -60,8 +60,8 @@ const contextOf = (made: TestMembers): ClusterContext => ({
 async function ready(made: TestMembers, ordinal: number): Promise<void> {
   const serves = async () => (await made.probe(ordinal, "ready.sh")) === 0;
   await waitFor(`instance ${ordinal}`, 120_000, serves).catch((error: Error) => {
-    const told = [made.output(ordinal), made.output(ordinal, "sentinel")].map((text) => text.slice(-3_000));
-    throw new Error([error.message, ...told].join("\n"));
+    const output = [made.output(ordinal), made.output(ordinal, "sentinel")].map((text) => text.slice(-3_000));
+    throw new Error([error.message, ...output].join("\n"));
   });
 }
 
@@ -84,8 +84,8 @@ async function inForce(made: TestMembers, name: string): Promise<string> {
 
 const BYTES = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const;
 
-/** A value as a server tells it: in bytes, without quotation marks. */
-function told(name: string, values: Directives[number][1][]): string {
+/** A value as a server reports it: in bytes, without quotation marks. */
+function reportedValue(name: string, values: Directives[number][1][]): string {
   const plain = values
     .join(" ")
     .replaceAll('"', "")
@@ -102,7 +102,7 @@ describe("a server", () => {
     ["db-premium", "key_value"],
     ["cache-basic", "cache"],
     ["cache-premium_plus", "cache"],
-  ] as const)("on %s of a %s takes every setting", async (plan, profile) => {
+  ] as const)("on %s of a %s accepts every setting", async (plan, profile) => {
     const database = of(plan, profile);
     const made = await started(database);
     for (const [name, ...values] of directives(database)) {
@@ -110,11 +110,11 @@ describe("a server", () => {
       if (name === "sanitize-dump-payload") {
         continue;
       }
-      expect([name, await inForce(made, name)]).toEqual([name, told(name, values)]);
+      expect([name, await inForce(made, name)]).toEqual([name, reportedValue(name, values)]);
     }
   });
 
-  test("lets each account do what it is for, and nothing else", async () => {
+  test("permits each account what it is for, and nothing else", async () => {
     const made = await started(of("db-premium"));
     const as = (user: string) => (line: string) => made.ask(0, user, ...line.split(" "));
     const user = as(USER);
@@ -192,7 +192,7 @@ describe("a server", () => {
     expect(await made.ask(0, "default", "PING")).toMatch(/AUTH failed|NOAUTH|WRONGPASS/);
   });
 
-  test("takes the project's new password over without ending its sessions", async () => {
+  test("sets the project's new password without ending its sessions", async () => {
     const made = await started(of("db-premium"));
     const context = contextOf(made);
     const renewed = { ...exampleCredentials, [credentialKeys.password]: "another-password" };
@@ -219,7 +219,7 @@ describe("a server", () => {
 });
 
 describe("three servers and their Sentinels", () => {
-  /** Instances that are there, and what the operator does about them. */
+  /** Running instances, and the reconciles of the operator. */
   async function three() {
     const made = await started(of("db-premium_plus"));
     const wake = vi.fn();
@@ -229,7 +229,7 @@ describe("three servers and their Sentinels", () => {
     const reconcile = (): Promise<ClusterState> =>
       driver.reconcile(made.database, liveOf(made.pods), context);
     /** The primary, once the replicas follow it. */
-    const settled = () =>
+    const replicated = () =>
       waitFor("replicas that follow", 120_000, async () => {
         for (const ordinal of made.pods.keys()) {
           await made.probe(ordinal, "ready.sh");
@@ -242,12 +242,12 @@ describe("three servers and their Sentinels", () => {
     if (!first || !second || !third) {
       throw new Error("too few pods");
     }
-    return { made, context, wake, reconcile, settled, primary, pods: [first, second, third] as const };
+    return { made, context, wake, reconcile, replicated, primary, pods: [first, second, third] as const };
   }
 
   test("agree on a primary, follow it, and have another one take over in an orderly way", async () => {
-    const { made, context, settled, pods } = await three();
-    expect(await settled()).toBe("shop-0");
+    const { made, context, replicated, pods } = await three();
+    expect(await replicated()).toBe("shop-0");
     expect(made.pods.map(({ metadata }) => metadata.labels?.["slipway.dev/role"])).toEqual([
       "primary",
       "replica",
@@ -255,8 +255,8 @@ describe("three servers and their Sentinels", () => {
     ]);
     for (const ordinal of made.pods.keys()) {
       await waitFor("a Sentinel that is no longer patient", 60_000, async () => {
-        const told = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
-        return told[told.indexOf("down-after-milliseconds") + 1] === "3000";
+        const fields = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
+        return fields[fields.indexOf("down-after-milliseconds") + 1] === "3000";
       });
       expect(await made.askSentinel(ordinal, "SENTINEL", "DEBUG")).toMatch(/TILT-PERIOD\n5000/);
     }
@@ -268,7 +268,7 @@ describe("three servers and their Sentinels", () => {
 
     await made.ask(2, admin, "REPLICAOF", "NO", "ONE");
     expect(await follow(made.database, pods[2], pods[0], context)).toMatchObject({ role: "replica" });
-    await settled();
+    await replicated();
 
     const session = made.session(0);
     await session.set("count", 0);
@@ -276,17 +276,17 @@ describe("three servers and their Sentinels", () => {
     const counted = (async () => {
       let count = 0;
       while (counting) {
-        const told = await session.incr("count").catch(() => undefined);
-        if (told === undefined) {
+        const incremented = await session.incr("count").catch(() => undefined);
+        if (incremented === undefined) {
           return count;
         }
-        count = told;
+        count = incremented;
       }
       return count;
     })();
     await waitFor("a switchover", 60_000, async () => (await switchOver(pods[1], context)) === "OK");
     const next = await waitFor("another primary", 120_000, async () => {
-      const name = await settled();
+      const name = await replicated();
       return name === "shop-0" ? false : name;
     });
     counting = false;
@@ -299,35 +299,35 @@ describe("three servers and their Sentinels", () => {
   });
 
   test("replace a primary that crashed, and one that lost its data while all were away", async () => {
-    const { made, wake, settled, reconcile, primary } = await three();
-    await settled();
-    // From now on Sentinels tell of another primary by themselves.
+    const { made, wake, replicated, reconcile, primary } = await three();
+    await replicated();
+    // From now on Sentinels publish another primary.
     await waitFor(
       "Sentinels that are listened to",
       60_000,
       async () => (await reconcile()).requeueAfterMs === 60_000,
     );
     expect(wake).not.toHaveBeenCalled();
-    const gone = primary();
-    expect(await made.ask(gone, USER, "SET", "a", "1")).toBe("OK");
+    const crashed = primary();
+    expect(await made.ask(crashed, USER, "SET", "a", "1")).toBe("OK");
     // Whom they do not know cannot take its place. Once they know all, they ask the primary for its replicas less often.
     for (const ordinal of made.pods.keys()) {
       await waitFor("a Sentinel that knows the replicas", 60_000, async () => {
-        const told = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
-        const known = told[told.findIndex((word) => /^num-(slaves|replicas)$/.test(word)) + 1] === "2";
+        const fields = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
+        const known = fields[fields.findIndex((word) => /^num-(slaves|replicas)$/.test(word)) + 1] === "2";
         return known && /INFO-PERIOD\n10000/.test(await made.askSentinel(ordinal, "SENTINEL", "DEBUG"));
       });
     }
-    await made.kill(gone);
+    await made.kill(crashed);
     await waitFor("word of a failover", 120_000, async () => wake.mock.calls.length > 0);
     await waitFor("a failover", 120_000, async () => {
       await reconcile();
-      return primary() !== gone && (await made.ask(primary(), USER, "SET", "b", "2")) === "OK";
+      return primary() !== crashed && (await made.ask(primary(), USER, "SET", "b", "2")) === "OK";
     });
-    made.startOne(gone, "database");
-    await ready(made, gone);
-    await settled();
-    expect(await made.ask(gone, USER, "MGET", "a", "b")).toBe("1\n2");
+    made.startOne(crashed, "database");
+    await ready(made, crashed);
+    await replicated();
+    expect(await made.ask(crashed, USER, "MGET", "a", "b")).toBe("1\n2");
 
     const last = primary();
     for (const ordinal of made.pods.keys()) {
@@ -338,7 +338,7 @@ describe("three servers and their Sentinels", () => {
     for (const ordinal of made.pods.keys()) {
       made.start(ordinal);
     }
-    expect(await settled()).not.toBe(`shop-${last}`);
+    expect(await replicated()).not.toBe(`shop-${last}`);
     for (const ordinal of made.pods.keys()) {
       await ready(made, ordinal);
       expect(await made.ask(ordinal, USER, "MGET", "a", "b")).toBe("1\n2");
@@ -346,8 +346,8 @@ describe("three servers and their Sentinels", () => {
   });
 
   test("are not promoted before they have synchronized once, on volumes that are new", async () => {
-    const { made, settled, reconcile } = await three();
-    expect(await settled()).toBe("shop-0");
+    const { made, replicated, reconcile } = await three();
+    expect(await replicated()).toBe("shop-0");
     expect(await made.ask(0, USER, "SET", "a", "1")).toBe("OK");
     // Copies that take long: of a large database, or on a slow network.
     expect(await made.ask(0, admin, "CONFIG", "SET", "repl-diskless-sync-delay", "600")).toBe("OK");

@@ -20,7 +20,7 @@ const database = databaseOf({
 });
 const address = (ordinal: number) => nodeAddress(database, ordinal);
 
-/** Answers what a file named after host and port says; without one it cannot connect. */
+/** Replies with a file named after host and port; without one it cannot connect. */
 const CLI = `#!/bin/sh
 while [ $# -gt 0 ]; do
   case $1 in -h) host=$2 ;; -p) port=$2 ;; esac
@@ -34,7 +34,7 @@ const SERVER = `#!/bin/sh
 cat "$1" >"$ANSWERS/started.new" && mv "$ANSWERS/started.new" "$ANSWERS/started"
 `;
 
-/** The start of the pod 0, with every path in a folder of its own, among peers that answer as they are told to. */
+/** The start of the pod 0, with every path in a folder of its own, among peers that reply as the test has it. */
 class Pod {
   readonly folder = mkdtempSync(join(tmpdir(), "valkey-start-"));
   #process?: ChildProcess;
@@ -47,7 +47,7 @@ class Pod {
     writeFileSync(join(this.folder, "bin/valkey-server"), SERVER, { mode: 0o755 });
   }
 
-  /** What the Sentinel of a pod takes for the primary. */
+  /** What the Sentinel of a pod considers the primary. */
   sentinel(ordinal: number, primary: number, epoch: number, flags = "master"): void {
     const text = `ip\n${address(primary)}\nport\n6379\nflags\n${flags}\nconfig-epoch\n${epoch}\n`;
     this.#answers(`${address(ordinal)}:${SENTINEL_PORT}`, text);
@@ -164,7 +164,7 @@ describe("a server", () => {
 
   test.each([
     ["another one has data", 5],
-    ["another one does not say", undefined],
+    ["another one does not report", undefined],
   ])("without its data begins as no primary while %s", async (_, count) => {
     const pod = aPod();
     pod.sentinel(1, 0, 0);

@@ -57,7 +57,7 @@ const labelled = () => [
 describe("the primary", () => {
   test.each([
     ["is the one that others follow", [leads(2), follows(0), follows(0)], labelled(), "shop-0"],
-    ["is whoever has taken over", [undefined, leads(1), follows(1)], labelled(), "shop-1"],
+    ["is the one that has taken over", [undefined, leads(1), follows(1)], labelled(), "shop-1"],
     [
       "is not who came back as one and is followed by nobody",
       [leads(0), leads(1), follows(1)],
@@ -67,7 +67,7 @@ describe("the primary", () => {
     ["is nobody while each of two has a follower", [leads(1), leads(1), undefined], labelled(), undefined],
     ["is the one that most follow", [leads(2), leads(1), follows(0)], labelled(), "shop-0"],
     [
-      "is the one that others say they follow, whatever one that is cut off believes",
+      "is the one that others report to follow, whatever one that is cut off reports",
       [leads(2), leads(1), follows(1)],
       labelled(),
       "shop-1",
@@ -89,7 +89,7 @@ describe("the primary", () => {
 
 describe("a primary that does not answer", () => {
   test.each([
-    ["stays while its kubelet says that it is ready", [undefined, follows(0), follows(0)], true, "shop-0"],
+    ["stays while its kubelet reports that it is ready", [undefined, follows(0), follows(0)], true, "shop-0"],
     ["stays not when it is not", [undefined, follows(0), follows(0)], false, undefined],
     ["stays not when another one claims to be it", [undefined, leads(0), follows(0)], true, undefined],
     ["is none when it memberStates that it is none", [follows(1), undefined, undefined], true, undefined],
@@ -163,7 +163,7 @@ describe("INFO", () => {
     expect(parseMemberState(text)).toEqual({ version: "9.1.2", role: "primary", followers: 1, linked: true });
   });
 
-  test("of a replica tells whom it follows, and whether it does", () => {
+  test("of a replica has the address that it follows, and whether it is linked", () => {
     const text =
       "valkey_version:9.1.2\nrole:slave\nmaster_host:shop-node-0.alpha.svc\nmaster_link_status:down\n";
     expect(parseMemberState(text)).toMatchObject({

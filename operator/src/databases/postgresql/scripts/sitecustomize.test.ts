@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-/** Python itself loads the correction, and a Patroni of which only what it touches is there. */
+/** Python itself loads the correction, and a Patroni that has only what it touches. */
 
 const STAND_IN = `
 from types import SimpleNamespace as Object
