@@ -56,7 +56,7 @@ test("a Valkey service is restored with all its keys, their expiry and its funct
   expect((await call("DELETE", `/v1/project/${source.id}/backups/${backup.id}`)).status).toBe(202);
 });
 
-// Shows: docs/backups.md#over-v1: `DELETE /v1/project/:id/backups/:backupId` | 202: removed with what
+// Shows: docs/backups.md#over-v1: `DELETE /v1/project/:id/backups/:backupId` | 202: deleted with its
 // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups/:backupId/restore` | 201, as a
 test("a PostgreSQL database is restored from its backup after it was deleted", async () => {
   const source = await createDatabase(

@@ -236,11 +236,11 @@ const scopes: [string, Permission][] = [
   // Shows: docs/databases-api.md#deletion-and-settings: renew the password | `database.credentials.renew`
   ["POST /v1/project/:id/database/credentials/renew", "database.credentials.renew"],
   ["GET /v1/project/:id/backups", "project.backup.read"],
-  // Shows: docs/backups.md#over-v1: make one | `project.backup.create`
+  // Shows: docs/backups.md#over-v1: create one | `project.backup.create`
   ["POST /v1/project/:id/backups", "project.backup.create"],
   // Shows: docs/backups.md#over-v1: list and read them, and the policy | `project.backup.read`
   ["GET /v1/project/:id/backups/policy", "project.backup.read"],
-  // Shows: docs/backups.md#over-v1: try one, change the policy | `project.backup.update`
+  // Shows: docs/backups.md#over-v1: verify one, change the policy | `project.backup.update`
   ["PUT /v1/project/:id/backups/policy", "project.backup.update"],
   ["GET /v1/project/:id/backups/:backupId", "project.backup.read"],
   // Shows: docs/backups.md#over-v1: delete one | `project.backup.delete`

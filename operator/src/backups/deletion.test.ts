@@ -45,7 +45,7 @@ async function erase(phase: BackupStatus["phase"], there: boolean | undefined) {
   return { waited: waited !== undefined, done, events, missing, erased };
 }
 
-// Shows: docs/backups.md#how-it-is-done: event `DataMissing`, `slipway_backups_missing_total` and an
+// Shows: docs/backups.md#how-it-works: event `DataMissing`, `slipway_backups_missing_total` and an
 test("a good backup that is not where it was stored is reported, once, and its removal goes on", async () => {
   expect(await erase("succeeded", false)).toEqual({
     waited: true,

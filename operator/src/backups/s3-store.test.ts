@@ -170,7 +170,7 @@ describe("a backup that is in a bucket already", () => {
   );
   const of = (status: object): Backup => ({ ...backup, status: { observedGeneration: 1, ...status } });
 
-  // Shows: docs/backups.md#how-it-is-done: Reading, trying and removing it go there, whatever the settings
+  // Shows: docs/backups.md#how-it-works: It is read, verified and deleted there, even if the settings change
   test("stays in the bucket, at the endpoint and under the key that it has, whatever the settings say by then", () => {
     const { bucket: begun, location } = store.place(backup);
     expect(objectOf(of({ bucket: begun, location }), later)).toEqual(begun);
@@ -215,7 +215,7 @@ test("pods of backups are let out to a store that tenants are denied, and nowher
   });
 });
 
-// Shows: docs/backups.md#how-it-is-done: `s3.ca` holds the authorities of both, and
+// Shows: docs/backups.md#how-it-works: `s3.ca` has the authorities of both, and
 test("pods of backups are let out to stores of earlier backups, too, each at its own port", () => {
   const moved = (networkPolicy: string) =>
     storePolicy(

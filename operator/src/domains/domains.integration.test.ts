@@ -552,7 +552,7 @@ describe("a domain that nobody proves for seven days", () => {
     expect(await holderOf(project.status?.domain ?? "")).toBe("idle");
   });
 
-  // Shows: docs/resources/domainclaim.md#domainclaim: A look-up that fails gives no claim up, however late
+  // Shows: docs/resources/domainclaim.md#domainclaim: A failed lookup releases no claim, however late it is
   test("is not released while no name server answers: that proves nothing", async () => {
     clock.aheadMs = 0;
     const [proved, unproved] = ["late.example.com", "never.example.com"] as const;

@@ -149,7 +149,7 @@ describe("OwnershipChecks", () => {
     expect(check().proof).toBe("failed");
   });
 
-  // Shows: docs/resources/domainclaim.md#domainclaim: its name servers delay nobody else's proof when they
+  // Shows: docs/resources/domainclaim.md#domainclaim: name servers that do not answer delay no other organization's
   test("of one organization whose name servers do not answer delay nobody else's", async () => {
     const { clock, asked, checks } = setup(() => new Promise(() => undefined));
     for (let index = 0; index < 40; index += 1) {

@@ -66,8 +66,8 @@ const live = (name: string) =>
   harness.kube.getOrUndefined<Backup>(backupResource, { namespace: NAMESPACE, name });
 
 describe("a backup", () => {
-  // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups` | 202: one is made now, and kept for
-  // Shows: docs/backups.md#over-v1: 409 `BACKUP_ACTIVE`: another one of the project is being made
+  // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups` | 202: one is created now, and kept
+  // Shows: docs/backups.md#over-v1: 409 `BACKUP_ACTIVE`: another one of the project is in progress
   it("is asked for, once at a time, and kept as long as was asked", async () => {
     const response = await call("POST", "pdb/backups", { retention_days: 30 });
     expect(response.statusCode).toBe(202);
@@ -97,7 +97,7 @@ describe("a backup", () => {
     }
   });
 
-  // Shows: docs/backups.md#over-v1: `GET /v1/project/:id/backups/:backupId` | how it goes, its size, its
+  // Shows: docs/backups.md#over-v1: `GET /v1/project/:id/backups/:backupId` | its progress, its size
   it("tells what became of it, and nothing of where it is", async () => {
     await backup("pdb", "pdb-b1", { ...SUCCEEDED, location: "s3://bucket/pdb-b1" });
     const response = await call("GET", "pdb/backups/pdb-b1");
@@ -127,7 +127,7 @@ describe("a backup", () => {
     expect((await call("GET", "pnever/backups")).json().code).toBe("PROJECT_NOT_FOUND");
   });
 
-  // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups/:backupId/verify` | 202: it is tried
+  // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups/:backupId/verify` | 202: it is
   it("is tried once at a time, when it is complete", async () => {
     await backup("pdb", "pdb-b2", { phase: "failed", message: "it took too long" });
     const refused = await call("POST", "pdb/backups/pdb-b2/verify");
@@ -161,7 +161,7 @@ describe("backups", () => {
 
 describe("the policy of backups", () => {
   // Shows: docs/backups.md#over-v1: `GET /v1/project/:id/backups/policy` | `enabled`, `schedule`
-  // Shows: docs/backups.md#over-v1: `PUT /v1/project/:id/backups/policy` | the whole policy; what is not
+  // Shows: docs/backups.md#over-v1: `PUT /v1/project/:id/backups/policy` | the whole policy; omitted
   it("is the platform's until the database has its own", async () => {
     expect((await call("GET", "pdb/backups/policy")).json().data).toEqual({
       enabled: true,
@@ -223,7 +223,7 @@ describe("a restore", () => {
     expect(new Set(fields)).toEqual(new Set(["instances", "storage_capacity"]));
   });
 
-  // Shows: docs/backups.md#over-v1: 409 `BACKUP_NOT_COMPLETE`: only one that has succeeded is tried and
+  // Shows: docs/backups.md#over-v1: 409 `BACKUP_NOT_COMPLETE`: only one that has succeeded is verified
   it("of a backup that is not complete is refused", async () => {
     const response = await call("POST", "pdb/backups/pdb-b2/restore", { name: "the-restored" });
     expect([response.statusCode, response.json().code]).toEqual([409, "BACKUP_NOT_COMPLETE"]);
