@@ -49,7 +49,7 @@ const remainsStep: DeletionStep = {
 };
 
 /**
- * Deletes as much as is possible now.
+ * Deletes as much as is possible in this reconcile.
  * @returns what is waited for, or undefined when nothing is left
  */
 export async function removeJob(

@@ -113,7 +113,7 @@ describe("a job that is deleted", () => {
     const storage = { persistent: true, capacity: 1, dirPathToPersist: "/data" };
     await jobs.running("stored", { storage });
     await cluster.client.delete(projectResource, jobs.ref("stored"));
-    // Nobody here takes the protection off a volume that no pod uses.
+    // Nothing removes the protection of a volume that no pod uses here.
     await cluster.client.patch(resources.persistentVolumeClaims, jobs.ref("stored"), {
       metadata: { finalizers: null },
     });

@@ -115,7 +115,7 @@ describe("a job", () => {
     await jobs.gone(projectResource, "built");
   });
 
-  test("with a volume runs before the volume is bound, which its first run brings about", async () => {
+  test("with a volume runs before the volume is bound, which its first run causes", async () => {
     const storage = { persistent: true, capacity: 3, dirPathToPersist: "/data" };
     await jobs.running("kept", { storage });
     await jobs.condition("kept", "StorageReady=False/VolumePending");
@@ -140,7 +140,7 @@ describe("Secrets of a job", () => {
       ),
     } as KubernetesObject);
 
-  test("become its own, and a login to Amazon's registry is made before the first pull", async () => {
+  test("become its own, and a login to Amazon's registry is created before the first pull", async () => {
     await secret("secured-env-00000001");
     const keys = { accessKeyId: "a", secretAccessKey: "b", region: "eu-west-1", accountId: "1" };
     await secret("secured-pull-00000001", keys, "slipway.dev/aws-registry");
@@ -173,7 +173,7 @@ describe("Secrets of a job", () => {
     expect(await exists(cluster.client, resources.secrets, jobs.ref("secured-registry"))).toBe(true);
     await cluster.client.patch(resources.jobs, jobs.ref("secured-1"), { metadata: { finalizers: null } });
     await cluster.client.delete(resources.jobs, jobs.ref("secured-1"));
-    await jobs.patch("secured", { description: "another look" });
+    await jobs.patch("secured", { description: "another description" });
     await jobs.gone(resources.secrets, "secured-registry");
   });
 });
@@ -264,7 +264,7 @@ describe("a schedule", () => {
 
 test("pods of runs are none of the project's instances", async () => {
   await jobs.running("busy");
-  // What the ledger was told of is noted in the status, a moment later.
+  // What was recorded in the ledger is written into the status, a moment later.
   await jobs.unchanged();
   const project = await jobs.get("busy");
   await jobs.makePod("busy", "busy-1-abcde");

@@ -1,4 +1,8 @@
-/** Projects of type job: a schedule whose occurrences `runs/` admits or counts as missed. */
+/**
+ * Jobs: projects that run a container on a schedule. This file is the project kind: it applies the CronJob and the volume
+ * (`desired/`), reports them (`status.ts`) and deletes them (`deletion.ts`, `project-runs.ts`). `runs/` is the controller of
+ * JobRuns: it admits the occurrences of a schedule, or counts them as missed, follows runs, and charges for them.
+ */
 
 import { controllerOf, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, type Catalog, fieldManagers, type JobPlan, type Project } from "@slipway/crds";

@@ -1,4 +1,4 @@
-/** What of a job's runs its deletion waits for, and which Secrets they still need: all read live. */
+/** The runs that a job's deletion waits for, and the Secrets that they still need: all read live. */
 
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { isRunPending, type JobRun, labels, type Project } from "@slipway/crds";
@@ -6,8 +6,8 @@ import { liveChildren } from "../projects/deletion.ts";
 import { jobRunResource, projectResource } from "../resources.ts";
 
 /**
- * Whether a project that is being deleted has a run to wait for, read live. The slot first: once a Project is being
- * deleted it is not taken, for that needs an older version of the Project; and its holder creates the JobRun.
+ * Whether a project that is being deleted has a run to wait for, read live. The slot is read first: once a Project is
+ * being deleted no run can acquire it, for that needs an older version of the Project; and its run has a JobRun.
  */
 export async function hasPendingRun(
   { metadata: { namespace, name, uid } }: Project,

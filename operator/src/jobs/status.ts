@@ -1,4 +1,4 @@
-/** The only place that sets conditions and status of a scheduled job, from the findings of a reconcile. Pure but for its arguments. */
+/** Derives conditions and status of a scheduled job from the findings of a reconcile, and nothing else does. Pure but for its arguments. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";

@@ -1,4 +1,4 @@
-/** What the children of a scheduled job are made from: its spec, resolved against the plan catalog and the platform. Pure. */
+/** The input of a scheduled job's children: its spec, resolved against the plan catalog and the platform. Pure. */
 
 import type { Catalog, JobPlan, Project } from "@slipway/crds";
 import type { Placement } from "../../placement.ts";
@@ -8,7 +8,7 @@ import { toWorkload } from "../../workload/view.ts";
 
 /** Settings of the platform that jobs depend on. */
 export interface JobPlatform {
-  /** Seconds a run may take from its container's start. */
+  /** Longest time of a run from its container's start, in seconds. */
   runLimitSeconds: number;
   /** Seconds in which its container must have started. */
   startDeadlineSeconds: number;

@@ -57,7 +57,7 @@ const plans = catalog.parse({
   engines: [],
 });
 
-/** A case may say beside the project how long a run, and its start, may take. */
+/** A case may set, next to the project, the longest time of a run and of its start. */
 interface Case {
   project: Project;
   runLimitSeconds?: number;
@@ -65,9 +65,9 @@ interface Case {
 }
 
 function objectsOf(input: unknown) {
-  const { project: given, runLimitSeconds = 3_600, startDeadlineSeconds = 600 } = input as Case;
-  projectSpec.parse(given.spec);
-  const project = withBuiltImage(given);
+  const { project: fixture, runLimitSeconds = 3_600, startDeadlineSeconds = 600 } = input as Case;
+  projectSpec.parse(fixture.spec);
+  const project = withBuiltImage(fixture);
   const accepted = { organizationId: "alpha", plan: validateJob(project, plans) };
   const platform = { runLimitSeconds, startDeadlineSeconds };
   return desired(toJobApp(project, accepted, { catalog: plans, platform }));
@@ -89,7 +89,7 @@ interface MadePod {
   containers: { command?: string[]; args?: string[]; env?: unknown; resources: unknown }[];
 }
 
-function made(spec: Partial<Project["spec"]> = {}) {
+function childrenOf(spec: Partial<Project["spec"]> = {}) {
   const project = exampleJob({ namespace: "slipway-org-alpha", name: "p1" }, spec);
   const { spec: cronJob } = objectsOf({ project }).at(-1) as unknown as MadeCronJob;
   const { metadata, spec: pod } = cronJob.jobTemplate.spec.template;
@@ -97,12 +97,12 @@ function made(spec: Partial<Project["spec"]> = {}) {
   return { cronJob, hash, container: pod.containers[0] };
 }
 
-test("the same job always gives the same objects", () => {
-  expect(made()).toEqual(made());
+test("the same job always has the same objects", () => {
+  expect(childrenOf()).toEqual(childrenOf());
 });
 
 test("nothing runs before its admission, twice, or concurrently", () => {
-  const { cronJob } = made();
+  const { cronJob } = childrenOf();
   expect(cronJob).toMatchObject({
     concurrencyPolicy: "Forbid",
     timeZone: "Etc/UTC",
@@ -124,10 +124,10 @@ test.each([60, 600, 86_400])(
   "what ends a run should nobody else do it leaves room for %i s before its start",
   (startDeadlineSeconds) => {
     const project = exampleJob({ namespace: "slipway-org-alpha", name: "p1" });
-    const made = objectsOf({ project, startDeadlineSeconds }).at(-1) as unknown as {
+    const applied = objectsOf({ project, startDeadlineSeconds }).at(-1) as unknown as {
       spec: { jobTemplate: { spec: { activeDeadlineSeconds: number } } };
     };
-    const { activeDeadlineSeconds } = made.spec.jobTemplate.spec;
+    const { activeDeadlineSeconds } = applied.spec.jobTemplate.spec;
     expect(activeDeadlineSeconds).toBeGreaterThanOrEqual(3_600 + startDeadlineSeconds + 60);
   },
 );
@@ -143,7 +143,7 @@ describe("a word of command and args stays as it is:", () => {
   test.each(["$(NAME)", "echo $(date) $HOME", "kill $$", "$$(NAME)", "$$$(A)$", "$", "$(", "$(A", "", "a b"])(
     "%s",
     (word) => {
-      const { container } = made({ job: { cron: "* * * * *", command: ["sh", word], args: [word] } });
+      const { container } = childrenOf({ job: { cron: "* * * * *", command: ["sh", word], args: [word] } });
       expect(container?.command?.map(expanded)).toEqual(["sh", word]);
       expect(container?.args?.map(expanded)).toEqual([word]);
     },
@@ -151,7 +151,7 @@ describe("a word of command and args stays as it is:", () => {
 });
 
 test("without command and args the image's own are used, and the platform sets no variable", () => {
-  const { container } = made();
+  const { container } = childrenOf();
   expect(container).not.toHaveProperty("command");
   expect(container).not.toHaveProperty("args");
   expect(container).not.toHaveProperty("env");
@@ -160,11 +160,11 @@ test("without command and args the image's own are used, and the platform sets n
 describe("the schedule is suspended", () => {
   const job = { cron: "* * * * *", closedAt: "2026-01-31T12:00:00Z" };
   test.each<[string, Partial<Project["spec"]>, boolean]>([
-    ["never of itself", {}, false],
+    ["never by default", {}, false],
     ["while the project is paused", { paused: true }, true],
     ["once it is closed", { job }, true],
   ])("%s", (_, spec, suspend) => {
-    expect(made(spec).cronJob.suspend).toBe(suspend);
+    expect(childrenOf(spec).cronJob.suspend).toBe(suspend);
   });
 });
 
@@ -175,7 +175,7 @@ describe("the settings' hash", () => {
     ["a closed schedule", { job: { cron: "* * * * *", closedAt: "2026-01-31T12:00:00Z" } }],
     ["another name", { name: "renamed" }],
   ])("stays over %s", (_, spec) => {
-    expect(made(spec).hash).toBe(made().hash);
+    expect(childrenOf(spec).hash).toBe(childrenOf().hash);
   });
 
   test.each<[string, Partial<Project["spec"]>]>([
@@ -190,12 +190,15 @@ describe("the settings' hash", () => {
     ["arguments", { job: { cron: "* * * * *", args: ["-v"] } }],
     ["a restart", { restartedAt: "2026-01-01T00:00:00Z" }],
   ])("changes with %s", (_, spec) => {
-    expect(made(spec).hash).not.toBe(made().hash);
+    expect(childrenOf(spec).hash).not.toBe(childrenOf().hash);
   });
 });
 
-test("a run's plan stands on its Job, and sizes its container", () => {
-  const { cronJob, container } = made({ plan: "job-premium", storage: { persistent: false, capacity: 7 } });
+test("a run's plan is on its Job, and sizes its container", () => {
+  const { cronJob, container } = childrenOf({
+    plan: "job-premium",
+    storage: { persistent: false, capacity: 7 },
+  });
   expect(cronJob.jobTemplate.metadata.annotations).toEqual({ "slipway.dev/plan": "job-premium" });
   expect(container?.resources).toEqual({
     requests: { cpu: "15m", memory: "48Mi", "ephemeral-storage": "32Mi" },

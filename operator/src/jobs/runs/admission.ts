@@ -1,5 +1,5 @@
 /**
- * Admission of a run: from a taken slot to an unsuspended Job. The Job's resourceVersion makes that happen once, if the Job
+ * Admission of a run: from an acquired slot to an unsuspended Job. The Job's resourceVersion makes that happen once, if the Job
  * is read before the check that the slot is still the run's.
  */
 
@@ -41,8 +41,8 @@ export class Admission {
   }
 
   /**
-   * Admits an occurrence for which the slot was just taken. That the slot was free before proves that it was never admitted.
-   * @param job as it was read before the slot was taken
+   * Admits an occurrence for which the slot was just acquired. That the slot was free before proves that it was never admitted.
+   * @param job as it was read before the slot was acquired
    */
   async admitOccurrence(
     project: Project,
@@ -59,7 +59,7 @@ export class Admission {
     }
   }
 
-  /** Completes an admission that this or another process began by taking the slot; withdraws it when it is too late. */
+  /** Completes an admission that this or another process began by acquiring the slot; withdraws it when it is too late. */
   async resume(project: Project, context: RunContext): Promise<void> {
     const { signal, requeue } = context;
     const holder = await this.#read(project, signal);
@@ -130,8 +130,8 @@ export class Admission {
   ): Date {
     const { windowMs } = this.#deps.settings;
     if (trigger === "manual") {
-      const asked = new Date(run?.metadata.creationTimestamp ?? 0);
-      return new Date(asked.getTime() + windowMs);
+      const requestedAt = new Date(run?.metadata.creationTimestamp ?? 0);
+      return new Date(requestedAt.getTime() + windowMs);
     }
     const { schedule } = jobStateOf(project);
     return schedule === undefined

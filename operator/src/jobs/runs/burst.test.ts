@@ -29,14 +29,14 @@ async function ended(waiting: number): Promise<{ bench: Bench; name: string; pod
   return { bench, name, pod };
 }
 
-test("few occurrences are no rush: what a run has left behind goes at once", async () => {
+test("few occurrences are no burst: the leftovers of a run are deleted immediately", async () => {
   const { bench, name, pod } = await ended(BURST_SIZE - 1);
   expect(bench.condition(name, "Charged")).toBe("True/ChargeRecorded");
   expect(bench.job(name)).toBeUndefined();
   expect(bench.pod(pod)?.metadata.finalizers).toEqual([]);
 });
 
-test("in a rush a run is ended, charged, and frees its slot at once; the rest waits until the rush is over", async () => {
+test("in a burst a run is ended, charged, and releases its slot immediately; the rest waits until the burst is over", async () => {
   const { bench, name, pod } = await ended(BURST_SIZE);
   expect(bench.run(name)?.status?.phase).toBe("succeeded");
   expect([...bench.ledger.rows.keys()]).toEqual([name]);
@@ -52,7 +52,7 @@ test("in a rush a run is ended, charged, and frees its slot at once; the rest wa
   expect(bench.pod(pod)?.metadata.finalizers).toEqual([]);
 });
 
-test("a rush that does not end delays nothing for longer than a minute", async () => {
+test("a burst that does not end delays nothing for longer than a minute", async () => {
   const { bench, name } = await ended(BURST_SIZE);
   await bench.passTo("12:02:09");
   await bench.reconcileUntilStable();
@@ -63,7 +63,7 @@ test("a rush that does not end delays nothing for longer than a minute", async (
   expect(bench.job(name)).toBeUndefined();
 });
 
-test("who deletes a job waits for no rush", async () => {
+test("the deletion of a job waits for no burst", async () => {
   const { bench, name } = await ended(BURST_SIZE);
   bench.patchProject({ spec: { job: { closedAt: "2026-03-01T12:01:11Z" } } });
   await bench.reconcileUntilStable();

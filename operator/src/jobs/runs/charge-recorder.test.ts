@@ -59,12 +59,12 @@ describe("charges", () => {
     expect(batches).toEqual([2, 2, 1]);
   });
 
-  test("are sent again while the ledger is away, for as long as it takes", async () => {
+  test("are sent again while the ledger is unavailable, without limit", async () => {
     let down = true;
     let sent = 0;
     const { clock, chargeRecorder } = charging((rows) => {
       sent += 1;
-      return down ? Promise.reject(new Error("away")) : recorded("already")(rows);
+      return down ? Promise.reject(new Error("unavailable")) : recorded("already")(rows);
     });
     chargeRecorder.record("n/p", "u", row("r"));
     await clock.advance(300_000);
@@ -76,7 +76,7 @@ describe("charges", () => {
     expect(chargeRecorder.record("n/p", "u", row("r"))).toMatchObject({ outcome: "already" });
   });
 
-  test("that the ledger refuses are not done, and asked for again a minute later", async () => {
+  test("that the ledger refuses are not recorded, and sent again a minute later", async () => {
     let outcome: RecordedRun["outcome"] = "refused";
     let sent = 0;
     const { clock, chargeRecorder, woken } = charging((rows) => {
@@ -94,13 +94,13 @@ describe("charges", () => {
     expect(chargeRecorder.refusal("u")).toBeUndefined();
   });
 
-  test.each(["refuses", "is away"])(
+  test.each(["refuses", "is unavailable"])(
     "are sent no more once it is stopped, while the ledger %s",
     async (how) => {
       let sent = 0;
       const { clock, chargeRecorder } = charging((rows) => {
         sent += 1;
-        return how === "refuses" ? recorded("refused")(rows) : Promise.reject(new Error("away"));
+        return how === "refuses" ? recorded("refused")(rows) : Promise.reject(new Error("unavailable"));
       });
       chargeRecorder.record("n/p", "u", row("r"));
       await clock.advance(1_000);
@@ -114,7 +114,7 @@ describe("charges", () => {
     },
   );
 
-  test("are kept in bounded memory: who finds no room asks again", async () => {
+  test("are kept in bounded memory: a caller that is rejected calls again", async () => {
     const { clock, chargeRecorder } = charging(recorded("recorded"), { maxKept: 1 });
     chargeRecorder.record("n/p", "u1", row("r1"));
     expect(chargeRecorder.record("n/q", "u2", row("r2"))).toBe("full");

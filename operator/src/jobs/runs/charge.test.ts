@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Bench } from "../../../../test/kit/operator/jobrun-bench.ts";
 
-/** From the end of a run to its charge: what the ledger and the samples say of it. */
+/** From the end of a run to its charge: by the ledger and the samples. */
 
 async function begun(): Promise<Bench> {
   const bench = new Bench();
@@ -23,7 +23,7 @@ describe("a run", () => {
     expect(bench.run(name)?.status?.metrics).toEqual(measured);
   });
 
-  test("whose charge the ledger refuses says so, keeps everything, and is charged once the ledger takes it", async () => {
+  test("whose charge the ledger refuses reports it, keeps everything, and is charged once the ledger accepts it", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
     bench.ledger.refuses = "job_runs_minutes";

@@ -33,7 +33,7 @@ describe("a run", () => {
     ["exits with 0", run(), ended("00:00:01", "00:00:02"), limit, "succeeded", "00:00:02", 1],
     ["exits with 59 s", run(), ended("00:00:00", "00:00:59"), limit, "succeeded", "00:00:59", 1],
     ["exits with 1", run(), ended("00:00:00", "00:01:10", 1), limit, "failed", "00:01:10", 2],
-    ["ends at once", run(), ended("00:00:05", "00:00:05"), limit, "succeeded", "00:00:05", 1],
+    ["ends immediately", run(), ended("00:00:05", "00:00:05"), limit, "succeeded", "00:00:05", 1],
     [
       "reaches its limit",
       run(),
@@ -44,7 +44,7 @@ describe("a run", () => {
       60,
     ],
     [
-      "takes its grace, too",
+      "uses its grace, too",
       run(),
       ended("00:00:00", "01:00:30", 137),
       limit,
@@ -62,7 +62,7 @@ describe("a run", () => {
       60,
     ],
     [
-      "has ended by itself, and its silent node told it late",
+      "has ended on its own, and its silent node reported it late",
       run(),
       ended("00:00:00", "00:10:00", 1),
       { ...limit, stoppedAtLimit: true },

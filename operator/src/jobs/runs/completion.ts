@@ -18,7 +18,7 @@ export interface Completion {
 
 type Ended = Extract<ContainerFacts, { state: "ended" }>;
 
-/** What the completion depends on beside the pod. */
+/** What the completion depends on in addition to the pod. */
 export interface CompletionContext {
   limitMs: number;
   /** Whether the run was stopped because its time was over. */
@@ -84,13 +84,13 @@ export function timesOf(
 }
 
 /**
- * The moment that a request to cancel counts from; undefined without one. That is what the request says, within what is known:
- * the run was observed without the request at `lastObservedRunningAt`, so it was not made before, and it is not made in the
- * future. Once it is in the status it stays, whatever the run is observed as later.
+ * The moment that a request to cancel counts from; undefined without one. It is the time in the request, within bounds:
+ * the run was observed without the request at `lastObservedRunningAt`, so it is not earlier, and it is not in the future.
+ * Once it is in the status it stays, whatever is observed of the run later.
  */
 export function cancelEffectiveAt({ spec, status }: JobRun, now: Date): Date | undefined {
-  const asked = dateOf(spec.cancelRequestedAt);
-  if (!asked) {
+  const requested = dateOf(spec.cancelRequestedAt);
+  if (!requested) {
     return undefined;
   }
   const recorded = dateOf(status?.cancelEffectiveAt);
@@ -98,10 +98,10 @@ export function cancelEffectiveAt({ spec, status }: JobRun, now: Date): Date | u
     return recorded;
   }
   const observed = dateOf(status?.lastObservedRunningAt);
-  if (observed && observed.getTime() - asked.getTime() > MAX_CLOCK_SKEW_MS) {
+  if (observed && observed.getTime() - requested.getTime() > MAX_CLOCK_SKEW_MS) {
     return new Date(observed.getTime() - MAX_CLOCK_SKEW_MS);
   }
-  return asked.getTime() - now.getTime() > MAX_CLOCK_SKEW_MS ? now : asked;
+  return requested.getTime() - now.getTime() > MAX_CLOCK_SKEW_MS ? now : requested;
 }
 
 /** Minutes and amount of a run, exact. */

@@ -9,7 +9,7 @@ const at = (text: string) => new Date(text);
 
 describe("a container", () => {
   test.each([
-    ["a pod that nobody has told of", pod({}), { state: "pending" }],
+    ["a pod without a reported status", pod({}), { state: "pending" }],
     ["one that pulls", pod(app({ waiting: { reason: "Pulling" } }, "Pending")), { state: "pending" }],
     [
       "one that runs",
@@ -60,7 +60,7 @@ describe("a container", () => {
       { state: "ended", exitCode: 137, reason: "ContainerStatusUnknown" },
     ],
     [
-      "one whose node is gone for good",
+      "one whose node was deleted",
       pod({ ...app({ running: { startedAt: "2026-01-01T00:00:01Z" } }, "Failed"), reason: "NodeLost" }),
       { state: "ended", startedAt: at("2026-01-01T00:00:01Z"), reason: "NodeLost" },
     ],
@@ -79,7 +79,7 @@ describe("a container", () => {
       pod({ phase: "Pending" }, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
       { state: "pending" },
     ],
-  ])("of %s", (_what, given, facts) => {
-    expect(readContainer(given)).toEqual(facts);
+  ])("of %s", (_what, pod, facts) => {
+    expect(readContainer(pod)).toEqual(facts);
   });
 });

@@ -2,7 +2,7 @@
 
 import { APP_CONTAINER, type RunPod } from "./cluster.ts";
 
-/** State of a container; what is not known is absent. Times are the node's, in whole seconds. */
+/** State of a container; unknown fields are absent. Times are the node's, in whole seconds. */
 export type ContainerFacts =
   /** Not started yet, and it still may. */
   | { state: "pending" }

@@ -23,11 +23,11 @@ export interface JobRunDependencies {
   samples: RunSamples;
   metrics: JobRunMetrics;
   settings: JobRunSettings;
-  /** Since when this process leads. */
+  /** Time at which this process became the leader. */
   leaderSince: () => Date;
 }
 
-/** What one step is given. */
+/** The arguments of one step. */
 export interface RunContext {
   signal: AbortSignal;
   requeue: Requeue;

@@ -44,7 +44,7 @@ export const organizationRules: PolicyRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["get", "patch", "delete"] },
 ];
 
-/** What `operator.ts` gives the controller. */
+/** Dependencies that `operator.ts` passes. */
 export interface JobRunOptions {
   stores: Pick<JobRunStores, "projects" | "nodes">;
   catalog: () => Catalog;
@@ -137,7 +137,7 @@ const isJob = ({ spec, status }: Project): boolean => spec.type === "job" || sta
 
 const refOfProject = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
 
-/** When this process began to lead: the moment at which the controller's sources are attached. */
+/** The time at which this process became the leader: the controller's sources are attached then. */
 class LeaderSince {
   #since: Date | undefined;
   readonly #now: () => Date;

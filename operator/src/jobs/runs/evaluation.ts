@@ -5,7 +5,7 @@ import { isReady, type Job, type RunNode, type RunPod } from "./cluster.ts";
 import { type ContainerFacts, readContainer } from "./container.ts";
 import type { JobRunSettings } from "./settings.ts";
 
-/** What is known of a run. */
+/** The observed facts of a run. */
 export interface RunView {
   run: JobRun;
   job: Job | undefined;

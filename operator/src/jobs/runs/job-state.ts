@@ -66,12 +66,12 @@ function withoutAhead(state: JobState, now: Date): JobState {
 
 /** When the closing was acknowledged: never before it was requested, by any clock. */
 function closedAt({ spec }: Project, before: string | undefined, now: Date): string {
-  const asked = dateOf(spec.job?.closedAt) ?? new Date(0);
+  const requested = dateOf(spec.job?.closedAt) ?? new Date(0);
   const known = dateOf(before);
-  if (known && known >= asked && before !== undefined) {
+  if (known && known >= requested && before !== undefined) {
     return before;
   }
-  return (asked > now ? asked : now).toISOString();
+  return (requested > now ? requested : now).toISOString();
 }
 
 /** The state with more missed occurrences, oldest first. */
@@ -94,7 +94,7 @@ export function countMissed(state: JobState, missed: readonly Missed[]): JobStat
 /**
  * The state without the run that had the slot.
  * @param run as it ended; undefined when it never ran
- * @param now bounds what a node's clock says
+ * @param now bounds the time of a node's clock
  */
 export function releaseSlot(state: JobState, run: JobRun | undefined, now: Date): JobState {
   const { activeRun: _activeRun, ...rest } = state;
@@ -112,7 +112,7 @@ export function releaseSlot(state: JobState, run: JobRun | undefined, now: Date)
 }
 
 /**
- * The state without a holder of the slot that is over, and what has to be counted for it.
+ * The state without a holder of the slot that is over, and the missed occurrence to count for it.
  * @param holder the run that has the slot
  */
 export function releasedState(

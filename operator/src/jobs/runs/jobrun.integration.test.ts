@@ -51,7 +51,7 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-/** Sets the operator's clock to a few seconds before a minute begins; a project whose schedule is to be due is there by then. */
+/** Sets the operator's clock to a few seconds before a minute begins; a project whose schedule is to be due exists by then. */
 function beforeMinute(): void {
   const now = systemClock.now().getTime();
   minute = new Date(Math.ceil((now + 4_000) / 60_000) * 60_000);
@@ -125,7 +125,7 @@ async function makePod(name: string): Promise<string> {
 }
 
 /** What a kubelet does. */
-function tell(name: string, phase: string, state: object): Promise<unknown> {
+function reportPod(name: string, phase: string, state: object): Promise<unknown> {
   const container = { name: "app", image: "i", imageID: "", restartCount: 0, ready: false, state };
   const status = { phase, containerStatuses: [container] };
   return cluster.client.patch(resources.pods, ref(name), { status }, { subresource: "status" });
@@ -137,7 +137,7 @@ async function makeNode(): Promise<void> {
   await cluster.client.patch(resources.nodes, { name: NODE }, { status }, { subresource: "status" });
 }
 
-/** A node that is gone takes the log with it. */
+/** The log of a deleted node is lost. */
 const dropNode = () => cluster.client.delete(resources.nodes, { name: NODE });
 
 async function running(project: string): Promise<{ name: string; podName: string; startedAt: string }> {
@@ -145,13 +145,13 @@ async function running(project: string): Promise<{ name: string; podName: string
   await eventually(async () => (await job(name))?.spec?.suspend === false);
   const podName = await makePod(name);
   const startedAt = second();
-  await tell(podName, "Running", { running: { startedAt } });
+  await reportPod(podName, "Running", { running: { startedAt } });
   await eventually(async () => (await run(name))?.status?.phase === "running");
   return { name, podName, startedAt };
 }
 
 describe("on a real apiserver", () => {
-  test("an occurrence is let go at its minute, charged in the ledger, and cleared away", async () => {
+  test("an occurrence is admitted at its minute, charged in the ledger, and deleted", async () => {
     await makeNode();
     await makeProject("pminutely");
     beforeMinute();
@@ -164,7 +164,9 @@ describe("on a real apiserver", () => {
 
     await dropNode();
     const finishedAt = second();
-    await tell(podName, "Failed", { terminated: { exitCode: 3, reason: "Error", startedAt, finishedAt } });
+    await reportPod(podName, "Failed", {
+      terminated: { exitCode: 3, reason: "Error", startedAt, finishedAt },
+    });
     await eventually(async () => (await run(name))?.status?.chargedAt);
     const key = { organizationId: "alpha", projectId: "pminutely", id: name };
     const price = operator.catalog.jobPlans.find(({ plan }) => plan === "job-basic")?.pricePerMinute;
@@ -182,7 +184,7 @@ describe("on a real apiserver", () => {
     expect((await stateOf("pminutely")).activeRun).toBeUndefined();
   });
 
-  test("a cancelled run's pod is asked to end with 30 s of grace", async () => {
+  test("a cancelled run's pod is deleted with 30 s of grace", async () => {
     await makeNode();
     await makeProject("pcancel");
     beforeMinute();
@@ -192,17 +194,17 @@ describe("on a real apiserver", () => {
     await eventually(async () => (await pod(podName))?.metadata.deletionTimestamp);
     expect((await pod(podName))?.metadata.deletionGracePeriodSeconds).toBe(30);
     await dropNode();
-    await tell(podName, "Failed", {
+    await reportPod(podName, "Failed", {
       terminated: { exitCode: 143, reason: "Error", startedAt, finishedAt: second() },
     });
     await eventually(async () => (await run(name))?.status?.chargedAt);
     expect((await run(name))?.status).toMatchObject({ phase: "cancelled", billedMinutes: 1 });
   });
 
-  test("a run asked for by hand is let go once, and refused while it is active", async () => {
+  test("a manual run is admitted once, and refused while it is active", async () => {
     await makeNode();
     await makeProject("pmanual", "0 0 1 1 *");
-    const ask = async (suffix: string) => {
+    const request = async (suffix: string) => {
       const name = jobRunName("pmanual", clock.now(), suffix);
       await cluster.client.create<JobRun>(jobRunResource, {
         apiVersion: "slipway.dev/v1alpha1",
@@ -214,16 +216,16 @@ describe("on a real apiserver", () => {
     };
     const admitted = (name: string) => async () =>
       (await run(name))?.status?.conditions?.find(({ type }) => type === "Admitted");
-    const first = await ask("aa");
+    const first = await request("aa");
     expect(await eventually(admitted(first))).toMatchObject({ status: "True" });
     expect((await job(first))?.spec?.suspend).toBe(false);
-    const second = await ask("bb");
+    const second = await request("bb");
     expect(await eventually(admitted(second))).toMatchObject({ status: "False", reason: "Overlap" });
     expect(await job(second)).toBeUndefined();
     await dropNode();
   });
 
-  test("closing the schedule is acknowledged, and a held Job of a closed schedule goes", async () => {
+  test("closing the schedule is acknowledged, and a suspended Job of a closed schedule is deleted", async () => {
     await makeProject("pclosed");
     beforeMinute();
     const closedAt = clock.now().toISOString();

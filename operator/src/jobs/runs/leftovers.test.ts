@@ -16,7 +16,7 @@ async function endedRun() {
   return { bench, ...run };
 }
 
-test("the Job of an ended run stays until the charge, and makes no pod in place of one that was taken away by force", async () => {
+test("the Job of an ended run stays until the charge, and creates no pod in place of one that was deleted by force", async () => {
   const { bench, name, pod } = await endedRun();
   expect(bench.job(name)?.metadata.deletionTimestamp).toBeUndefined();
   bench.api.strip(resources.pods, bench.ref(pod));
@@ -38,7 +38,7 @@ test("the Job of an ended run that has counted its pod is left alone", async () 
 });
 
 // Shows: docs/jobs.md#limits-and-known-behaviour: when the run has ended, it is stopped, and no other
-test("a pod that was created in place of an ended run's is deleted, and nothing starts beside it", async () => {
+test("a pod that was created in place of an ended run's is deleted, and nothing else starts", async () => {
   const { bench, name, pod } = await endedRun();
   bench.api.strip(resources.pods, bench.ref(pod));
   const second = bench.makePod(name);

@@ -12,7 +12,7 @@ import type { RunObjects } from "./objects.ts";
 import { isOver } from "./run.ts";
 import { POLL_INTERVAL_MS } from "./settings.ts";
 
-/** What has to be stopped of one run. */
+/** Objects of one run that have to be stopped. */
 export interface Leftover {
   /** Its Job, while that may create another pod. */
   job: Job | undefined;
@@ -20,15 +20,15 @@ export interface Leftover {
   pods: RunPod[];
 }
 
-/** What is left over of a run. Pure. */
+/** Finds the leftover objects of a run. Pure. */
 export function leftoverOf(run: JobRun, job: Job | undefined, pods: readonly RunPod[]): Leftover {
   if (!isOver(run)) {
     return { job: undefined, pods: [] };
   }
   const running = pods.filter((pod) => readContainer(pod).state !== "ended");
   const podUid = run.status?.podUid;
-  const taken = podUid !== undefined && !pods.some(({ metadata }) => metadata.uid === podUid);
-  const again = job !== undefined && (taken || running.length > 0) && mayMakePods(job);
+  const removed = podUid !== undefined && !pods.some(({ metadata }) => metadata.uid === podUid);
+  const again = job !== undefined && (removed || running.length > 0) && mayMakePods(job);
   return { job: again ? job : undefined, pods: running };
 }
 
@@ -39,13 +39,13 @@ export class Leftovers {
     this.#objects = objects;
   }
 
-  /** Deletes the leftovers of runs. Returns whether there are any: until they have ended, nothing may start beside them. */
+  /** Deletes the leftovers of runs. Returns whether there are any: until they have ended, nothing else may start. */
   async stop(runs: readonly JobRun[], { signal, requeue }: RunContext): Promise<boolean> {
     let any = false;
     for (const run of runs) {
       const ref = refOf(run);
-      const made = this.#objects.jobs.store.get(ref.namespace, ref.name);
-      const { job, pods } = leftoverOf(run, made, this.#objects.podsOf(ref));
+      const created = this.#objects.jobs.store.get(ref.namespace, ref.name);
+      const { job, pods } = leftoverOf(run, created, this.#objects.podsOf(ref));
       if (job) {
         await this.#objects.remove(this.#objects.jobs, job, signal);
       }

@@ -37,8 +37,8 @@ describe("a log", () => {
     expect(logArchiver.archive("n/p", "u", run(), false)).toBe("stored");
   });
 
-  test("that fails is tried again for 30 s, and given up only when the ledger answers", async () => {
-    const { clock, logArchiver } = archiving(() => Promise.reject(new Error("away")));
+  test("that fails is tried again for 30 s, and abandoned only when the ledger answers", async () => {
+    const { clock, logArchiver } = archiving(() => Promise.reject(new Error("unavailable")));
     logArchiver.archive("n/p", "u", run(), false);
     await clock.advance(300_000);
     expect(logArchiver.archive("n/p", "u", run(), true)).toBeUndefined();
@@ -52,7 +52,7 @@ describe("a log", () => {
     let tried = 0;
     const { clock, logArchiver } = archiving(() => {
       tried += 1;
-      return Promise.reject(new Error("away"));
+      return Promise.reject(new Error("unavailable"));
     });
     logArchiver.archive("n/p", "u", run(), false);
     await clock.advance(5_000);
@@ -81,7 +81,7 @@ describe("a log", () => {
     expect(logArchiver.archive("n/p", "good", run("good"), false)).toBe("stored");
   });
 
-  test("of another organization is read at once beside forty that hang", async () => {
+  test("of another organization is read immediately while forty hang", async () => {
     const clock = new FakeClock();
     const archive: RunLogs["archive"] = ({ organizationId }) =>
       organizationId === "good" ? Promise.resolve("stored") : new Promise(() => undefined);
@@ -97,7 +97,7 @@ describe("a log", () => {
 });
 
 describe("a log that was followed", () => {
-  /** A followed log; a test says when nothing more comes. */
+  /** A followed log; a test ends it. */
   const following = (stored: string[]) => {
     const end = Promise.withResolvers<void>();
     const store = async () => {
@@ -146,7 +146,7 @@ describe("a log that was followed", () => {
     expect(stored).toEqual(["followed"]);
   });
 
-  test("is not kept by one that has stopped: whoever leads next reads all of it", async () => {
+  test("is not kept by one that has stopped: the next leader reads all of it", async () => {
     const stored: string[] = [];
     const { follow, end } = following(stored);
     const { clock, logArchiver, woken } = archiving(async () => "unavailable", follow);

@@ -19,7 +19,7 @@ interface Stream {
   end: () => void;
 }
 
-/** Streams open and end when a test says so, and when they are aborted. */
+/** Streams open and end when a test orders it, and when they are aborted. */
 function following(limits?: { total: number; perKey: number }) {
   const clock = new FakeClock();
   const streams: Stream[] = [];
@@ -44,7 +44,7 @@ function following(limits?: { total: number; perKey: number }) {
     log: silentLogger,
     ...(limits ? { limits } : {}),
   });
-  /** Whether whoever stops the run may go on. */
+  /** Whether the caller that stops the run may continue. */
   const begin = (uid: string, organizationId = "o") => {
     const begun = { goesOn: false };
     void follower.follow(uid, { ...run, organizationId }).then(() => {
@@ -57,8 +57,8 @@ function following(limits?: { total: number; perKey: number }) {
 
 const never = new AbortController().signal;
 
-describe("whoever stops a run", () => {
-  test("goes on as soon as its log is open", async () => {
+describe("the caller that stops a run", () => {
+  test("continues as soon as its log is open", async () => {
     const { clock, streams, begin } = following();
     const begun = begin("u");
     await clock.advance(900);
@@ -69,7 +69,7 @@ describe("whoever stops a run", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("goes on after a second when the node is silent, and the log may open later", async () => {
+  test("continues after a second when the node is silent, and the log may open later", async () => {
     const { clock, follower, streams, stored, begin } = following();
     const begun = begin("u");
     await clock.advance(1_000);
@@ -101,7 +101,7 @@ describe("whoever stops a run", () => {
   });
 
   // Shows: docs/jobs.md#limits-and-known-behaviour: 50 logs are read concurrently, 20 of one organization
-  test("has its log read beside sixty of another organization", async () => {
+  test("has its log read concurrently with sixty of another organization", async () => {
     const { clock, streams, begin } = following();
     for (let index = 0; index < 60; index += 1) {
       begin(`u${index}`);
@@ -169,7 +169,7 @@ describe("a followed log", () => {
     expect(await follower.store("unknown", never)).toBe("unavailable");
   });
 
-  test("is broken off once its run is settled, or nobody leads any more", async () => {
+  test("is aborted once its run is charged, or leadership is lost", async () => {
     const { clock, follower, streams, begin } = following();
     begin("settled");
     begin("other");

@@ -61,7 +61,7 @@ export class LogFollower {
 
   /**
    * Begins to follow a run's log, unless it is followed already or too many are. Never rejects.
-   * @returns once the log is open, or cannot be opened, or that takes too long
+   * @returns once the log is open, or cannot be opened, or after a timeout
    */
   async follow(uid: string, run: RunLogSource): Promise<void> {
     const { clock } = this.#options;
@@ -107,7 +107,7 @@ export class LogFollower {
     const limit = sleep(this.#options.clock, TRAILING_OUTPUT_MS, AbortSignal.any([signal, waited.signal]));
     await Promise.race([log.ended, limit]);
     waited.abort();
-    // A process that lost the leadership has aborted it itself.
+    // A process that lost the leadership has aborted its own logs.
     signal.throwIfAborted();
     return await log.store();
   }

@@ -36,7 +36,7 @@ function view(change: { name?: string; others?: string[]; project?: Partial<Proj
 }
 
 describe("a manual run", () => {
-  it("is taken under a name that tells its minute", () => {
+  it("is accepted under a name that contains its minute", () => {
     expect(refusalOf(view())).toBeUndefined();
   });
 
@@ -56,14 +56,14 @@ describe("a manual run", () => {
   });
 
   it("is refused under the name that another project's scheduled run may have", () => {
-    const taken = view({ name: `nightly-${minute}-29500000`, others: [`nightly-${minute}`] });
-    expect(refusalOf(taken)).toMatchObject({
+    const duplicate = view({ name: `nightly-${minute}-29500000`, others: [`nightly-${minute}`] });
+    expect(refusalOf(duplicate)).toMatchObject({
       reason: "NotAccepted",
       message: expect.stringContaining("scheduled run"),
     });
   });
 
-  it("is refused when it says that it was asked for long ago", () => {
+  it("is refused when its request is old", () => {
     const old = view();
     old.run.metadata.creationTimestamp = new Date(Date.parse(scheduledAt) + 700_000).toISOString();
     expect(refusalOf({ ...old, now: new Date(Date.parse(scheduledAt) + 700_000) })).toMatchObject({

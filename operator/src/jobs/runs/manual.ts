@@ -34,7 +34,7 @@ export interface ManualView {
   isProject(id: string): boolean;
 }
 
-/** Why a manual run is refused; undefined when it takes the slot. Pure. */
+/** Why a manual run is refused; undefined when it acquires the slot. Pure. */
 export function refusalOf({
   run,
   project,
@@ -68,15 +68,15 @@ export function refusalOf({
   if (name !== undefined) {
     return refuse("NotAccepted", name);
   }
-  const held = occupied || jobStateOf(project).activeRun !== undefined;
-  if (held) {
+  const blocked = occupied || jobStateOf(project).activeRun !== undefined;
+  if (blocked) {
     return refuse("Overlap", "Another run is active.");
   }
-  const asked = Date.parse(run.metadata.creationTimestamp ?? "");
-  if (Math.abs(Date.parse(run.spec.scheduledAt) - asked) > MAX_SCHEDULED_APART_MS) {
+  const requestedAt = Date.parse(run.metadata.creationTimestamp ?? "");
+  if (Math.abs(Date.parse(run.spec.scheduledAt) - requestedAt) > MAX_SCHEDULED_APART_MS) {
     return refuse("NotAccepted", "Its scheduledAt must be when it was asked for: now.");
   }
-  if (now.getTime() >= asked + windowMs) {
+  if (now.getTime() >= requestedAt + windowMs) {
     return refuse("Late", "It was asked for too long ago.");
   }
   return undefined;
@@ -131,19 +131,23 @@ export class ManualRuns {
       await this.#objects.release(this.#objects.runs, run, signal);
       return seen;
     }
-    const asked = dateOf(run.metadata.creationTimestamp)?.getTime() ?? 0;
-    if (seen && !hasAcceptedCondition(seen) && clock.now().getTime() < asked + this.#deps.settings.windowMs) {
+    const requestedAt = dateOf(run.metadata.creationTimestamp)?.getTime() ?? 0;
+    if (
+      seen &&
+      !hasAcceptedCondition(seen) &&
+      clock.now().getTime() < requestedAt + this.#deps.settings.windowMs
+    ) {
       // It was applied together with its project, which the project controller has to accept first.
       requeue.after(POLL_INTERVAL_MS);
       return seen;
     }
     const marked = await this.#mark(run, seen, signal);
     let refusal: Refusal | undefined;
-    const take = (project: Project): { state: JobState } | undefined => {
+    const acquire = (project: Project): { state: JobState } | undefined => {
       refusal = this.#refusal(marked, project, occupied);
       return refusal ? undefined : { state: { ...jobStateOf(project), activeRun: run.metadata.name } };
     };
-    const { project } = seen ? await this.#slot.change(seen, take, signal) : { project: undefined };
+    const { project } = seen ? await this.#slot.change(seen, acquire, signal) : { project: undefined };
     if (project === undefined) {
       refusal = this.#refusal(marked, undefined, occupied);
     }

@@ -64,7 +64,7 @@ export function createJobRunMetrics(registry: Registry) {
   };
 }
 
-/** Registers what is read from the stores when metrics are scraped. */
+/** Registers gauges that are read from the stores when metrics are scraped. */
 export function registerJobRunGauges(
   registry: Registry,
   stores: { projects: Store<Project>; runs: Store<JobRun> },

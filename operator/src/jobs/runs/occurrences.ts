@@ -8,16 +8,16 @@ import { parseSchedule, type Schedule } from "./schedule.ts";
 /** Occurrences that are decided in one write. */
 export const MAX_DECIDED = 5_000;
 
-/** All that a decision is made from. */
+/** The input of a decision. */
 export interface OccurrencesView {
   project: Project;
   now: Date;
-  /** Since when this operator leads. */
+  /** Time at which this operator became the leader. */
   leaderSince: Date;
   windowMs: number;
   /** Whether a Job exists that could be admitted for an occurrence. */
   hasJob(scheduledAt: Date): boolean;
-  /** Whether a pod of a run that is over still runs: nothing may start beside it. */
+  /** Whether a pod of a run that is over still runs: nothing else may start. */
   occupied: boolean;
   /** Whether the plan's price is known; without it nothing can be admitted. */
   priced: boolean;
@@ -27,7 +27,7 @@ export interface OccurrencesView {
 export interface OccurrenceDecision {
   /** `status.job` as it should be. */
   state: JobState;
-  /** The occurrence that takes the slot. */
+  /** The occurrence that acquires the slot. */
   admitted?: Date;
   missed: Missed[];
   /** When to decide again, unless an event triggers that before. */
@@ -110,12 +110,12 @@ function decide(
 ): MissedReason | "admit" | "wait" {
   const { project, now, leaderSince, windowMs } = view;
   const closes = windowEnd(scheduledAt, schedule, windowMs);
-  const held = state.activeRun !== undefined || view.occupied;
+  const blocked = state.activeRun !== undefined || view.occupied;
   const lastFinished = dateOf(state.lastFinishedAt);
   const overlapped = lastFinished !== undefined && lastFinished >= scheduledAt;
   const ready = isAccepted(project) && view.priced;
   if (now >= closes) {
-    if (held || overlapped) {
+    if (blocked || overlapped) {
       return "Overlap";
     }
     if (!ready) {
@@ -126,7 +126,7 @@ function decide(
     }
     return view.hasJob(scheduledAt) ? "Late" : "NotCreated";
   }
-  if (held) {
+  if (blocked) {
     return "wait";
   }
   if (overlapped) {

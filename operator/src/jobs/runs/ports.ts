@@ -1,4 +1,4 @@
-/** Ports of the jobrun controller beside the cluster: the ledger, runs' logs, and their samples. */
+/** Ports of the jobrun controller other than the cluster: the ledger, runs' logs, and their samples. */
 
 import type { JobRun, JobRunPhase } from "@slipway/crds";
 
@@ -65,7 +65,7 @@ export interface RunLogs {
   /**
    * Begins to read the log of a container that runs, and continues until it has ended.
    * @param signal ends it
-   * @returns once it is open: what is written from then on is read
+   * @returns once it is open: lines that are written from then on are read
    * @throws when it cannot be opened
    */
   follow(run: RunLogSource, signal: AbortSignal): Promise<FollowedLog>;
@@ -96,7 +96,7 @@ export interface SampledRun {
 export interface RunSamples {
   /** Begins to sample; does nothing for a run that is followed already. */
   follow(run: SampledRun): void;
-  /** What is known so far, `collecting`; undefined for a run that is not followed or has no sample yet. */
+  /** The usage so far, `collecting`; undefined for a run that is not followed or has no sample yet. */
   read(key: string): RunMetrics | undefined;
   /**
    * The final metrics: `available` or `unavailable`. May be called again.

@@ -7,11 +7,11 @@ import type { RunLogSource } from "./ports.ts";
 /** What a stopped container writes is read while it writes it; stopping waits for that a second, and never fails by it. */
 
 interface Followed extends RunLogSource {
-  /** Whether its pod was being deleted already when it was asked for. */
+  /** Whether its pod was being deleted already when the log was requested. */
   leaving: boolean;
 }
 
-/** A running container, and the logs that are asked for. */
+/** A running container, and the requested logs. */
 async function running(opens: () => Promise<void> = async () => {}) {
   const bench = new Bench();
   await bench.reconcileUntilStable();
@@ -92,7 +92,7 @@ describe("the log of a running container", () => {
     expect([followed.length, leaving()]).toEqual([1, true]);
   });
 
-  test("on a silent node is not asked for", async () => {
+  test("on a silent node is not requested", async () => {
     const { bench, followed, leaving, cancel } = await running();
     bench.nodeReady(false);
     cancel();
@@ -101,25 +101,25 @@ describe("the log of a running container", () => {
   });
 });
 
-test("a container that has not started is stopped without a look for its log", async () => {
+test("a container that has not started is stopped without a request for its log", async () => {
   const bench = new Bench();
   await bench.reconcileUntilStable();
   await bench.passTo("12:01:00");
   const name = bench.makeJob("12:01:00");
   await bench.reconcileUntilStable();
   const pod = bench.makePod(name);
-  let asked = 0;
+  let requests = 0;
   bench.logs.follow = () => {
-    asked += 1;
+    requests += 1;
     return Promise.reject(new Error("not started"));
   };
   bench.api.patch(jobRunResource, bench.ref(name), { spec: { cancelRequestedAt: bench.day("12:01:05") } });
   await bench.reconcileUntilStable();
   expect(bench.pod(pod)?.metadata.deletionTimestamp).toBeDefined();
-  expect(asked).toBe(0);
+  expect(requests).toBe(0);
 });
 
-test("a pod that its Job makes in place of one that was torn out is stopped at once, and costs nothing", async () => {
+test("a pod that its Job creates in place of one that was deleted by force is stopped immediately, and costs nothing", async () => {
   const { bench, name, pod } = await running();
   const seen = bench.run(name)?.status?.lastObservedRunningAt;
   bench.api.strip(resources.pods, bench.ref(pod));

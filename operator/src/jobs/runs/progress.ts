@@ -99,7 +99,7 @@ export class RunProgress {
     return await this.#finish(run, undefined, seen, { signal, requeue });
   }
 
-  /** Records what is observed, then stops what has to be stopped: the reason is visible before the stop. */
+  /** Records the observation, then stops the run where that is due: the reason is visible before the stop. */
   async #follow(
     run: JobRun,
     active: Active,
@@ -108,7 +108,7 @@ export class RunProgress {
   ): Promise<JobRun> {
     const now = this.#deps.clock.now();
     const followed = this.#followLog(run, active, seen.pod);
-    const told = await this.#recordObservation(run, active, seen, { signal, requeue });
+    const observedRun = await this.#recordObservation(run, active, seen, { signal, requeue });
     if (active.stop) {
       await followed;
       if (seen.pod) {
@@ -120,10 +120,10 @@ export class RunProgress {
     } else {
       requeue.at(active.stopAt, now);
     }
-    return told;
+    return observedRun;
   }
 
-  /** Reads the last output of a container that is being stopped. Never rejects, and takes a second at most. */
+  /** Reads the last output of a container that is being stopped. Never rejects, and lasts a second at most. */
   async #followLog(run: JobRun, active: Active, pod: RunPod | undefined): Promise<void> {
     const stops = active.stop || pod?.metadata.deletionTimestamp !== undefined;
     if (!pod || !stops || active.is !== "running" || active.nodeSilent) {
@@ -175,10 +175,10 @@ export class RunProgress {
   }
 
   /** The container's start, by its node; where that is impossible, the one written first, so that it does not move with time. */
-  #startOf(run: JobRun, told: Date, seen: Snapshot): Date {
-    const startedAt = timesOf(told, undefined, this.#view(run, seen))?.startedAt ?? told;
+  #startOf(run: JobRun, reported: Date, seen: Snapshot): Date {
+    const startedAt = timesOf(reported, undefined, this.#view(run, seen))?.startedAt ?? reported;
     const written = dateOf(run.status?.startedAt);
-    return startedAt.getTime() === told.getTime() ? told : (written ?? startedAt);
+    return startedAt.getTime() === reported.getTime() ? reported : (written ?? startedAt);
   }
 
   /**

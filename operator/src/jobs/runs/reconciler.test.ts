@@ -186,7 +186,7 @@ describe("an occurrence", () => {
   });
 
   // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job was created, or could be
-  test("that took the slot and could not be admitted in its window is withdrawn, and missed once", async () => {
+  test("that acquired the slot and could not be admitted in its window is withdrawn, and missed once", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
     bench.beforeWrite = (write) => {
@@ -225,7 +225,7 @@ describe("a run", () => {
   });
 
   // Shows: docs/jobs.md#job-run: `running` | 60 minutes after the container's start
-  test("is stopped at its limit, counted from the container's start, and billed for what it took", async () => {
+  test("is stopped at its limit, counted from the container's start, and billed for its running time", async () => {
     const bench = await begun({ limitMs: 120_000 });
     const { name, pod } = await bench.start("12:01:00");
     await bench.passTo("12:02:59");
@@ -338,7 +338,7 @@ describe("a run", () => {
     const { name, pod } = await bench.start("12:01:00");
     bench.api.strip(resources.pods, bench.ref(pod));
     await bench.reconcileUntilStable();
-    // Its Job might make another pod: it goes first.
+    // Its Job might create another pod: it is deleted first.
     expect(bench.run(name)?.status?.phase).toBe("running");
     await bench.pass(6_000);
     await bench.reconcileUntilStable();
@@ -346,7 +346,7 @@ describe("a run", () => {
     expect(bench.job(name)).toBeUndefined();
   });
 
-  test("whose Job is gone before anybody told of it, and then its pod, has failed all the same", async () => {
+  test("whose Job is deleted before its end was observed, and then its pod, has failed all the same", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
     await bench.reconcileUntilStable();
@@ -560,7 +560,7 @@ describe("a run", () => {
 });
 
 describe("a manual run", () => {
-  const ask = (bench: Bench, suffix = "now") => {
+  const request = (bench: Bench, suffix = "now") => {
     const name = `${PROJECT}-${Math.floor(bench.timeline.now / 60_000)}-${suffix}`;
     bench.api.create(jobRunResource, {
       metadata: { name, namespace: bench.ref().namespace },
@@ -569,10 +569,10 @@ describe("a manual run", () => {
     return name;
   };
 
-  test("takes a free slot, and its Job is the schedule's", async () => {
+  test("acquires a free slot, and its Job is the schedule's", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
-    const name = ask(bench);
+    const name = request(bench);
     await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBe("True/Admitted");
     expect(bench.state.activeRun).toBe(name);
@@ -592,7 +592,7 @@ describe("a manual run", () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
     bench.forgetVerdict();
-    const name = ask(bench);
+    const name = request(bench);
     await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBeUndefined();
     bench.accept(true);
@@ -603,7 +603,7 @@ describe("a manual run", () => {
   test("is refused when its project is not validated in time", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.forgetVerdict();
-    const name = ask(bench);
+    const name = request(bench);
     await bench.reconcileUntilStable();
     await bench.pass(125_000);
     await bench.reconcileUntilStable();
@@ -613,7 +613,7 @@ describe("a manual run", () => {
   test("is refused while another is active, and deleted a minute later", async () => {
     const bench = await begun();
     await bench.start("12:01:00");
-    const name = ask(bench);
+    const name = request(bench);
     await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBe("False/Overlap");
     await bench.pass(61_000);
@@ -627,7 +627,7 @@ describe("a manual run", () => {
   ])("is refused while the project is %s", async (_what, patch, reason) => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.patchProject(patch);
-    const name = ask(bench);
+    const name = request(bench);
     await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBe(`False/${reason}`);
   });
@@ -636,13 +636,13 @@ describe("a manual run", () => {
   test("never runs twice when its leader was stopped before it created the Job", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
-    const name = ask(bench);
+    const name = request(bench);
     await bench.reconcileUntilStable();
     const pod = bench.makePod(name);
     bench.ends(pod, 0, "12:01:00");
     await bench.reconcileUntilStable();
     expect(bench.job(name)).toBeUndefined();
-    // What a leader sends that had taken the slot, was stopped, and goes on when all is over.
+    // The request of a leader that had acquired the slot, was stopped, and continues after the end.
     bench.api.create(resources.jobs, {
       metadata: { name, namespace: bench.ref().namespace, labels: { "slipway.dev/project": PROJECT } },
       spec: { suspend: true },

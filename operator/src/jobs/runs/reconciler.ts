@@ -1,6 +1,6 @@
 /**
  * Reconciles the runs of one project, step by step. There is one key for each project, so that all decisions about it are
- * made in sequence; every write is conditional on the version that it was decided from, so that a second operator does no harm.
+ * created in sequence; every write is conditional on the version that it was decided from, so that a second operator does no harm.
  */
 
 import {
@@ -90,7 +90,7 @@ class JobRunSteps {
     }
   }
 
-  /** Step 2: an admission that began with taking the slot is completed, or withdrawn. */
+  /** Step 2: an admission that began with acquiring the slot is completed, or withdrawn. */
   async #resumeAdmission(ref: ObjectRef, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const name = project && jobStateOf(project).activeRun;
@@ -165,20 +165,20 @@ class JobRunSteps {
       return;
     }
     if (project && jobStateOf(project).activeRun === name) {
-      // It took the slot in this pass, or was handled in step 2.
+      // It acquired the slot in this pass, or was handled in step 2.
       context.requeue.after(1_000);
       return;
     }
     const live = project ?? (await this.#liveProject(ref, context.signal));
     if (run.spec.trigger === "manual") {
       await this.#manual.decide(run, live, occupied, context);
-      const taken = this.#project(ref);
-      if (taken && jobStateOf(taken).activeRun === name) {
-        await this.#admission.resume(taken, context);
+      const changed = this.#project(ref);
+      if (changed && jobStateOf(changed).activeRun === name) {
+        await this.#admission.resume(changed, context);
       }
       return;
     }
-    await this.#removeUnheld(run, live, context);
+    await this.#removeWithoutSlot(run, live, context);
   }
 
   /** Step 5: ended runs are charged, then cleaned up. */
@@ -192,11 +192,11 @@ class JobRunSteps {
       await this.#charges.reconcile(key, run, deferred, context);
     }
     const over = isRefused(run) || ((isEnded(run) || isNeverStarted(run)) && isCharged(run));
-    const holds = project !== undefined && jobStateOf(project).activeRun === run.metadata.name;
-    if (over && !holds && deferred) {
+    const hasSlot = project !== undefined && jobStateOf(project).activeRun === run.metadata.name;
+    if (over && !hasSlot && deferred) {
       return;
     }
-    if (over && !holds) {
+    if (over && !hasSlot) {
       await this.#cleanup.cleanUpRun(run, project, context);
     } else if (over) {
       context.requeue.after(1);
@@ -216,7 +216,7 @@ class JobRunSteps {
   }
 
   /** A scheduled run without the slot: created by a leader that was stopped meanwhile, or by hand. */
-  async #removeUnheld(
+  async #removeWithoutSlot(
     run: JobRun,
     project: Project | undefined,
     { signal, requeue }: RunContext,
@@ -226,8 +226,8 @@ class JobRunSteps {
     const now = project && (await this.#slot.live(project, signal));
     const live = await this.#objects.live(this.#objects.runs, ref, signal);
     const pods = await this.#objects.livePodsOf(ref, signal);
-    const held = now !== undefined && jobStateOf(now).activeRun === run.metadata.name;
-    if (!live || held || isOver(live) || pods.length > 0 || isAdmitted(live, job)) {
+    const hasSlot = now !== undefined && jobStateOf(now).activeRun === run.metadata.name;
+    if (!live || hasSlot || isOver(live) || pods.length > 0 || isAdmitted(live, job)) {
       requeue.after(1);
       return;
     }

@@ -4,7 +4,7 @@ import { findCondition } from "@slipway/controller-runtime";
 import { annotations, type JobRun, type JobRunCondition, type JobRunReason } from "@slipway/crds";
 import type { Job } from "./cluster.ts";
 
-/** Whether a condition has this status, and this reason when one is given. */
+/** Whether a condition has this status, and this reason when one is passed. */
 export function hasCondition(
   { status }: JobRun,
   type: JobRunCondition,
@@ -21,12 +21,12 @@ export const isRefused = (run: JobRun): boolean => hasCondition(run, "Admitted",
 export const isEnded = (run: JobRun): boolean => hasCondition(run, "Finished", "True");
 /** Its container never ran, and never will. */
 export const isNeverStarted = (run: JobRun): boolean => hasCondition(run, "Finished", "False");
-/** It needs the slot no more: rejected, ended or never started. */
+/** Whether it no longer needs the slot: rejected, ended or never started. */
 export const isOver = (run: JobRun): boolean => isRefused(run) || isEnded(run) || isNeverStarted(run);
 /** Nothing is left to be charged. */
 export const isCharged = (run: JobRun): boolean => hasCondition(run, "Charged", "True");
 
-/** Whether the operator lets this Job's pods start. */
+/** Whether this Job is unsuspended: its pods may start. */
 export const isJobAdmitted = (job: Job): boolean =>
   job.spec?.suspend !== true && job.metadata.annotations?.[annotations.admittedAt] !== undefined;
 

@@ -5,7 +5,7 @@ import { parseSchedule } from "./schedule.ts";
 
 const MINUTE = 60_000;
 
-/** Written apart from the code under test: looks at one field of one moment. */
+/** Written independently of the code under test: matches one field of one moment. */
 function fieldMatches(field: string, value: number, first: number, last: number): boolean {
   return field.split(",").some((item) => {
     const [range = "", step = "1"] = item.split("/");
@@ -45,7 +45,7 @@ const cron = fc
   .map((fields) => fields.join(" "));
 
 describe("a schedule", () => {
-  test("is due when a minute-by-minute reading of its fields says so", () => {
+  test("is due when a minute-by-minute reading of its fields matches", () => {
     const start = fc.date({ min: new Date("2023-01-01"), max: new Date("2029-01-01"), noInvalidDate: true });
     fc.assert(
       fc.property(cron, start, (text, from) => {
@@ -65,7 +65,7 @@ describe("a schedule", () => {
     );
   });
 
-  test("is due when robfig/cron, which Kubernetes uses, says so", () => {
+  test("is due when robfig/cron, which Kubernetes uses, matches", () => {
     const file = new URL("testdata/robfig.json", import.meta.url);
     const rows = JSON.parse(readFileSync(file, "utf8")) as { cron: string; after: string; next: string[] }[];
     expect(rows.length).toBe(300);
@@ -107,7 +107,7 @@ describe("a schedule", () => {
     ]);
   });
 
-  test("is cheap: the next moments of 1,000 schedules take well under a second", () => {
+  test("is cheap: the next moments of 1,000 schedules are computed in well under a second", () => {
     const began = performance.now();
     for (let index = 0; index < 1_000; index += 1) {
       parseSchedule(`${index % 60} ${index % 24} * * 1-5`).next(new Date("2026-01-01"));

@@ -9,7 +9,7 @@ import { CronExpressionParser } from "cron-parser";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** 29 February may be eight years away; nothing that is due at all is rarer. */
+/** 29 February may be eight years ahead; no schedule that is due at all is rarer. */
 const MAX_DAYS = 9 * 366;
 /** Schedules kept parsed. */
 const MAX_KEPT = 10_000;
@@ -79,7 +79,7 @@ class FieldSchedule implements Schedule {
     }
     const from = Math.floor(after.getTime() / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
     let day = Math.floor(from / DAY_MS) * DAY_MS;
-    for (let looked = 0; looked < MAX_DAYS; looked += 1, day += DAY_MS) {
+    for (let days = 0; days < MAX_DAYS; days += 1, day += DAY_MS) {
       if (!this.#isDue(day)) {
         continue;
       }

@@ -19,7 +19,7 @@ export interface Changed<D> {
 
 /**
  * Compares and swaps: decides from the project, writes only if it is unchanged, and decides again otherwise. Two leaders
- * cannot both take a slot, nor can one act on what it read before it was stopped.
+ * cannot both acquire a slot, nor can one write by what it read before it was stopped.
  */
 export class SlotWriter {
   readonly #cluster: RunCluster;

@@ -13,7 +13,7 @@ export interface Pricing {
   pricePerMinute: string;
 }
 
-/** What is observed of a run that has not ended. */
+/** The observation of a run that has not ended. */
 export interface Observation {
   pricing: Pricing;
   jobUid?: string;
@@ -141,11 +141,11 @@ function setStopping(conditions: ConditionSet<JobRunConditionCatalog>, run: JobR
   if (conditions.get("Cancelling")?.reason === "DeadlineExceeded") {
     return;
   }
-  const asked = run.spec.cancelRequestedAt !== undefined;
+  const cancelled = run.spec.cancelRequestedAt !== undefined;
   if (seen.overLimit) {
     const message = "The run has reached its time limit and is being stopped.";
     conditions.set({ type: "Cancelling", status: "True", reason: "DeadlineExceeded", message });
-  } else if (asked) {
+  } else if (cancelled) {
     conditions.set({ type: "Cancelling", status: "True", reason: "CancelRequested" });
   }
 }
