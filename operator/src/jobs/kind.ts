@@ -6,6 +6,7 @@
 
 import { controllerOf, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, type Catalog, fieldManagers, type JobPlan, type Project } from "@slipway/crds";
+import type { DesiredObject } from "../desired.ts";
 import { type Accepted, planOfImage, refuse } from "../projects/accept.ts";
 import {
   type KindDependencies,
@@ -18,11 +19,10 @@ import {
 import { childOf } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
-import { withLiveClaim } from "../workload/pvc.ts";
+import { persistentVolumeClaim, withLiveClaim } from "../workload/pvc.ts";
 import { type CloseMetering, removeJob } from "./deletion.ts";
 import { isResting, type JobApp, type JobPlatform, toJobApp } from "./desired/app.ts";
-import { desired } from "./desired/children.ts";
-import { settingsHash } from "./desired/cron-job.ts";
+import { cronJob, settingsHash } from "./desired/cron-job.ts";
 import { summarizeJob, summarizeRest } from "./status.ts";
 
 export interface JobDependencies extends KindDependencies {
@@ -142,4 +142,9 @@ export function validateJob(project: Project, catalog: Catalog): JobPlan {
     throw refuse("FeatureNotSupported", "A job needs a schedule.");
   }
   return planOfImage(project, catalog, { plans: catalog.jobPlans, type: "jobs" });
+}
+
+/** The children in the order in which they are applied: dependencies first. */
+export function desired(app: JobApp): DesiredObject[] {
+  return [persistentVolumeClaim(app), cronJob(app)].filter((object) => object !== undefined);
 }

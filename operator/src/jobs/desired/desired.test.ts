@@ -4,9 +4,8 @@ import { describe, expect, test } from "vitest";
 import { goldenTests } from "../../../../test/kit/operator/golden.ts";
 import { exampleJob } from "../../../../test/kit/operator/projects.ts";
 import { withBuiltImage } from "../../projects/images/built-image.ts";
-import { validateJob } from "../kind.ts";
+import { desired, validateJob } from "../kind.ts";
 import { toJobApp } from "./app.ts";
-import { desired } from "./children.ts";
 
 const size = { requests: { cpu: "10m", memory: "32Mi" }, limits: { cpu: "500m", memory: "512Mi" } };
 const none = { logs: true, metrics: false, healthcheck: false, autoscaling: false };
