@@ -1,4 +1,4 @@
-/** Whether an HTTP project can be carried out. Pure. */
+/** Validation of an HTTP project. Pure. */
 
 import { type Catalog, type HttpPlan, isOpenAccess, type Project } from "@slipway/crds";
 import { planOfImage, refuse } from "../projects/accept.ts";

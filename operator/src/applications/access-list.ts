@@ -1,4 +1,4 @@
-/** How an ingress controller is told whom to admit: an annotation of every Ingress, and what the annotation names. */
+/** Access lists as ingress controllers enforce them: an annotation of every Ingress, and the Middleware that it names. */
 
 import { equalJson, type KubernetesObject } from "@slipway/controller-runtime";
 import type { DesiredObject } from "../desired.ts";
@@ -9,7 +9,7 @@ import type { HttpRoute, RoutedApp } from "./app.ts";
 
 /** Of Traefik: the Middlewares that a request passes, in order. */
 const TRAEFIK_middlewareResource = "traefik.ingress.kubernetes.io/router.middlewares";
-/** Of ingress-nginx: the addresses that may ask. */
+/** Of ingress-nginx: the addresses that are admitted. */
 const NGINX_ALLOW_LIST = "nginx.ingress.kubernetes.io/whitelist-source-range";
 
 /** Annotations that cannot be the platform's for every Ingress where they are a project's own. */
@@ -19,7 +19,7 @@ export const OWN_ANNOTATIONS: Readonly<Record<AllowList, readonly string[]>> = {
   none: [],
 };
 
-/** What Traefik asks before it passes a request on; none for a project that everybody may reach. */
+/** The Middleware by which Traefik admits requests; none for a project that everybody may reach. */
 export function middleware(app: RoutedApp): DesiredObject | undefined {
   const { allowList, admitted } = app.route ?? {};
   if (allowList !== "traefik" || admitted === undefined) {
@@ -34,8 +34,8 @@ export function middleware(app: RoutedApp): DesiredObject | undefined {
 }
 
 /**
- * Metadata of an Ingress of a project, whatever host it leads from: the platform's annotations and the project's access
- * list. Every Ingress takes it from here, so that no host leads around the list.
+ * Metadata of an Ingress of a project, for any host: the platform's annotations and the project's access list. Every
+ * Ingress has it, so that no host bypasses the list.
  * @throws Error for a list that this platform cannot enforce: such a project is refused before
  */
 export function ingressMetadata(app: RoutedApp, route: HttpRoute) {
@@ -47,7 +47,7 @@ export function ingressMetadata(app: RoutedApp, route: HttpRoute) {
 /** A live Middleware, as far as it is read here. */
 export type MiddlewareView = KubernetesObject & { spec?: { ipAllowList?: { sourceRange?: string[] } } };
 
-/** Whether a live Ingress admits those alone whom the route admits. */
+/** Whether a live Ingress admits only the clients that the route admits. */
 export function isRestricted(
   ingress: KubernetesObject,
   middleware: MiddlewareView | undefined,
@@ -61,10 +61,13 @@ export function isRestricted(
   if (allowList === "none") {
     return false;
   }
-  const told = Object.entries(accessAnnotations(app, route)).every(
+  const isAnnotated = Object.entries(accessAnnotations(app, route)).every(
     ([key, value]) => ingress.metadata?.annotations?.[key] === value,
   );
-  return told && (allowList !== "traefik" || equalJson(middleware?.spec?.ipAllowList?.sourceRange, admitted));
+  return (
+    isAnnotated &&
+    (allowList !== "traefik" || equalJson(middleware?.spec?.ipAllowList?.sourceRange, admitted))
+  );
 }
 
 function accessAnnotations(
@@ -76,7 +79,7 @@ function accessAnnotations(
   }
   switch (allowList) {
     case "traefik": {
-      // First of all: who may not come sees nothing of what else the platform has put there.
+      // The first: a client that is not admitted reaches none of the platform's other Middlewares.
       const others = annotations[TRAEFIK_middlewareResource];
       const own = `${app.namespace}-${app.id}@kubernetescrd`;
       return { [TRAEFIK_middlewareResource]: others ? `${own},${others}` : own };

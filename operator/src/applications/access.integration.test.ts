@@ -68,13 +68,13 @@ test("a start that wants Middlewares is refused by a cluster that does not serve
   expect(await check("none")).toEqual({ is: "compatible" });
 });
 
-test("a start waits for the ingress class, which tells whether access lists are enforced", async () => {
+test("a start waits for the ingress class, which shows whether access lists are enforced", async () => {
   const why = expect.stringContaining("no ingress class traefik");
   expect(await check("nginx")).toEqual({ is: "unknown", why });
   expect(await check("none")).toEqual({ is: "compatible" });
 });
 
-test("a start that would tell an ingress of access lists in another one's words is refused", async () => {
+test("a start that would configure access lists for another ingress controller is refused", async () => {
   const { ingressClasses } = resources;
   const named = (controller: string) => ({ metadata: { name: "traefik" }, spec: { controller } });
   await cluster.client.create<KubernetesObject>(ingressClasses, named("k8s.io/ingress-nginx"));
@@ -87,14 +87,14 @@ test("a start that would tell an ingress of access lists in another one's words 
   expect(await check("nginx")).toMatchObject({ is: "incompatible" });
 });
 
-test("without Traefik, nginx is told by an annotation, and a deletion ends", async () => {
+test("without Traefik, nginx has an annotation, and a deletion ends", async () => {
   await start("nginx");
   await create("by-nginx", listed);
   await eventually(async () => (await annotation("by-nginx", nginxKey))?.value === "192.0.2.0/24");
   await patch("by-nginx", { networkAccess: open });
   await eventually(async () => {
-    const told = await annotation("by-nginx", nginxKey);
-    return told !== undefined && told.value === undefined;
+    const found = await annotation("by-nginx", nginxKey);
+    return found !== undefined && found.value === undefined;
   });
   await remove("by-nginx");
 });
@@ -114,49 +114,49 @@ test("Traefik finds the Middleware before an Ingress names it", async () => {
   await installMiddlewares(cluster.client);
   expect(await check("traefik")).toEqual({ is: "compatible" });
   await start("traefik");
-  await create("guarded", listed);
-  const middleware = await admits("guarded", ["192.0.2.0/24"]);
+  await create("listed", listed);
+  const middleware = await admits("listed", ["192.0.2.0/24"]);
   await eventually(async () => {
-    const told = await annotation("guarded", traefikKey);
-    return told?.value === "slipway-org-alpha-guarded@kubernetescrd";
+    const found = await annotation("listed", traefikKey);
+    return found?.value === "slipway-org-alpha-listed@kubernetescrd";
   });
-  const ingress = await cluster.client.get<KubernetesObject>(resources.ingresses, ref("guarded"));
+  const ingress = await cluster.client.get<KubernetesObject>(resources.ingresses, ref("listed"));
   expect(BigInt(middleware.metadata?.resourceVersion ?? "0")).toBeLessThan(
     BigInt(ingress.metadata?.resourceVersion ?? "0"),
   );
 });
 
 test("a changed list is changed, and one that was edited or deleted by hand is healed", async () => {
-  await patch("guarded", {
+  await patch("listed", {
     networkAccess: {
       ingressWhiteList: [{ cidr: "192.0.2.0/24" }, { cidr: "2001:db8::/32" }],
       ingressBlackList: [{ cidr: "192.0.2.0/25" }],
     },
   });
   const ranges = ["192.0.2.128/25", "2001:db8::/32"];
-  await admits("guarded", ranges);
+  await admits("listed", ranges);
   const wide = { spec: { ipAllowList: { sourceRange: ["0.0.0.0/0"] } } };
-  await cluster.client.patch(middlewareResource, ref("guarded"), wide);
-  await admits("guarded", ranges);
-  await cluster.client.delete(middlewareResource, ref("guarded"));
-  await admits("guarded", ranges);
+  await cluster.client.patch(middlewareResource, ref("listed"), wide);
+  await admits("listed", ranges);
+  await cluster.client.delete(middlewareResource, ref("listed"));
+  await admits("listed", ranges);
 });
 
 test("an opened project keeps no Middleware, nor does a private or a deleted one", async () => {
-  const gone = () =>
-    eventually(async () => !(await exists(cluster.client, middlewareResource, ref("guarded"))));
-  await patch("guarded", { networkAccess: { ...open, ingressBlackList: null } });
-  await gone();
-  expect(await annotation("guarded", traefikKey)).toEqual({ value: undefined });
+  const isDeleted = () =>
+    eventually(async () => !(await exists(cluster.client, middlewareResource, ref("listed"))));
+  await patch("listed", { networkAccess: { ...open, ingressBlackList: null } });
+  await isDeleted();
+  expect(await annotation("listed", traefikKey)).toEqual({ value: undefined });
 
-  await patch("guarded", listed);
-  await admits("guarded", ["192.0.2.0/24"]);
-  await patch("guarded", { exposure: "private" });
-  await gone();
-  expect(await exists(cluster.client, resources.ingresses, ref("guarded"))).toBe(false);
+  await patch("listed", listed);
+  await admits("listed", ["192.0.2.0/24"]);
+  await patch("listed", { exposure: "private" });
+  await isDeleted();
+  expect(await exists(cluster.client, resources.ingresses, ref("listed"))).toBe(false);
 
-  await patch("guarded", { exposure: "public" });
-  await admits("guarded", ["192.0.2.0/24"]);
-  await remove("guarded");
-  expect(await exists(cluster.client, middlewareResource, ref("guarded"))).toBe(false);
+  await patch("listed", { exposure: "public" });
+  await admits("listed", ["192.0.2.0/24"]);
+  await remove("listed");
+  expect(await exists(cluster.client, middlewareResource, ref("listed"))).toBe(false);
 });

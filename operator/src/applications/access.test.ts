@@ -6,7 +6,7 @@ const list = (...cidrs: string[]) => cidrs.map((cidr) => ({ cidr }));
 const admitted = (white: string[], black: string[] = []) =>
   admittedCidrs({ ingressWhiteList: list(...white), ingressBlackList: list(...black) });
 
-test("without lists, or with an open one, everybody may come", () => {
+test("without lists, or with an open one, everybody is admitted", () => {
   expect(admittedCidrs(undefined)).toBeUndefined();
   expect(admitted(["192.0.2.0/24", "0.0.0.0/0"])).toBeUndefined();
 });
@@ -25,7 +25,7 @@ test.each<[string, string[], string[], string[]]>([
   expect(admitted(white, black)).toEqual(expected);
 });
 
-test("a hole beside the mapped addresses never leaves a range that reads as all of IPv4", () => {
+test("a hole next to the mapped addresses never leaves a range that reads as all of IPv4", () => {
   const left = admitted(["::fffe:0:0/95"], ["::fffe:0:0/96"]);
   expect(left).toEqual(["255.255.255.255/32"]);
 });

@@ -1,4 +1,4 @@
-/** What the children of an HTTP project are made from: its spec, resolved against the plan catalog and the platform. */
+/** The input of an HTTP project's children: its spec, resolved against the plan catalog and the platform. */
 
 import { labels } from "@slipway/crds";
 import type { ChildOwner, Workload } from "../workload/app.ts";
@@ -11,7 +11,7 @@ export interface HttpApp extends Workload {
   port: number;
   /** Instances to run now: 0 while paused. */
   replicas: number;
-  /** Seconds a rollout may take without progress before it counts as failed; the old version keeps serving. */
+  /** Longest time of a rollout without progress before it counts as failed, in seconds; the old version keeps serving. */
   rolloutDeadlineSeconds: number;
   /** The live pods' template, which stays as it is for now. */
   keptTemplate?: PodTemplate;
@@ -24,10 +24,10 @@ export interface HttpApp extends Workload {
   route?: HttpRoute;
 }
 
-/** All that the objects of a public route are made from. */
+/** The input of the objects of a public route. */
 export type RoutedApp = ChildOwner & Pick<HttpApp, "route">;
 
-/** How the outside world reaches a public project. */
+/** The public route of a project. */
 export interface HttpRoute {
   /** The default domain; absent while it cannot be had. */
   host?: string;
@@ -42,11 +42,11 @@ export interface HttpRoute {
   ingressNamespace: string;
   /** CIDRs of the clients that are admitted, never none at all; absent when everybody is. */
   admitted?: readonly string[];
-  /** How the ingress controller is told of them. */
+  /** How the ingress controller enforces them. */
   allowList: AllowList;
 }
 
-/** What selects the instances of a project. It can never change: a Deployment's selector is immutable. */
+/** Selects the instances of a project. It can never change: a Deployment's selector is immutable. */
 export function instanceSelector(app: Pick<HttpApp, "id">) {
   return { matchLabels: { [labels.project]: app.id } };
 }

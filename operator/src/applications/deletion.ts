@@ -1,10 +1,10 @@
-/** Takes an HTTP project out of the cluster, in an order in which nothing is left behind and no request meets a dead end. */
+/** The steps that delete an HTTP project, in an order in which nothing is left over and no request fails. */
 
 import { resources } from "@slipway/controller-runtime";
 import type { DeletionStep } from "../projects/deletion.ts";
 import { middlewareResource } from "../resources.ts";
 
-/** After it the hostnames may be given back. */
+/** After it the hostnames may be released. */
 export const routeStep: DeletionStep = {
   delete: [resources.ingresses],
   awaited: [resources.ingresses],

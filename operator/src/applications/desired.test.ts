@@ -45,8 +45,8 @@ const plans = catalog.parse({
 });
 
 /**
- * A case may say beside the project how many replicas the autoscaler has made, settings of the ingress, and which of its
- * custom domains are proved. One that is built from Git has in its status what a build has told.
+ * A case may set, next to the project, the replicas of the autoscaler, settings of the ingress, and which of its
+ * custom domains are proved. One that is built from Git has the published build in its status.
  */
 interface Case {
   project: Project;
@@ -57,8 +57,8 @@ interface Case {
 }
 
 function objectsOf(input: unknown) {
-  const { project: given, liveReplicas, ingress, customHosts, replaces } = input as Case;
-  const project = withBuiltImage(given);
+  const { project: fixture, liveReplicas, ingress, customHosts, replaces } = input as Case;
+  const project = withBuiltImage(fixture);
   const platform: HttpPlatform = {
     domainZone: "apps.example",
     reservedHostnames: [],
@@ -71,7 +71,7 @@ function objectsOf(input: unknown) {
       ...ingress,
     },
   };
-  projectSpec.parse(given.spec);
+  projectSpec.parse(fixture.spec);
   const [httpPlan] = plans.httpPlans;
   if (!httpPlan) {
     throw new Error("no plan");
@@ -102,7 +102,7 @@ const project: Project = {
   },
 };
 
-test("the same project always gives the same objects", () => {
+test("the same project always has the same objects", () => {
   expect(objectsOf({ project })).toEqual(objectsOf({ project: structuredClone(project) }));
 });
 
@@ -148,10 +148,10 @@ test("no pod gets more rights than an application needs, whatever its project is
 describe("the settings' hash", () => {
   const hash = (spec: Partial<Project["spec"]>, liveReplicas?: number) => {
     const object = objectsOf({ project: { ...project, spec: { ...project.spec, ...spec } }, liveReplicas });
-    const { spec: made } = object.find(({ kind }) => kind === "Deployment") as unknown as {
+    const { spec: applied } = object.find(({ kind }) => kind === "Deployment") as unknown as {
       spec: { template: { metadata: { annotations: Record<string, string> } } };
     };
-    return made.template.metadata.annotations["slipway.dev/settings-hash"];
+    return applied.template.metadata.annotations["slipway.dev/settings-hash"];
   };
   const autoscaling = { enabled: true, maxInstances: 4 };
 
@@ -182,8 +182,8 @@ describe("the settings' hash", () => {
   });
 });
 
-describe("what config says reaches the cluster:", () => {
-  const made = (spec: Partial<Project["spec"]>) => {
+describe("settings are applied to the cluster:", () => {
+  const childrenOf = (spec: Partial<Project["spec"]>) => {
     const objects = objectsOf({ project: { ...project, spec: { ...project.spec, ...spec } } });
     const find = (kind: string) => objects.find((object) => object.kind === kind) as unknown;
     const { spec: deployment } = find("Deployment") as {
@@ -194,7 +194,7 @@ describe("what config says reaches the cluster:", () => {
 
   // Shows: docs/applications.md#create: `config.port` is what the application listens on
   test("the port, as PORT and behind the Service", () => {
-    const { container, find } = made({ port: 3000 });
+    const { container, find } = childrenOf({ port: 3000 });
     expect(container).toMatchObject({
       env: [{ name: "PORT", value: "3000" }],
       ports: [{ name: "http", containerPort: 3000 }],
@@ -204,18 +204,18 @@ describe("what config says reaches the cluster:", () => {
 
   // Shows: docs/applications.md#create: `config.instances`: as many as the plan has
   test("instances, with a disruption budget for two or more", () => {
-    expect(made({ instances: 1 }).find("PodDisruptionBudget")).toBeUndefined();
-    const { deployment, find } = made({ instances: 3 });
+    expect(childrenOf({ instances: 1 }).find("PodDisruptionBudget")).toBeUndefined();
+    const { deployment, find } = childrenOf({ instances: 3 });
     expect(deployment.replicas).toBe(3);
     expect(find("PodDisruptionBudget")).toMatchObject({ spec: { maxUnavailable: 1 } });
   });
 
   // Shows: docs/applications.md#create: `config.healthcheck`: on plans that have it, and probed
-  test("a health check, as the probes' path; without one the port is asked", () => {
-    const { container } = made({ healthcheck: { enabled: true, path: "/ready" } });
+  test("a health check, as the probes' path; without one the port is probed", () => {
+    const { container } = childrenOf({ healthcheck: { enabled: true, path: "/ready" } });
     const httpGet = { path: "/ready", port: "http" };
     expect(container).toMatchObject({ startupProbe: { httpGet }, readinessProbe: { httpGet } });
-    const off = made({ healthcheck: { enabled: false, path: "/ready" } }).container;
+    const off = childrenOf({ healthcheck: { enabled: false, path: "/ready" } }).container;
     expect(off).toMatchObject({ readinessProbe: { tcpSocket: { port: "http" } } });
     expect(JSON.stringify(off)).not.toContain("/ready");
   });
@@ -223,7 +223,7 @@ describe("what config says reaches the cluster:", () => {
   // Shows: docs/applications.md#create: `config.autoscaling`: on plans that have it, `max_instances` at
   test("autoscaling, between two numbers of instances, in percent of what the plan sells", () => {
     const targets = { cpuTargetPercentage: 60, memoryTargetPercentage: 75 };
-    const { find, deployment } = made({
+    const { find, deployment } = childrenOf({
       instances: 2,
       autoscaling: { enabled: true, maxInstances: 4, ...targets },
     });
@@ -238,25 +238,25 @@ describe("what config says reaches the cluster:", () => {
       },
     });
     expect(deployment.replicas).toBe(2);
-    const off = made({ autoscaling: { enabled: false, maxInstances: 4 } });
+    const off = childrenOf({ autoscaling: { enabled: false, maxInstances: 4 } });
     expect(off.find("HorizontalPodAutoscaler")).toBeUndefined();
   });
 
   // Shows: docs/applications.md#create: `config.storage`: 1 to 250 GB at `dir_path_to_persist`
   test("storage, as a volume of that size at that path, and none that is not persistent", () => {
     const storage = { persistent: true, capacity: 250, dirPathToPersist: "/var/lib/app" };
-    const { find, container } = made({ storage });
+    const { find, container } = childrenOf({ storage });
     expect(find("PersistentVolumeClaim")).toMatchObject({
       spec: { resources: { requests: { storage: "250Gi" } } },
     });
     expect(container).toMatchObject({ volumeMounts: [{ mountPath: "/var/lib/app" }] });
     const { dirPathToPersist: _, ...ephemeral } = { ...storage, persistent: false };
-    expect(made({ storage: ephemeral }).find("PersistentVolumeClaim")).toBeUndefined();
+    expect(childrenOf({ storage: ephemeral }).find("PersistentVolumeClaim")).toBeUndefined();
   });
 
   // Shows: docs/applications.md#create: `auth_type` `username_password`
-  test("variables and the credentials of a private image, by the Secrets that hold them", () => {
-    const { deployment, container } = made({
+  test("variables and the credentials of a private image, by the Secrets that contain them", () => {
+    const { deployment, container } = childrenOf({
       envsFrom: [{ name: "p1-env-0123456789ab" }],
       image: { url: "registry.example/app:1", isPublic: false, pullSecretRef: { name: "p1-pull-1" } },
     });
@@ -266,8 +266,8 @@ describe("what config says reaches the cluster:", () => {
 
   // Shows: docs/applications.md#create: `config.exposure`: private has no domain, no subdomain, no
   test("exposure: a private project has no Ingress", () => {
-    expect(made({}).find("Ingress")).toBeDefined();
-    expect(made({ exposure: "private" }).find("Ingress")).toBeUndefined();
-    expect(made({ exposure: "private" }).find("Service")).toBeDefined();
+    expect(childrenOf({}).find("Ingress")).toBeDefined();
+    expect(childrenOf({ exposure: "private" }).find("Ingress")).toBeUndefined();
+    expect(childrenOf({ exposure: "private" }).find("Service")).toBeDefined();
   });
 });

@@ -11,7 +11,7 @@ import { networkPolicy } from "./desired/network-policy.ts";
 import { podDisruptionBudget } from "./desired/pdb.ts";
 import { service } from "./desired/service.ts";
 
-/** The children in the order in which they are applied: what others lean on first, the public route last. */
+/** The children in the order in which they are applied: dependencies first, the public route last. */
 export function desired(app: HttpApp): DesiredObject[] {
   return [
     persistentVolumeClaim(app),

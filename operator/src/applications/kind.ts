@@ -1,4 +1,8 @@
-/** Projects of type http: instances behind a public or private address. */
+/**
+ * Applications: projects of type http, instances behind a public or private address. This file is the project kind. Its input
+ * is `view.ts` and `app.ts`; `desired.ts` and `desired/` derive the objects, `access*.ts` the access list of the route;
+ * `rollout*.ts` follow the rollout of a version, and `recreate*.ts` replace the version of a project with a volume.
+ */
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type HttpPlan, labels, type Project } from "@slipway/crds";
@@ -54,14 +58,14 @@ interface Applied {
 export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   readonly #deps: HttpDependencies;
   readonly #domains: ProjectDomains;
-  readonly #held: RejectedSpecRoutes;
+  readonly #rejectedSpec: RejectedSpecRoutes;
   readonly #recreate: RecreateSteps;
   readonly #rollouts: RolloutSteps;
 
   constructor(deps: HttpDependencies) {
     this.#deps = deps;
     this.#domains = new ProjectDomains(deps);
-    this.#held = new RejectedSpecRoutes({ ...deps, domains: this.#domains });
+    this.#rejectedSpec = new RejectedSpecRoutes({ ...deps, domains: this.#domains });
     this.#recreate = new RecreateSteps(deps);
     this.#rollouts = new RolloutSteps({
       clock: deps.clock,
@@ -100,7 +104,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     });
     const routesBefore = this.#domains.versions(project);
     const objects = withLiveClaim(desired(running.applied), claimOf(this.#deps.stores, project));
-    // How many instances there are is the autoscaler's: its number, changed since it was read, is not written back.
+    // The number of instances is the autoscaler's: a number that changed since it was read is not written back.
     const isScaled = running.applied.autoscaling !== undefined && running.applied.replicas > 0;
     const onlyAsRead = ({ kind }: KubernetesObject) => isScaled && kind === resources.deployments.kind;
     await applier.applyAndPrune(ownerOf(project), objects, { log, signal, onlyAsRead });
@@ -113,7 +117,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     if (project.spec.paused) {
       summarizePause(rollout, context.conditions, context.status);
     }
-    return this.#held.reconcile(project, rollout, context);
+    return this.#rejectedSpec.reconcile(project, rollout, context);
   }
 
   async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
@@ -139,8 +143,8 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   async observe(project: Project, applied: Applied, context: ProjectContext): Promise<Observation> {
     const { accepted, running, claimed, routesBefore, obstacle } = applied;
     const { conditions, status, signal } = context;
-    const look = this.#rollouts.assess(project, running, status, conditions);
-    const routes = this.#domains.check(project, claimed, look.rollout, routesBefore);
+    const assessment = this.#rollouts.assess(project, running, status, conditions);
+    const routes = this.#domains.check(project, claimed, assessment.rollout, routesBefore);
     const release = await this.#domains.release(project, claimed, routes, signal);
     const { host, wanted, refused } = claimed;
     const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
@@ -148,10 +152,10 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
       ? { bound: isVolumeBound(this.#deps.stores, project), obstacle }
       : undefined;
     const { limits } = accepted.plan.resources;
-    summarize(project, { ...look, volume, limits, route }, conditions, status);
+    summarize(project, { ...assessment, volume, limits, route }, conditions, status);
     this.#domains.report(project, claimed, routes, release, context);
     return {
-      requeueAfterMs: shortestDelay(routes.retryAfterMs, release.retryAfterMs, look.againInMs),
+      requeueAfterMs: shortestDelay(routes.retryAfterMs, release.retryAfterMs, assessment.againInMs),
       refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),
     };
   }
@@ -179,7 +183,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
       .filter(({ metadata }) => metadata.namespace === project.metadata.namespace);
   }
 
-  /** The instances, and what pulls an image for those to come. */
+  /** The instances, and the pods that pull an image for the next ones. */
   #pods(project: Project): PodView[] {
     const { pulls } = this.#deps.stores;
     const pods = [...this.#instances(project), ...this.#recreate.pulling(project)];

@@ -1,4 +1,4 @@
-/** Replaces the version of a project with a volume: pulls its image first, and goes back when it does not start. */
+/** Replaces the version of a project with a volume: pulls its image first, and rolls back when it does not start. */
 
 import {
   controllerReference,
@@ -26,9 +26,9 @@ import {
 } from "./recreate.ts";
 import type { PodView } from "./rollout.ts";
 
-/** What a project is made to run. */
+/** The version that a project runs. */
 export interface Running {
-  /** What the objects are made from. */
+  /** The input of the objects. */
   applied: HttpApp;
   /** The version whose rollout is reported. */
   reported: HttpApp;
@@ -115,7 +115,7 @@ export class RecreateSteps {
     }
   }
 
-  /** Makes the pod, or again after one that ended without a pull: its node had no room, or is gone. */
+  /** Creates the pod, or creates it again after one that ended without a pull: its node was full, or was deleted. */
   async #pull(
     project: Project,
     wanted: HttpApp,
@@ -132,14 +132,14 @@ export class RecreateSteps {
     const pod = imagePullPod(wanted, hash);
     const ownerReferences = [controllerReference(project, projectResource)];
     try {
-      const made = await this.#client.create<KubernetesObject>(
+      const created = await this.#client.create<KubernetesObject>(
         resources.pods,
         { ...pod, metadata: { ...pod.metadata, ownerReferences } },
         { signal },
       );
-      this.#stores.imagePulls.observe(made as Pod);
+      this.#stores.imagePulls.observe(created as Pod);
     } catch (error) {
-      // It was made a moment ago, or the former one is not gone yet: the watch reports either.
+      // It was created a moment ago, or the former one is not deleted yet: the watch reports either.
       if (!isAlreadyExists(error)) {
         throw error;
       }

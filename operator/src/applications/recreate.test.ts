@@ -47,7 +47,7 @@ describe("the version that a project with a volume runs", () => {
       "previous",
     ],
     [
-      "the previous one for as long as the spec asks for what failed",
+      "the previous one for as long as the spec has the failed one",
       { live: "rebuilt", deployments: failed },
       "previous",
     ],
@@ -63,13 +63,13 @@ describe("the version that a project with a volume runs", () => {
     ],
   ])("is %s", (_, change, wanted) => expect(chooseVersion(state(change))).toBe(wanted));
 
-  test("goes back to the last that succeeded, whatever was tried since", () => {
+  test("rolls back to the last that succeeded, whatever was tried since", () => {
     const tried = [deployment("c", "failed"), deployment("b", "superseded"), deployment("a", "failed")];
     expect(previousVersion([...tried, good, deployment("older", "succeeded")])).toBe(good);
     expect(previousVersion([good])).toBeUndefined();
   });
 
-  test("goes back to the very image and settings that ran, and to nothing that came since", () => {
+  test("rolls back to the very image and settings that ran, and to nothing that came since", () => {
     const ref = { namespace: "slipway-org-alpha", name: "p1" };
     const project = exampleProject(ref, {
       image: { url: "registry.example/app:1", isPublic: true },
@@ -137,14 +137,14 @@ describe("the pod that pulls an image", () => {
       true,
     ],
     [
-      "a container that cannot be made of it",
+      "a container that cannot be created of it",
       { imageID: "", state: { waiting: { reason: "CreateContainerError" } } },
       true,
     ],
     ["a pull under way", { imageID: "", state: { waiting: { reason: "ContainerCreating" } } }, false],
     ["a pull that failed", { imageID: "", state: { waiting: { reason: "ImagePullBackOff" } } }, false],
     [
-      "a pod whose node is gone",
+      "a pod whose node was deleted",
       { imageID: "", state: { terminated: { reason: "ContainerStatusUnknown" } } },
       false,
     ],

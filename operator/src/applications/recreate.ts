@@ -1,6 +1,6 @@
 /**
  * Which version a project with a volume runs. Its instances stop before those of another version start, so nothing replaces
- * what serves before its image is on the node, and what failed gives way to the last version that served. Pure.
+ * the serving one before its image is on the node, and a failed one is replaced by the last version that served. Pure.
  */
 
 import { annotations, type Deployment, labels, type Project } from "@slipway/crds";
@@ -13,7 +13,7 @@ import type { PodView } from "./rollout.ts";
 
 /** What the choice depends on. */
 export interface RecreateState {
-  /** Hash of all that the wanted version's pods are made from. */
+  /** Hash of all that the wanted version's pods are created from. */
   wanted: string;
   /** The same of the live Deployment; undefined without one. */
   live: string | undefined;
@@ -27,12 +27,12 @@ export interface RecreateState {
 }
 
 /**
- * `wanted`: the version that the spec asks for. `pull`: the live one, until the wanted version's image is on its node.
+ * `wanted`: the version of the spec. `pull`: the live one, until the wanted version's image is on its node.
  * `live`: the live one, since the wanted version has failed. `previous`: the last one that succeeded, for the same reason.
  */
 export type RecreateChoice = "wanted" | "pull" | "live" | "previous";
 
-/** Which version the Deployment is made from now. */
+/** The version that the Deployment has now. */
 export function chooseVersion(state: RecreateState): RecreateChoice {
   const { wanted, live, deployments } = state;
   const [newest] = deployments;
@@ -108,7 +108,7 @@ export function imagePullPod(app: HttpApp, settingsHash: string): DesiredObject 
           ...imageFields(bare),
           command: [NO_COMMAND],
           ...confinementFields(bare),
-          // It takes no room from the instances: a node that is full has to pull, too.
+          // It requests no resources: a node that is full has to pull, too.
           resources: {
             requests: { cpu: "0", memory: "0", "ephemeral-storage": "0" },
             limits: { cpu: "100m", memory: "32Mi", "ephemeral-storage": "32Mi" },

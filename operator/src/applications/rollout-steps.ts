@@ -1,4 +1,4 @@
-/** How the rollout of an HTTP project's deployment goes, and when it is given up. */
+/** The progress of the rollout of an HTTP project's deployment, and its deadline. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type {
@@ -14,7 +14,7 @@ import { settingsHash } from "./desired/deployment.ts";
 import type { Running } from "./recreate-steps.ts";
 import { explainMiss, type Rollout, type Version } from "./rollout.ts";
 
-/** How much later than Kubernetes the operator gives a rollout up, which it knows more of. */
+/** How much later than Kubernetes the operator abandons a rollout: it observes more of it. */
 const GRACE_MS = 10_000;
 
 /** Reasons for instances that are missing without a fault of the application. */
@@ -22,18 +22,18 @@ const WAITS: ReadonlySet<ProjectReason> = new Set(["Unschedulable", "QuotaExceed
 
 export interface RolloutStepsOptions {
   clock: Clock;
-  /** Seconds a rollout may take without progress. */
+  /** Longest time of a rollout without progress, in seconds. */
   rolloutDeadlineSeconds: number;
-  /** Reads how a version of a project stands. */
+  /** Reads the rollout of a version of a project. */
   read: (project: Project, version: Version) => Rollout;
 }
 
-/** What a look at the wanted version came to. */
+/** The assessment of the wanted version. */
 export interface RolloutAssessment {
   rollout: Rollout;
   /** Why it did not come to serve in time; absent while it may. */
   failure?: string;
-  /** Milliseconds until it is to be looked at again, whatever happens. */
+  /** Milliseconds until it is to be assessed again, in any case. */
   againInMs?: number;
 }
 
@@ -44,7 +44,7 @@ export class RolloutSteps {
     this.#options = options;
   }
 
-  /** How the newest deployment goes. */
+  /** The progress of the newest deployment. */
   progress(project: Project, newest: Deployment): DeploymentProgress {
     const version = { settingsHash: newest.settingsHash, image: newest.image.reference };
     const rollout = this.#options.read(project, version);
@@ -60,7 +60,7 @@ export class RolloutSteps {
     };
   }
 
-  /** How the wanted version stands, or the one that has its place, after it has been applied. */
+  /** Assesses the wanted version, or the one that runs in its place, after it has been applied. */
   assess(
     project: Project,
     { reported: app, isReturned }: Pick<Running, "reported" | "isReturned">,
@@ -91,7 +91,7 @@ export class RolloutSteps {
       : { rollout, failure: explainMiss(rollout, app) };
   }
 
-  /** What Kubernetes has said of the version before is nothing against this one; the clocks may differ a little. */
+  /** A failure that Kubernetes reported of the version before does not count; the clocks may differ a little. */
   #isStuck({ startedAt }: Deployment, { stuckSince }: Rollout): boolean {
     return stuckSince !== undefined && Date.parse(stuckSince) - Date.parse(startedAt) >= this.#deadlineMs / 2;
   }
@@ -99,7 +99,7 @@ export class RolloutSteps {
   /**
    * Kubernetes counts from the last progress, so a new instance that comes up and goes down again holds its deadline off
    * for ever; and it does not count at all for what was rolled out while no instance was wanted. One instance after the
-   * other, each in its time, is the longest that a rollout can take.
+   * other, each in its time, is the longest possible rollout.
    */
   #remainingMs(newest: Deployment | undefined, project: Project, { wanted }: Rollout): number | undefined {
     const turns = project.spec.storage?.persistent ? 1 : Math.max(1, wanted);
@@ -108,7 +108,7 @@ export class RolloutSteps {
 
   /**
    * Instances that come back or are added are no deployment, and Kubernetes has no deadline for them. An application that
-   * fails says so itself.
+   * fails is reported by Kubernetes.
    */
   #stalledInMs({ problem }: Rollout, conditions: ConditionSet<ProjectConditionCatalog>): number | undefined {
     const progressing = conditions.get("Progressing");

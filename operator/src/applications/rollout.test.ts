@@ -52,10 +52,10 @@ describe("readRollout: completeness", () => {
   });
 });
 
-describe("readRollout: what the pods say", () => {
+describe("readRollout: the pods", () => {
   const problem = (...pods: PodView[]) => readRollout(deployment({}), pods).problem?.reason;
 
-  test("an image is pulled from when the kubelet says so until the container has one", () => {
+  test("an image is pulled from the kubelet's Event until the container has one", () => {
     const creating = { state: { waiting: { reason: "ContainerCreating" } }, imageID: "" };
     const pulling = { ...pod(creating), pullBegun: true };
     const started = { ...pod({ state: { running: {} }, imageID: "app@sha256:1" }), pullBegun: true };
@@ -135,13 +135,13 @@ describe("readRollout: what the pods say", () => {
     expect(problem(pod(running, { conditions: since("2026-01-01T00:05:00Z") }))).toBe("ProbeFailing");
   });
 
-  test("pods that are being deleted say nothing", () => {
-    const gone = pod({ state: { waiting: { reason: "CrashLoopBackOff" } } });
-    gone.metadata.deletionTimestamp = "2026-01-01T00:00:00Z";
-    expect(problem(gone)).toBeUndefined();
+  test("pods that are being deleted do not count", () => {
+    const deleted = pod({ state: { waiting: { reason: "CrashLoopBackOff" } } });
+    deleted.metadata.deletionTimestamp = "2026-01-01T00:00:00Z";
+    expect(problem(deleted)).toBeUndefined();
   });
 
-  test("instances of other settings say nothing", () => {
+  test("instances of other settings do not count", () => {
     const crashing = { state: { waiting: { reason: "CrashLoopBackOff" } }, imageID: "" };
     expect(problem(pod(crashing, {}, "older", "old"))).toBeUndefined();
     expect(problem(pod(crashing, {}, "older", "old"), pod(crashing))).toBe("ContainerCrashing");
@@ -191,22 +191,22 @@ describe("readRollout: what the pods say", () => {
 
 describe("explainMiss", () => {
   const app = { port: 3000 };
-  const say = (healthcheckPath: string | undefined, ...pods: PodView[]) =>
+  const messageFor = (healthcheckPath: string | undefined, ...pods: PodView[]) =>
     explainMiss(readRollout(deployment({}), pods), { ...app, healthcheckPath });
   const silent = pod({ state: { running: {} }, ready: false });
 
   test("names the port or the health check of an application that runs and does not answer", () => {
-    expect(say(undefined, silent)).toBe("The application runs, but nothing answers on port 3000.");
-    expect(say("/up", silent)).toBe(
+    expect(messageFor(undefined, silent)).toBe("The application runs, but nothing answers on port 3000.");
+    expect(messageFor("/up", silent)).toBe(
       "The application runs, but its health check /up on port 3000 does not succeed.",
     );
   });
 
-  test("names what is wrong before what is missing", () => {
+  test("names a fault before a missing instance", () => {
     const crashing = pod({ state: { waiting: { reason: "CrashLoopBackOff" } } }, {}, "two");
-    expect(say(undefined, silent, crashing)).toContain("exits again and again");
+    expect(messageFor(undefined, silent, crashing)).toContain("exits again and again");
     const creating = pod({ state: { waiting: { reason: "ContainerCreating" } } });
-    expect(say(undefined, { ...creating, pullBegun: true })).toContain("not pulled");
-    expect(say(undefined)).toBe("The instances did not start to serve in time.");
+    expect(messageFor(undefined, { ...creating, pullBegun: true })).toContain("not pulled");
+    expect(messageFor(undefined)).toBe("The instances did not start to serve in time.");
   });
 });

@@ -1,4 +1,4 @@
-/** What a Deployment and its pods say about a rollout. Pure: the same objects always give the same answer. */
+/** Reads a rollout from a Deployment and its pods. Pure: the same objects always have the same result. */
 
 import { annotations, type ProjectReason } from "@slipway/crds";
 
@@ -47,7 +47,7 @@ export interface PodView {
     annotations?: Record<string, string>;
   };
   spec?: { nodeName?: string; containers?: readonly { name: string; image?: string }[] };
-  /** The kubelet has said that it pulls an image for it. */
+  /** The kubelet has reported that it pulls an image for it. */
   pullBegun?: boolean;
   status?: {
     phase?: string;
@@ -65,15 +65,15 @@ export interface PodView {
   };
 }
 
-/** What is being rolled out. */
+/** The version that is being rolled out. */
 export interface Version {
-  /** The value of the annotation by which pods and the Deployment's template tell what they are made from. */
+  /** The value of the annotation by which pods and the Deployment's template identify their settings. */
   settingsHash: string;
   /** Reference of the image. */
   image: string;
 }
 
-/** Why instances do not come up, in words for whoever owns the project. */
+/** Why instances do not come up, in words for the owner of the project. */
 export interface RolloutProblem {
   /** CamelCase, for a condition's reason. */
   reason: ProjectReason;
@@ -82,7 +82,7 @@ export interface RolloutProblem {
 
 /** A rollout at one moment. */
 export interface Rollout {
-  /** The Deployment controller has looked at the current spec: the numbers below belong to it. */
+  /** The Deployment controller has observed the current spec: the numbers below belong to it. */
   observed: boolean;
   /** Every instance runs the current spec and serves, and no older one is left. */
   complete: boolean;
@@ -91,7 +91,7 @@ export interface Rollout {
    * that back when another version is wanted, only at the next progress.
    */
   stuckSince?: string;
-  /** Instances asked for. */
+  /** Desired instances. */
   wanted: number;
   /** Instances, of any version, that serve now. */
   serving: number;
@@ -109,7 +109,7 @@ export interface Rollout {
   imageDigest?: string;
 }
 
-/** Reads a rollout. Without a Deployment, or with one that is made from something else, nothing is observed. */
+/** Reads a rollout. Without a Deployment, or with one of another version, nothing is observed. */
 export function readRollout(
   deployment: DeploymentView | undefined,
   pods: readonly PodView[],
@@ -126,7 +126,7 @@ export function readRollout(
   const existing = Math.max(status?.replicas ?? 0, 0);
   const available = status?.availableReplicas ?? 0;
   const progressing = status?.conditions?.find(({ type }) => type === "Progressing");
-  // The watches of pods and Deployments know nothing of each other: a pod says itself what it was made from.
+  // The watches of pods and Deployments are independent: the version of a pod is read from the pod.
   const live = pods
     .filter(({ metadata }) => !metadata.deletionTimestamp)
     .filter(({ metadata }) => metadata.annotations?.[annotations.settingsHash] === version.settingsHash)
@@ -223,7 +223,7 @@ function firstProblem(pods: readonly PodView[]): RolloutProblem | undefined {
   return pods.map((pod) => podProblem(pod)).find((problem) => problem !== undefined);
 }
 
-// Names of pods, nodes or addresses stay out of these texts: a condition that changes with every retry never settles.
+// Names of pods, nodes or addresses stay out of these texts: a condition that changes with every retry would be written with every retry.
 const WAITING: Readonly<Record<string, RolloutProblem>> = {
   CrashLoopBackOff: {
     reason: "ContainerCrashing",
@@ -291,7 +291,7 @@ export function podProblem(pod: PodView, name?: string): RolloutProblem | undefi
   if (waiting) {
     return container?.lastState?.terminated?.reason === "OOMKilled" ? OUT_OF_MEMORY : waiting;
   }
-  // Between two crashes the container runs for a moment: the crash before tells, or the answer would flap with each.
+  // Between two crashes the container runs for a moment: the crash before counts, or the result would flap with each.
   const crash =
     container?.state?.terminated ?? (container?.ready ? undefined : container?.lastState?.terminated);
   if (!crash) {
@@ -300,7 +300,7 @@ export function podProblem(pod: PodView, name?: string): RolloutProblem | undefi
   return crash.reason === "OOMKilled" ? OUT_OF_MEMORY : WAITING.CrashLoopBackOff;
 }
 
-/** Why a rollout that has missed its deadline did not complete, in words for whoever owns the project. */
+/** Why a rollout that has missed its deadline did not complete, in words for the owner of the project. */
 export function explainMiss(
   { problem, pulling, silent }: Rollout,
   { port, healthcheckPath }: { port: number; healthcheckPath?: string },

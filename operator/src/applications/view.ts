@@ -1,4 +1,4 @@
-/** From a Project to what its children are made from. Pure. */
+/** Resolves a Project against the plan catalog and the platform: the input of its children. Pure. */
 
 import { type Catalog, defaultDomain, type HttpPlan, type Project } from "@slipway/crds";
 import type { Placement } from "../placement.ts";
@@ -25,19 +25,19 @@ export interface HttpPlatform {
   };
 }
 
-/** The hostname that a project asks for; none for a private one. */
+/** The default hostname that a project wants; none for a private one. */
 export function wantedHost(project: Project, zone: string): string | undefined {
   const isPublic = project.spec.type === "http" && project.spec.exposure === "public";
   return isPublic ? defaultDomain(project, zone) : undefined;
 }
 
-/** Every hostname that a project asks for, those that it cannot have too. */
+/** Every hostname that a project wants, those that it cannot have too. */
 export function wantedHosts(project: Project, zone: string): string[] {
   const host = wantedHost(project, zone);
   return host === undefined ? [] : [host, ...(project.spec.customDomains ?? [])];
 }
 
-/** Hostnames that may lead to a project. */
+/** Hostnames that may be routed to a project. */
 export interface RoutedHosts {
   /** The default domain that is claimed for it. */
   host?: string;
@@ -82,7 +82,7 @@ export function toHttpApp(
   };
 }
 
-/** What the route of a project is made from, whatever plan and image it has. */
+/** The input of a project's route, for any plan and image. */
 export function toRoutedApp(
   { metadata, spec }: Project,
   organizationId: string,

@@ -18,10 +18,10 @@ const DRAIN_SECONDS = 5;
 /** Seconds an instance has, after draining, to finish its requests before it is killed. */
 const STOP_SECONDS = 30;
 
-/** Seconds that an instance which takes another's place must have served before that one is stopped. */
+/** Seconds that a new instance must have served before the one that it replaces is stopped. */
 const STEADY_SECONDS = 5;
 
-/** Seconds in which an instance must have started; longer where rollouts may take longer. */
+/** Seconds in which an instance must have started; longer where the deadline of rollouts is longer. */
 const STARTUP_SECONDS = 600;
 
 /** The instances of an HTTP project. */
@@ -34,10 +34,10 @@ export function deployment(app: HttpApp): DesiredObject {
       replicas: app.replicas,
       revisionHistoryLimit: 3,
       progressDeadlineSeconds: app.rolloutDeadlineSeconds,
-      // A first version replaces nothing, so it need not prove itself.
+      // A first version replaces nothing, so it needs no such time.
       minReadySeconds: app.replaces ? STEADY_SECONDS : 0,
       selector: instanceSelector(app),
-      // Two versions must never write one volume at the same time, so a persistent project stops before it starts anew.
+      // Two versions must never write one volume at the same time, so a persistent project stops before it starts again.
       strategy: app.volume
         ? { type: "Recreate" }
         : { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
@@ -46,12 +46,12 @@ export function deployment(app: HttpApp): DesiredObject {
   };
 }
 
-/** All that an instance is made from. Nothing that only scaling or pausing changes may be in it. */
+/** The pod template of an instance. Nothing that only scaling or pausing changes may be in it. */
 function podTemplate(app: HttpApp): PodTemplate {
   return { metadata: templateMetadata(app), spec: podSpec(app) };
 }
 
-/** Hash of all that an instance is made from: another one is another deployment. */
+/** Hash of the pod template: another one is another deployment. */
 export function settingsHash(app: HttpApp): string {
   const kept = app.keptTemplate?.metadata.annotations[annotations.settingsHash];
   return kept ?? hashOfTemplate(podTemplate(app));
@@ -78,7 +78,7 @@ function container(app: HttpApp) {
     ...environmentFields(app),
     resources: app.resources,
     // Every second until the instance is up, rarely afterwards. It outlasts the rollout's deadline, so it kills nothing
-    // that the rollout has not given up already.
+    // that the rollout has not abandoned already.
     startupProbe: {
       ...probe,
       periodSeconds: 1,
@@ -86,7 +86,7 @@ function container(app: HttpApp) {
       failureThreshold: Math.max(STARTUP_SECONDS, 2 * app.rolloutDeadlineSeconds),
     },
     readinessProbe: { ...probe, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 2 },
-    // The kubelet sleeps by itself: an image needs no /bin/sleep for it.
+    // The kubelet sleeps: an image needs no /bin/sleep for it.
     lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } },
     ...confinementFields(app),
   };
