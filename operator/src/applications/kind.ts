@@ -5,13 +5,13 @@
  */
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { type HttpPlan, labels, type Project } from "@slipway/crds";
+import { type Catalog, type HttpPlan, isOpenAccess, labels, type Project } from "@slipway/crds";
 import { type Claimed, routedHosts } from "../domains/project-claims.ts";
 import { ProjectDomains } from "../domains/project-domains.ts";
 import { RejectedSpecRoutes } from "../domains/rejected-spec-routes.ts";
 import type { RouteCheck } from "../domains/route-check.ts";
 import type { RouteVersions } from "../domains/routes.ts";
-import type { Accepted } from "../projects/accept.ts";
+import { type Accepted, planOfImage, refuse } from "../projects/accept.ts";
 import { DELETION_POLL_INTERVAL_MS, type DeletionStep, runDeletionStep } from "../projects/deletion.ts";
 import { exposureAtStart } from "../projects/exposure.ts";
 import { hasBegunToPull } from "../projects/images/pulls.ts";
@@ -29,11 +29,11 @@ import { summarize, summarizePause } from "../projects/status.ts";
 import { childOf, type Pod } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import { TerminalError } from "../reconcile-errors.ts";
+import { middlewareResource } from "../resources.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { withLiveClaim } from "../workload/pvc.ts";
-import { acceptHttp } from "./accept.ts";
+import type { AllowList } from "./access.ts";
 import type { HttpApp } from "./app.ts";
-import { instancesStep, remainsStep, routeStep } from "./deletion.ts";
 import { settingsHash } from "./desired/deployment.ts";
 import { desired } from "./desired.ts";
 import { RecreateSteps, type Running } from "./recreate-steps.ts";
@@ -188,5 +188,58 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const { pulls } = this.#deps.stores;
     const pods = [...this.#instances(project), ...this.#recreate.pulling(project)];
     return pods.map((pod) => ({ ...pod, pullBegun: hasBegunToPull(pulls, pod) }));
+  }
+}
+
+/** After it the hostnames may be released. */
+export const routeStep: DeletionStep = {
+  delete: [resources.ingresses],
+  awaited: [resources.ingresses],
+  waiting: { reason: "DeletingChildren", message: "The public route is being removed." },
+};
+
+export const instancesStep: DeletionStep = {
+  delete: [resources.horizontalPodAutoscalers, resources.podDisruptionBudgets, resources.deployments],
+  awaited: [resources.deployments, resources.replicaSets, resources.pods],
+  waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
+};
+
+export const remainsStep: DeletionStep = {
+  delete: [
+    resources.services,
+    resources.networkPolicies,
+    middlewareResource,
+    resources.persistentVolumeClaims,
+    resources.secrets,
+  ],
+  awaited: [resources.persistentVolumeClaims],
+  waiting: { reason: "DeletingChildren", message: "The volume is being removed." },
+};
+
+/** @throws TerminalError about the condition `Accepted` */
+export function acceptHttp(project: Project, catalog: Catalog, ingress: { allowList: AllowList }): HttpPlan {
+  const { spec } = project;
+  const plan = planOfImage(project, catalog, { plans: catalog.httpPlans, type: "HTTP projects" });
+  checkFeatures(project, plan);
+  if (ingress.allowList === "none" && spec.exposure === "public" && !isOpenAccess(spec.networkAccess)) {
+    throw refuse("FeatureNotSupported", "The ingress of this platform enforces no access lists.");
+  }
+  return plan;
+}
+
+function checkFeatures({ spec }: Project, { plan, capabilities, maxInstances }: HttpPlan): void {
+  const lacks = (what: string) => refuse("FeatureNotInPlan", `The plan ${plan} has no ${what}.`);
+  if (spec.healthcheck?.enabled && !capabilities.healthcheck) {
+    throw lacks("health check");
+  }
+  if (spec.autoscaling?.enabled && !capabilities.autoscaling) {
+    throw lacks("autoscaling");
+  }
+  const most = Math.max(spec.instances ?? 1, spec.autoscaling?.enabled ? spec.autoscaling.maxInstances : 0);
+  if (most > maxInstances) {
+    throw refuse("FeatureNotInPlan", `The plan ${plan} has at most ${maxInstances} instances.`);
+  }
+  if (!isOpenAccess(spec.networkAccess) && !capabilities.network_access) {
+    throw lacks("access lists");
   }
 }

@@ -3,7 +3,7 @@ import { type Project, catalog as schema } from "@slipway/crds";
 import { expect, it, test } from "vitest";
 import { parse } from "yaml";
 import { exampleJob, exampleProject } from "../../../test/kit/operator/projects.ts";
-import { acceptHttp } from "../applications/accept.ts";
+import { acceptHttp } from "../applications/kind.ts";
 import { validateJob } from "../jobs/kind.ts";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { creationPendingMs, organizationOf, refuseForeignBuild } from "./accept.ts";

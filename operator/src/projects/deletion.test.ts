@@ -7,7 +7,7 @@ import {
 } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { instancesStep } from "../applications/deletion.ts";
+import { instancesStep } from "../applications/kind.ts";
 import { deletionSteps } from "../databases/deletion.ts";
 import { type DeletionStep, runDeletionStep } from "./deletion.ts";
 
