@@ -41,7 +41,7 @@ describe("outsideWorld", () => {
     ]);
   });
 
-  test("gives no block at all for a family that is denied as a whole", () => {
+  test("returns no block for a family that is denied as a whole", () => {
     expect(outsideWorld(["::/0"]).map(({ cidr }) => cidr)).toEqual(["0.0.0.0/0"]);
   });
 

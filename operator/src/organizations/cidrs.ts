@@ -1,8 +1,8 @@
-/** Which part of the outside world a tenant's pods may reach, as `ipBlock` peers. Pure. */
+/** The addresses outside the cluster that a tenant's pods may reach, as `ipBlock` peers. Pure. */
 
 import { subtractCidrs } from "../net/cidr.ts";
 
-/** Never reachable from a tenant, whatever the configuration says. */
+/** Never reachable from a tenant, in any configuration. */
 const ALWAYS_DENIED = [
   // Link-local, with the metadata service of most clouds; shared addresses (RFC 6598), with Alibaba's at 100.100.100.200.
   "169.254.0.0/16",

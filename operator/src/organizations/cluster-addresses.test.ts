@@ -12,16 +12,16 @@ import {
 const ref = { namespace: "default", name: "kubernetes", uid: "1", resourceVersion: "1" };
 
 function stores(slices: EndpointSlice[], services: Service[]): ClusterStores {
-  const made = { slices: new Store<EndpointSlice>(), apiserver: new Store<Service>() };
-  made.slices.replace(
+  const stores = { slices: new Store<EndpointSlice>(), apiserver: new Store<Service>() };
+  stores.slices.replace(
     slices.map((slice, at) => ({ ...slice, metadata: { ...ref, name: `kubernetes-${at}` } })),
     "1",
   );
-  made.apiserver.replace(
+  stores.apiserver.replace(
     services.map((service) => ({ ...service, metadata: ref })),
     "1",
   );
-  return made;
+  return stores;
 }
 
 const service: Service = { spec: { clusterIPs: ["10.96.0.1"], ports: [{ port: 443 }] } };

@@ -1,4 +1,4 @@
-/** Which addresses are the cluster's own, as its objects say. Pure but for the stores that it makes. */
+/** Reads the cluster's own addresses from its objects. Pure but for the stores that it creates. */
 
 import { isIP } from "node:net";
 import { type KubernetesObject, type Manager, resources, type Store } from "@slipway/controller-runtime";
@@ -58,7 +58,7 @@ export function createClusterStores(manager: Manager): ClusterStores {
 
 /**
  * The apiserver's endpoints, and its Service's addresses: a policy may be enforced before or after these are translated.
- * Ordered, so that what is made from them stays unchanged.
+ * Ordered, so that the objects with them stay unchanged.
  */
 export function apiserverPeers({ slices, apiserver }: ClusterStores): ApiserverPeer[] {
   const services = apiserver.list().map(({ spec }) => ({
@@ -81,7 +81,7 @@ export function apiserverPeers({ slices, apiserver }: ClusterStores): ApiserverP
     .toSorted((a, b) => (a.cidrs.join() < b.cidrs.join() ? -1 : 1));
 }
 
-/** Calls the listener when the apiserver is elsewhere than before. Returns how to stop it. */
+/** Calls the listener when the apiserver's addresses have changed. Returns how to unsubscribe. */
 export function onApiserverMoved(stores: ClusterStores, listener: () => void): () => void {
   let known = JSON.stringify(apiserverPeers(stores));
   const compare = () => {
@@ -96,7 +96,7 @@ export function onApiserverMoved(stores: ClusterStores, listener: () => void): (
   return () => stops.forEach((stop) => void stop());
 }
 
-/** What of the cluster tenants must not reach. */
+/** Addresses of the cluster that tenants must not reach. */
 export interface ClusterAddresses {
   node: readonly string[];
   pod: readonly string[];
@@ -106,7 +106,7 @@ export interface ClusterAddresses {
 
 export const ADDRESS_KINDS = ["node", "pod", "service", "apiserver"] as const;
 
-/** @param services any of the cluster's: their own ranges are nowhere to be read on every version */
+/** @param services any of the cluster's: their ranges cannot be read on every version */
 export function clusterAddresses(
   nodes: readonly AddressedNode[],
   services: readonly Service[],

@@ -1,4 +1,8 @@
-/** The organization controller: a guarded namespace for every organization of the ledger. */
+/**
+ * Organizations: a provisioned namespace for every organization of the ledger. This file has the watches; the ledger is polled
+ * by `source.ts`. `reconciler.ts` applies the namespace and its policies (`desired/`), and waits until its quota is counted
+ * (`quota.ts`). `egress-check.ts` compares the denied ranges (`cidrs.ts`) with the cluster's own (`cluster-addresses.ts`).
+ */
 
 import {
   Applier,
@@ -33,15 +37,15 @@ import {
 import { isCounted, type Quota, QuotaCounting, RECOUNT_MS } from "./quota.ts";
 import { OrganizationSource } from "./source.ts";
 
-/** What guards a namespace beside the bindings: written once those are in effect. */
+/** Policies of a namespace other than the role bindings: written once those are in effect. */
 const POLICIES: readonly (readonly [group: string, resources: readonly string[]])[] = [
   ["", ["limitranges", "resourcequotas"]],
   ["networking.k8s.io", ["networkpolicies"]],
 ];
 
 /**
- * In every namespace. It deletes no namespace. Which namespaces and bindings it may write, and how, is the business of the
- * chart's ValidatingAdmissionPolicy `slipway-operator`: these are what a namespace needs before any right is given in it.
+ * In every namespace. It deletes no namespace. The chart's ValidatingAdmissionPolicy `slipway-operator` restricts which
+ * namespaces and bindings it may write, and how: a namespace needs them before any right is granted in it.
  */
 export const rules: PolicyRule[] = [
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "list", "watch", "create", "patch"] },
@@ -51,7 +55,7 @@ export const rules: PolicyRule[] = [
     resources: ["rolebindings"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
   },
-  // It may hand out these roles, without having them.
+  // It may bind these roles, without having them.
   {
     apiGroups: ["rbac.authorization.k8s.io"],
     resources: ["clusterroles"],
@@ -77,7 +81,7 @@ const POLICY_KINDS: readonly Resource[] = [
 export interface OrganizationOptions extends Omit<NamespacePolicySettings, "limits"> {
   /** Ceilings of one organization, as the catalog has them now. */
   limits: () => OrganizationLimits;
-  /** Calls the listener when they may be others; returns what ends that. */
+  /** Calls the listener when they may have changed; returns how to unsubscribe. */
   onLimitsChange?: (listener: () => void) => () => void;
   /** Reads the ids of all organizations. */
   list: () => Promise<string[]>;
@@ -92,7 +96,7 @@ export function createNamespaceStore(manager: Manager): Store {
   });
 }
 
-/** Those in which the processes have been given their rights, for stores of what is read there alone. */
+/** Namespaces in which the processes have been granted their rights, for stores of kinds that are read there alone. */
 export function provisionedNamespaces(store: Store): WatchedNamespaces {
   return { store, includes: ({ metadata }) => metadata?.annotations?.[PROVISIONED_ANNOTATION] !== undefined };
 }
@@ -179,7 +183,7 @@ class OrganizationReconciler {
   async reconcile({ name: id }: ObjectRef, { log, signal }: ReconcileContext): Promise<Result | undefined> {
     const namespace = organizationNamespace(id);
     const present = this.#namespaces.get(undefined, namespace);
-    // A namespace that the ledger does not name stays guarded, but none is made for it.
+    // A namespace that the ledger does not name keeps its policies, but none is created for it.
     if (!present && !this.#source.has(id)) {
       return undefined;
     }
@@ -187,10 +191,10 @@ class OrganizationReconciler {
     const settings = { ...this.#settings, limits: this.#settings.limits() };
     const policies = desiredNamespacePolicies(id, namespace, settings);
     const isProvisioned = present?.metadata?.annotations?.[PROVISIONED_ANNOTATION] !== undefined;
-    // A tenant cannot make such a namespace, so one that lost its marks was ours.
+    // A tenant cannot create such a namespace, so one that lost its labels was the operator's.
     const context = { log, signal, adopt: true };
     const apply = (provisioned: boolean) =>
-      // The rights to all but the namespace and the bindings are what these give.
+      // The bindings grant the rights to everything but the namespace and the bindings.
       onceBound(() =>
         this.#applier.applyAndPrune(
           owner,
@@ -208,12 +212,12 @@ class OrganizationReconciler {
       }
       this.#counting.forget(namespace);
       await apply(true);
-      log.info({ organization: id }, "namespace is guarded");
+      log.info({ organization: id }, "namespace is provisioned");
     }
     return undefined;
   }
 
-  /** Has a quota counted that the quota controller passed over; nothing is created in the namespace meanwhile. */
+  /** Replaces a quota that the quota controller passed over, so that it is counted; nothing is created in the namespace meanwhile. */
   async #recount(
     namespace: string,
     { metadata }: Quota,
@@ -225,7 +229,7 @@ class OrganizationReconciler {
       return { requeueAfterMs: leftMs };
     }
     await this.#client.delete(resources.resourceQuotas, { namespace, name }, { uid, signal });
-    log.info({ namespace }, "the quota of a namespace was not counted in time and is made again");
+    log.info({ namespace }, "the quota of a namespace was not counted in time and is created again");
     // Its deletion reconciles the organization again.
     return { requeueAfterMs: RECOUNT_MS };
   }

@@ -1,4 +1,4 @@
-/** Compares what tenants are denied with the cluster's own addresses, for as long as the process runs. */
+/** Compares the ranges that tenants are denied with the cluster's own addresses, as long as the process runs. */
 
 import { type ChildKind, type Manager, resources, type Store } from "@slipway/controller-runtime";
 import { sleep } from "@slipway/process";
@@ -25,7 +25,7 @@ export interface EgressCheckOptions {
   denied: readonly string[];
 }
 
-/** Adds the comparison and its metric to a manager. What is open is logged whenever it is something else than before. */
+/** Adds the comparison and its metric to a manager. Open ranges are logged whenever they change. */
 export function addEgressCheck(manager: Manager, options: EgressCheckOptions): void {
   const { nodes, children, cluster, denied } = options;
   const services = children.find(({ resource }) => resource === resources.services)?.store;

@@ -29,15 +29,15 @@ afterAll(async () => {
 
 const namespaceOf = (id: string) =>
   cluster.client.getOrUndefined<KubernetesObject>(resources.namespaces, { name: `slipway-org-${id}` });
-const guarded = (id: string) =>
+const provisioned = (id: string) =>
   eventually(async () => {
     const namespace = await namespaceOf(id);
     return namespace?.metadata?.annotations?.[PROVISIONED_ANNOTATION] !== undefined && namespace;
   });
 
 describe("organizations", () => {
-  test("each gets a namespace that is called guarded once every guard stands", async () => {
-    const namespace = await guarded("alpha");
+  test("each gets a namespace that is marked as provisioned once every policy is in place", async () => {
+    const namespace = await provisioned("alpha");
     expect(namespace.metadata?.labels).toMatchObject({
       "slipway.dev/organization": "alpha",
       "slipway.dev/role": "organization",
@@ -53,7 +53,7 @@ describe("organizations", () => {
     expect(await cluster.client.listAll(resources.limitRanges, inside)).toHaveLength(1);
   });
 
-  test("none is called guarded while its quota is not counted, and one that is stays so", async () => {
+  test("none is marked as provisioned while its quota is not counted, and one that is stays so", async () => {
     const uncounted = await startCluster("traefik", { countsQuotas: false });
     const other = await startOperator(uncounted, { listOrganizations: async () => ["beta"] });
     try {
@@ -110,7 +110,7 @@ describe("organizations", () => {
     }
   });
 
-  test("guards that are deleted or edited come back", async () => {
+  test("policies that are deleted or edited are restored", async () => {
     const deny = { namespace: "slipway-org-alpha", name: policyNames.defaultDeny };
     const quota = { namespace: "slipway-org-alpha", name: policyNames.quota };
     await cluster.client.delete(resources.networkPolicies, deny);
@@ -132,7 +132,7 @@ describe("organizations", () => {
     );
   });
 
-  test("a rule that is added to a policy by hand is taken out again", async () => {
+  test("a rule that is added to a policy by hand is removed again", async () => {
     const ref = { namespace: "slipway-org-alpha", name: policyNames.egress };
     const open = [{ op: "add", path: "/spec/egress/-", value: {} }];
     await cluster.client.patch(resources.networkPolicies, ref, open, { type: "json" });
@@ -145,7 +145,7 @@ describe("organizations", () => {
     });
   });
 
-  test("while the ledger is away everything stays and is healed, after a restart too", async () => {
+  test("while the ledger is unavailable everything stays and is restored, after a restart too", async () => {
     await operator.stop();
     ledger = async () => {
       throw new Error("connection refused");
@@ -157,11 +157,11 @@ describe("organizations", () => {
     expect((await namespaceOf("alpha"))?.metadata?.deletionTimestamp).toBeUndefined();
   });
 
-  test("nothing is written when all is settled", async () => {
+  test("nothing is written when all is unchanged", async () => {
     await operator.stop();
     ledger = async () => ["alpha", "beta"];
     operator = await start();
-    await guarded("beta");
+    await provisioned("beta");
     const before = await settled(cluster);
     expect(before).toBeGreaterThan(0);
     await operator.stop();

@@ -1,4 +1,4 @@
-/** Whether a namespace's quota bounds anything yet. */
+/** Reads whether a namespace's quota is in effect. */
 
 import { equalQuantities, type KubernetesObject } from "@slipway/controller-runtime";
 import type { Clock } from "@slipway/process";
@@ -12,7 +12,7 @@ export interface Quota extends KubernetesObject {
 /**
  * Whether everything that a quota is to bound has been counted. Until the quota controller of Kubernetes has taken its limits over, it
  * bounds nothing; until a kind is counted, its creations are refused. Pure.
- * @param hard the limits as they are asked for now
+ * @param hard the desired limits
  */
 export function isCounted(hard: Record<string, string>, { status }: Quota): boolean {
   return Object.entries(hard).every(
@@ -21,7 +21,7 @@ export function isCounted(hard: Record<string, string>, { status }: Quota): bool
 }
 
 /**
- * How long a quota may stay uncounted before it is made again, in milliseconds. The quota controller looks for new kinds every 30 s, and
+ * How long a quota may stay uncounted before it is created again, in milliseconds. The quota controller looks for new kinds every 30 s, and
  * a quota that it took over just before it knew a kind is counted with its next full synchronization only: five minutes by default.
  */
 export const RECOUNT_MS = 35_000;
@@ -35,7 +35,7 @@ export class QuotaCounting {
     this.#clock = clock;
   }
 
-  /** Milliseconds until the uncounted quota of a namespace is to be made again. */
+  /** Milliseconds until the uncounted quota of a namespace is to be created again. */
   leftMs(namespace: string, uid: string): number {
     const now = this.#clock.monotonic();
     const seen = this.#seen.get(namespace);

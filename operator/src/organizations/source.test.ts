@@ -4,7 +4,7 @@ import { OrganizationSource } from "./source.ts";
 
 const logger = silentLogger;
 
-test("tells each organization once, and keeps what it knows while the ledger is away", async () => {
+test("reports each organization once, and keeps the known ones while the ledger is unavailable", async () => {
   const list = vi.fn<() => Promise<string[]>>();
   const added: string[] = [];
   const source = new OrganizationSource({ list, onAdded: (id) => added.push(id), logger });
@@ -20,7 +20,7 @@ test("tells each organization once, and keeps what it knows while the ledger is 
   expect(added).toEqual(["a", "b"]);
 });
 
-test("stops polling when it is told to", async () => {
+test("stops polling when it is aborted", async () => {
   const list = vi.fn(async () => ["a"]);
   const stop = new AbortController();
   const source = new OrganizationSource({ list, onAdded: () => stop.abort(), logger, pollMs: 60_000 });

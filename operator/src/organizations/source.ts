@@ -1,4 +1,4 @@
-/** Where organizations come from: the ledger, read every few seconds. */
+/** Polls the ledger for organizations every few seconds. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@slipway/process";
@@ -28,7 +28,7 @@ export class OrganizationSource {
     this.#options = options;
   }
 
-  /** Whether the ledger has this organization, by the last answer it gave. */
+  /** Whether the ledger has this organization, by its last answer. */
   has(id: string): boolean {
     return this.#ids.has(id);
   }

@@ -32,7 +32,7 @@ test("no egress rule ever has no peers, which would open everything", () => {
   }
 });
 
-test("a namespace is called guarded only when it is", () => {
+test("a namespace is marked as provisioned only when it is", () => {
   expect(desiredNamespace("alpha", "slipway-org-alpha", false).metadata.annotations).toBeUndefined();
   expect(desiredNamespace("alpha", "slipway-org-alpha", true).metadata.annotations).toEqual({
     "slipway.dev/guarded": "true",

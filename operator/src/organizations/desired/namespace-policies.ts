@@ -1,13 +1,13 @@
 /**
- * The guards of an organization's namespace, as a pure function of the organization and the platform's settings.
- * Every one of them stands before the namespace is called guarded and before any tenant's pod starts in it.
+ * The policies of an organization's namespace, as a pure function of the organization and the platform's settings.
+ * Every one of them is in place before the namespace counts as provisioned and before any tenant's pod starts in it.
  */
 
 import type { OrganizationLimits } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { outsideWorld } from "../cidrs.ts";
 
-/** What the guards depend on beside the organization's id. */
+/** What the policies depend on in addition to the organization's id. */
 export interface NamespacePolicySettings {
   /** Namespace of the cluster's DNS pods, which carry `k8s-app: kube-dns`. */
   dnsNamespace: string;
@@ -23,16 +23,16 @@ export interface NamespacePolicySettings {
   limits: OrganizationLimits;
 }
 
-/** What the API server may do in an organization's namespace, and nowhere else; the chart makes this ClusterRole. */
+/** What the API server may do in an organization's namespace, and nowhere else; the chart creates this ClusterRole. */
 export const API_SERVER_ROLE = "slipway-api-server-organization";
 
-/** What the admin command may do there; the chart makes this one, too. */
+/** What the admin command may do there; the chart creates this one, too. */
 export const ADMIN_ROLE = "slipway-admin-organization";
 
-/** What the operator itself may do there alone; the chart makes this one, too. */
+/** What the operator itself may do there alone; the chart creates this one, too. */
 export const OPERATOR_ROLE = "slipway-operator-organization";
 
-/** Names of the guard objects inside the namespace. A name starting with `slipway-` can be no project's id. */
+/** Names of the policies inside the namespace. A name starting with `slipway-` can be no project's id. */
 export const policyNames = {
   quota: "slipway-quota",
   limits: "slipway-limits",
@@ -46,7 +46,7 @@ export const policyNames = {
 } as const;
 
 /**
- * The guards inside the namespace, in the order in which they are applied: the processes' rights first, without which none
+ * The policies inside the namespace, in the order in which they are applied: the processes' rights first, without which none
  * of the others can be written; then closed, then opened.
  */
 export function desiredNamespacePolicies(
@@ -67,7 +67,7 @@ export function desiredNamespacePolicies(
     kind: "RoleBinding",
     metadata: { name, namespace, labels: organizationLabels(organizationId) },
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
-    // A guard has the name of the service account that it is for.
+    // A binding has the name of the service account that it is for.
     subjects: [{ kind: "ServiceAccount", name, namespace: settings.systemNamespace }],
   });
   return [
@@ -106,13 +106,13 @@ export function desiredNamespacePolicies(
   ];
 }
 
-/** Labels of everything that guards an organization's namespace, the namespace included. */
+/** Labels of the policies of an organization's namespace, and of the namespace. */
 export function organizationLabels(organizationId: string): Record<string, string> {
   return { "app.kubernetes.io/managed-by": "slipway", "slipway.dev/organization": organizationId };
 }
 
 /**
- * Lets the ingress reach the pod that answers an HTTP-01 challenge: cert-manager runs it beside the project's Ingress, with
+ * Allows the ingress to reach the pod that answers an HTTP-01 challenge: cert-manager runs it for the project's Ingress, with
  * this label and port, while a certificate is being issued.
  */
 function acmeSolverSpecs({ acmeIngressNamespace: name }: NamespacePolicySettings): object[] {
@@ -140,10 +140,10 @@ const CONTAINER_LIMITS = {
 };
 
 /**
- * A fence against runaways, not a plan limit: wide enough for the surge pod of every rollout at once, for a run of every
- * job beside them, and for the Jobs that wait for admission, or for their charge while the ledger is away: an hour of
- * 1000 jobs that run every minute. Pods that have ended do not count. JobRuns are not counted at all: a run that was let
- * go must not be without one. Node ports and load balancers bypass the ingress: there are none but those of databases.
+ * A bound against runaway controllers, not a plan limit: wide enough for the surge pods of all rollouts together, for a run
+ * of every job, and for the Jobs that wait for admission, or for their charge while the ledger is unavailable: an hour of
+ * 1000 jobs that run every minute. Pods that have ended do not count. JobRuns are not counted at all: an admitted run
+ * must not be without one. Node ports and load balancers bypass the ingress: there are none but those of databases.
  */
 export function hardLimits({
   databasesOutside = "None",
@@ -151,7 +151,7 @@ export function hardLimits({
 }: NamespacePolicySettings): Record<string, string> {
   return {
     ...QUOTA,
-    // The ceilings that /v1 has, too: here they are counted for kubectl, and of two at once one is refused.
+    // The ceilings that /v1 has, too: here they are counted for kubectl, and one of two concurrent creations is refused.
     "count/projects.slipway.dev": String(limits.projects),
     "count/gitconnections.slipway.dev": String(limits.gitConnections),
     "count/backups.slipway.dev": String(limits.backups),
@@ -160,7 +160,7 @@ export function hardLimits({
   };
 }
 
-/** As many as there may be StatefulSets. */
+/** As many as StatefulSets. */
 const DATABASES = "500";
 
 const QUOTA = {

@@ -3,11 +3,11 @@
 import type { DesiredObject } from "../../desired.ts";
 import { organizationLabels } from "./namespace-policies.ts";
 
-/** Set once every guard is in place and the quota is counted; the API creates nothing in a namespace without it. */
+/** Set once every policy is in place and the quota is counted; the API creates nothing in a namespace without it. */
 export const PROVISIONED_ANNOTATION = "slipway.dev/guarded";
 
 /**
- * @param guarded whether every guard stands: applying the namespace without the annotation takes it away, so pass true
+ * @param provisioned whether every policy is in place: an apply without the annotation removes it, so pass true
  *   whenever it was true before.
  */
 export function desiredNamespace(organizationId: string, name: string, provisioned: boolean): DesiredObject {
