@@ -8,7 +8,7 @@ import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { createOrganization } from "./support/organization.ts";
 import { type ReportedRun, type Sink, startSink } from "./support/sink.ts";
 import { namespaceOf } from "./support/stack.ts";
-import { type StackWitness, startWitness } from "./support/witness.ts";
+import { type StackWitness, startWitness } from "./support/stack-observer.ts";
 
 const long = process.env.SLIPWAY_TEST_LONG === "1";
 const JOBS = long ? 20 : 3;

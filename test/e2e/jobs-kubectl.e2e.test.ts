@@ -9,7 +9,7 @@ import { waitAsDocumented } from "./support/documented.ts";
 import { eventually } from "./support/eventually.ts";
 import { Job } from "./support/jobs.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
-import { type StackWitness, startWitness } from "./support/witness.ts";
+import { type StackWitness, startWitness } from "./support/stack-observer.ts";
 
 /** Jobs for whoever skips the API. */
 

@@ -16,7 +16,7 @@ import {
 import { setOperator } from "./support/operator-settings.ts";
 import { createOrganization } from "./support/organization.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
-import { expectAsPods, type StackWitness, startWitness } from "./support/witness.ts";
+import { expectAsPods, type StackWitness, startWitness } from "./support/stack-observer.ts";
 
 /** How runs end, and how they are started by hand. Each job runs when it is asked to. */
 

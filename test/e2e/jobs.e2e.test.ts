@@ -15,7 +15,7 @@ import {
 } from "./support/jobs.ts";
 import { createOrganization } from "./support/organization.ts";
 import { namespaceOf } from "./support/stack.ts";
-import { expectAsPods, type StackWitness, startWitness } from "./support/witness.ts";
+import { expectAsPods, type StackWitness, startWitness } from "./support/stack-observer.ts";
 
 /** Jobs on their schedules, in real containers. All of them live through the same minutes. */
 
