@@ -8,7 +8,7 @@ import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { createOrganization } from "./support/organization.ts";
 import { type ReportedRun, type Sink, startSink } from "./support/sink.ts";
 import { namespaceOf } from "./support/stack.ts";
-import { type StackWitness, startWitness } from "./support/stack-observer.ts";
+import { type StackObserver, startStackObserver } from "./support/stack-observer.ts";
 
 const long = process.env.SLIPWAY_TEST_LONG === "1";
 const JOBS = long ? 20 : 3;
@@ -19,12 +19,12 @@ const KILLS = long ? 50 : 5;
 const NOTED_LATE_MS = 5_000;
 
 const jobs: Job[] = [];
-let witness: StackWitness | undefined;
+let observer: StackObserver | undefined;
 let sink: (Sink & { stop: () => Promise<void> }) | undefined;
 afterAll(async () => {
   await deleteJobs(jobs);
   await sink?.stop();
-  await witness?.stop();
+  await observer?.stop();
 }, 300_000);
 
 /** Kills the leader with SIGKILL. A pod whose restart Kubernetes holds back by now is replaced, as by whoever runs the platform. */
@@ -65,7 +65,7 @@ test(
     const organization = await createOrganization("Jobs failover");
     const namespace = namespaceOf(organization.organization_id);
     const call = apiClient(organization.api_key);
-    witness = await startWitness();
+    observer = await startStackObserver();
     sink = await eventually(() => startSink(namespace));
     for (let index = 0; index < JOBS; index += 1) {
       // Some end within seconds, others run into the next minute.
@@ -88,9 +88,9 @@ test(
     await sleep(5_000);
 
     const ids = jobs.map(({ id }) => id);
-    const found = await witness.judge(ids);
+    const found = await observer.check(ids);
     expect(found).toEqual([]);
-    const records = await witness.records(ids);
+    const records = await observer.records(ids);
     const reported = await sink.reports();
     // What the containers reported themselves, what their pods' records say, and what the ledger holds: the same runs.
     const started = records.pods.filter(({ startedAt }) => startedAt !== undefined);

@@ -9,7 +9,7 @@ import { waitAsDocumented } from "./support/documented.ts";
 import { eventually } from "./support/eventually.ts";
 import { Job } from "./support/jobs.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
-import { type StackWitness, startWitness } from "./support/stack-observer.ts";
+import { type StackObserver, startStackObserver } from "./support/stack-observer.ts";
 
 /** Jobs for whoever skips the API. */
 
@@ -58,14 +58,14 @@ const read = async <T>(object: KubernetesObject): Promise<T> =>
 const condition = async (object: KubernetesObject, type: string): Promise<Condition | undefined> =>
   (await read<ProjectObject>(object)).status?.conditions?.find((one) => one.type === type);
 
-let witness: StackWitness | undefined;
+let observer: StackObserver | undefined;
 afterAll(async () => {
-  await witness?.stop();
+  await observer?.stop();
 });
 
 // Shows: docs/jobs.md#two-operators-and-kubectl: `kubectl apply` of a job, `kubectl create` of a run
 test("the documented job and a run of it by hand work by kubectl alone, and deletion waits for the run", async () => {
-  witness = await startWitness();
+  observer = await startStackObserver();
   const name = uniqueName("nightly");
   const project = await documentedJob(name);
   await apply(project);
@@ -123,7 +123,7 @@ test("the documented job and a run of it by hand work by kubectl alone, and dele
   for (const object of [project, active, cronJob]) {
     await eventually(() => expect(read(object)).rejects.toThrow(/404/));
   }
-  const { runs, charges, pods } = (await witness.records([name])) ?? {};
+  const { runs, charges, pods } = (await observer.records([name])) ?? {};
   expect(runs.map(({ status }) => status).toSorted()).toEqual(["cancelled", "succeeded"]);
   expect(charges).toHaveLength(2);
   expect(pods.map(({ run: own }) => own).toSorted()).toEqual(runs.map((one) => one.id).toSorted());

@@ -16,7 +16,7 @@ import {
 import { setOperator } from "./support/operator-settings.ts";
 import { createOrganization } from "./support/organization.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
-import { expectAsPods, type StackWitness, startWitness } from "./support/stack-observer.ts";
+import { expectAsPods, type StackObserver, startStackObserver } from "./support/stack-observer.ts";
 
 /** How runs end, and how they are started by hand. Each job runs when it is asked to. */
 
@@ -27,7 +27,7 @@ const BASIC = 200;
 
 let call: ReturnType<typeof apiClient>;
 let namespace: string;
-let witness: StackWitness;
+let observer: StackObserver;
 let restore: (() => Promise<void>) | undefined;
 const jobs: Job[] = [];
 const create = async (body: JobBody): Promise<Job> => {
@@ -44,12 +44,12 @@ beforeAll(async () => {
   const organization = await createOrganization("Job runs");
   call = apiClient(organization.api_key);
   namespace = namespaceOf(organization.organization_id);
-  witness = await startWitness();
+  observer = await startStackObserver();
 }, 180_000);
 
 afterAll(async () => {
   await deleteJobs(jobs);
-  await witness?.stop();
+  await observer?.stop();
   await restore?.();
 }, 300_000);
 
@@ -70,10 +70,10 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     const { id } = await job.running();
     const run = await job.ended(id);
     expect(run).toMatchObject({ status: "failed", billed_minutes: 1 });
-    const records = await witness.records([job.id]);
+    const records = await observer.records([job.id]);
     expect(records.pods.map(({ exitCode }) => exitCode)).toEqual([137]);
     expectAsPods([run], records, BASIC);
-    expect(await witness.judge([job.id])).toEqual([]);
+    expect(await observer.check([job.id])).toEqual([]);
   });
 
   // Shows: docs/jobs.md#job-run: `running` | 60 minutes after the container's start
@@ -95,8 +95,8 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     expect(run).toMatchObject({ status: "deadline_exceeded", billed_minutes: 2 });
     expect(run.duration_seconds).toBeGreaterThanOrEqual(RUN_LIMIT_SECONDS);
     expect(run.duration_seconds).toBeLessThan(RUN_LIMIT_SECONDS + 10);
-    expectAsPods([run], await witness.records([job.id]), BASIC);
-    expect(await witness.judge([job.id], { limitSeconds: RUN_LIMIT_SECONDS })).toEqual([]);
+    expectAsPods([run], await observer.records([job.id]), BASIC);
+    expect(await observer.check([job.id], { limitSeconds: RUN_LIMIT_SECONDS })).toEqual([]);
     await eventually(async () => {
       const metrics = await job.metrics(id);
       expect(metrics).toMatchObject({ status: "available" });
@@ -131,7 +131,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
       status: 404,
       body: { code: "JOB_RUN_NOT_FOUND" },
     });
-    expect(await witness.judge([job.id])).toEqual([]);
+    expect(await observer.check([job.id])).toEqual([]);
     expect(tenThousandths((await job.run(id)).amount)).toBe(BASIC);
     await expectLog(job, id, "up\nbye\n");
     // The schedule goes on: it may run again.
@@ -156,10 +156,10 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     // Well over a minute of life, of which one is charged.
     expect(run.duration_seconds).toBeGreaterThan(60);
     expect(tenThousandths(run.amount)).toBe(BASIC);
-    const records = await witness.records([job.id]);
+    const records = await observer.records([job.id]);
     expectAsPods([run], records, BASIC);
     expect(records.pods.map(({ exitCode }) => exitCode)).toEqual([137]);
-    expect(await witness.judge([job.id])).toEqual([]);
+    expect(await observer.check([job.id])).toEqual([]);
     await expectLog(job, id, "up\n");
   });
 
@@ -177,7 +177,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     await cluster.core.deleteNamespacedPod({ namespace, name: items[0]?.metadata?.name ?? "" });
     expect(await job.ended(id)).toMatchObject({ status: "failed", billed_minutes: 1 });
     await expectLog(job, id, "up\nbye\n");
-    expect(await witness.judge([job.id])).toEqual([]);
+    expect(await observer.check([job.id])).toEqual([]);
   });
 
   // Shows: docs/jobs.md#job-run: (none) | an occurrence, and its run never starts | none: no usage, not
@@ -195,7 +195,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     });
     const minute = nextMinute(0);
     await until(minute + (START_DEADLINE_SECONDS + 20) * 1_000);
-    const records = await witness.records([job.id]);
+    const records = await observer.records([job.id]);
     expect(records.pods.map(({ startedAt }) => startedAt)).toEqual([undefined]);
     expect(await job.runs()).toEqual([]);
     expect(await job.costs()).toMatchObject({ executed_runs: 0, billed_minutes: 0, total_amount: 0 });
@@ -206,7 +206,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     });
     // The next minute is tried anew.
     await until(minute + MINUTE_MS + 10_000);
-    expect((await witness.records([job.id])).pods).toHaveLength(2);
+    expect((await observer.records([job.id])).pods).toHaveLength(2);
     expect((await call("POST", `/v1/project/${job.id}/pause`)).status).toBe(200);
   });
 });
@@ -223,8 +223,8 @@ describe.concurrent("a run by hand", { timeout: 240_000 }, () => {
     expect(run).toMatchObject({ status: "running", trigger: "manual", plan: "job-basic" });
     const ended = await job.ended(id);
     expect(ended).toMatchObject({ status: "succeeded", billed_minutes: 1 });
-    expectAsPods([ended], await witness.records([job.id]), BASIC);
-    expect(await witness.judge([job.id])).toEqual([]);
+    expectAsPods([ended], await observer.records([job.id]), BASIC);
+    expect(await observer.check([job.id])).toEqual([]);
   });
 
   test("is the same one for the same Idempotency-Key", async () => {

@@ -15,7 +15,7 @@ import {
 } from "./support/jobs.ts";
 import { createOrganization } from "./support/organization.ts";
 import { namespaceOf } from "./support/stack.ts";
-import { expectAsPods, type StackWitness, startWitness } from "./support/stack-observer.ts";
+import { expectAsPods, type StackObserver, startStackObserver } from "./support/stack-observer.ts";
 
 /** Jobs on their schedules, in real containers. All of them live through the same minutes. */
 
@@ -29,7 +29,7 @@ const PRICES = { "job-basic": 200, "job-premium": 500 } as const;
 
 let call: ReturnType<typeof apiClient>;
 let namespace: string;
-let witness: StackWitness;
+let observer: StackObserver;
 const jobs: Job[] = [];
 const create = async (body: JobBody): Promise<Job> => {
   const job = await Job.create(call, { ...body, name: uniqueName(body.name) });
@@ -54,7 +54,7 @@ beforeAll(async () => {
   const organization = await createOrganization("Jobs");
   call = apiClient(organization.api_key);
   namespace = namespaceOf(organization.organization_id);
-  witness = await startWitness();
+  observer = await startStackObserver();
   const greeting = { envs: [{ name: "GREETING", value: "good $(HOME) day" }] };
   const script = 'echo "$(date) began"; sleep 4; echo "$GREETING, and the end"';
   [minutely, long, failing, paused, rescheduled] = await Promise.all([
@@ -77,7 +77,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await deleteJobs(jobs);
-  await witness?.stop();
+  await observer?.stop();
 }, 180_000);
 
 const scheduledTimes = (runs: readonly { scheduled_at: string }[]): string[] =>
@@ -95,7 +95,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
       expect(run).toMatchObject({ status: "succeeded", trigger: "schedule", plan: "job-premium" });
       expect(Date.parse(run.started_at) - Date.parse(run.scheduled_at)).toBeLessThan(START_LIMIT_MS);
     }
-    expectAsPods(runs, await witness.records([minutely.id]), PRICES["job-premium"]);
+    expectAsPods(runs, await observer.records([minutely.id]), PRICES["job-premium"]);
     expect((await minutely.list("?limit=1&page=2")).runs).toEqual(runs.slice(1, 2));
     expect((await minutely.list("?status=failed")).runs).toEqual([]);
 
@@ -117,7 +117,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
 
     expect(await minutely.missed()).toEqual({ total: 0, reasons: [] });
     const expectations = { price: BigInt(PRICES["job-premium"]) };
-    expect(await witness.judge([minutely.id], expectations)).toEqual([]);
+    expect(await observer.check([minutely.id], expectations)).toEqual([]);
   });
 
   // Shows: docs/jobs.md#billing: log and metrics outlive the pod
@@ -169,7 +169,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     for (const run of ended) {
       expect(run).toMatchObject({ status: "succeeded", billed_minutes: 2 });
     }
-    expectAsPods(ended, await witness.records([long.id]), PRICES["job-basic"]);
+    expectAsPods(ended, await observer.records([long.id]), PRICES["job-basic"]);
     const overlaps = { reason: "Overlap", count: last / 2, last_scheduled_at: at(last - 1) };
     expect(await long.missed()).toEqual({ total: last / 2, reasons: [overlaps] });
 
@@ -180,7 +180,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     // No other minute runs, and the active run ends by itself.
     await until(minute(last + 1) + START_LIMIT_MS);
     expect(scheduledTimes(await long.runs())).toEqual(even.toReversed());
-    expect(await witness.judge([long.id])).toEqual([]);
+    expect(await observer.check([long.id])).toEqual([]);
     await eventually(async () => expect((await long.delete()).status).toBe(200), { within: 10_000 });
     expect((await call("GET", `/v1/project/${long.id}`)).status).toBe(404);
     await eventually(() => expectNothingLeft(long.id));
@@ -196,7 +196,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
       expect(JSON.stringify(run)).not.toMatch(/exit/i);
     }
     expect((await failing.list("?status=failed")).pagination.total).toBe(2);
-    const records = await witness.records([failing.id]);
+    const records = await observer.records([failing.id]);
     expectAsPods(runs, records, PRICES["job-basic"]);
     expect(records.pods.map(({ exitCode }) => exitCode)).toEqual([3, 3]);
     expect(await failing.costs()).toMatchObject({ executed_runs: 2, billed_minutes: 2 });

@@ -15,24 +15,28 @@ import { type JobRun, tenThousandths } from "./jobs.ts";
 import { systemNamespace } from "./operator.ts";
 import { stack } from "./stack.ts";
 
-/** The stack's cluster and ledger, seen past the operator's and the API's own eyes. */
-export interface StackWitness {
-  /** What is known of some projects now. */
+/** Reads the stack's cluster and ledger directly, without operator and API. */
+export interface StackObserver {
+  /** Pods, runs and charges of some projects now. */
   records(projects: readonly string[]): Promise<Records>;
-  /** Waits until nothing of them is under way, and gives all that contradicts what was promised of runs. */
-  judge(projects: readonly string[], expectations?: Expectations): Promise<Violation[]>;
+  /** Waits until none of their runs is active. @returns every violation of the rules of runs */
+  check(projects: readonly string[], expectations?: Expectations): Promise<Violation[]>;
   stop(): Promise<void>;
 }
 
-export async function startWitness(): Promise<StackWitness> {
-  const client = KubeClient.fromConfig(loadKubeConfig({ file: stack.kubeconfig }), { userAgent: "witness" });
-  const ledger = connectLedger({ url: await ledgerUrl(), applicationName: "witness", statementTimeoutMs: 0 });
-  const witness = new ClusterObserver(client, ledger);
+export async function startStackObserver(): Promise<StackObserver> {
+  const client = KubeClient.fromConfig(loadKubeConfig({ file: stack.kubeconfig }), { userAgent: "observer" });
+  const ledger = connectLedger({
+    url: await ledgerUrl(),
+    applicationName: "observer",
+    statementTimeoutMs: 0,
+  });
+  const observer = new ClusterObserver(client, ledger);
   return {
-    records: (projects) => witness.records(projects),
-    judge: (projects, expectations) =>
+    records: (projects) => observer.records(projects),
+    check: (projects, expectations) =>
       eventually(async () => {
-        const records = await witness.records(projects);
+        const records = await observer.records(projects);
         const left = unsettled(records);
         if (left.length > 0) {
           throw new Error(`not over: ${JSON.stringify(left)}`);
@@ -40,7 +44,7 @@ export async function startWitness(): Promise<StackWitness> {
         return violations(records, expectations);
       }),
     stop: async () => {
-      witness.stop();
+      observer.stop();
       await client.close();
       await ledger.destroy();
     },
@@ -48,7 +52,7 @@ export async function startWitness(): Promise<StackWitness> {
 }
 
 /**
- * Holds what the API lists against what the pods say of themselves: the same times, and the minutes and the amount that
+ * Compares the runs that the API lists with the status of their pods: the same times, and the minutes and the amount that
  * follow from them. Of cancelled runs only the times.
  * @param price BRL cents a minute, in ten-thousandths
  */

@@ -59,10 +59,10 @@ export async function startJobPlatform(
       }),
     ]);
     const client = KubeClient.fromConfig(loadKubeConfig({ file: cluster.kubeconfig }), {
-      userAgent: "witness",
+      userAgent: "observer",
     });
     stops.push(() => client.close());
-    const ledger = connectLedger({ url: postgres.url, applicationName: "witness", statementTimeoutMs: 0 });
+    const ledger = connectLedger({ url: postgres.url, applicationName: "observer", statementTimeoutMs: 0 });
     stops.push(() => ledger.destroy());
     await migrateToLatest(ledger);
     const ids = Array.from({ length: options.organizations ?? 1 }, (_, index) => `chaos${index}`);
