@@ -14,7 +14,7 @@ import type { Timeline } from "./timeline.ts";
 const RENEW_MS = 10_000;
 const LOOK_MS = 5_000;
 const GRACE_MS = 50_000;
-/** The longest time in which a node that fell silent is still told as ready. */
+/** The longest time in which a silent node is still reported as ready. */
 export const MAX_SILENT_MS = GRACE_MS + LOOK_MS;
 /** After so long its pods are deleted (the toleration that every pod has). */
 const EVICT_MS = 300_000;
@@ -27,7 +27,7 @@ export interface ModelNode {
   alive: boolean;
   /** Milliseconds by which its clock is ahead. */
   clockOffset: number;
-  /** Raised by every outage, so that what was planned before it can tell. */
+  /** Raised by every outage, so that what was planned before it can detect it. */
   era: number;
 }
 
@@ -59,7 +59,7 @@ export class Nodes {
       era: 0,
     }));
     for (const node of this.all) {
-      this.#tell(node, "True", "KubeletReady");
+      this.#setReady(node, "True", "KubeletReady");
     }
   }
 
@@ -97,7 +97,7 @@ export class Nodes {
         }
       });
     const silentMs = this.#chance.between(GRACE_MS - RENEW_MS, MAX_SILENT_MS);
-    during(silentMs, () => this.#tell(node, "Unknown", "NodeStatusUnknown"));
+    during(silentMs, () => this.#setReady(node, "Unknown", "NodeStatusUnknown"));
     during(silentMs + EVICT_MS, () => this.onEvict(node));
     if (how === "loss") {
       during(ms / 2, () => this.#api.strip(resources.nodes, { name: node.name }));
@@ -117,15 +117,15 @@ export class Nodes {
     const { era } = node;
     this.#timeline.after(this.#chance.between(500, 10_000), () => {
       if (node.era === era) {
-        this.#tell(node, "True", "KubeletReady");
+        this.#setReady(node, "True", "KubeletReady");
       }
     });
   }
 
-  #tell(node: ModelNode, status: string, reason: string): void {
+  #setReady(node: ModelNode, status: string, reason: string): void {
     const ref = { name: node.name };
     const known = this.#api.get<StoredNode>(resources.nodes, ref);
-    // A kubelet makes its Node anew; nobody else does.
+    // Only a kubelet creates its Node again.
     if (!known && status !== "True") {
       return;
     }

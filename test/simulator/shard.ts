@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { calm, stormy } from "./profiles.ts";
 import { type SimulationResult, simulate } from "./simulation.ts";
 
-/** What a thread is asked for. All of it comes from the seed and these. */
+/** The task of a thread. All of its history derives from the seed and these. */
 export interface Shard {
   seed: number;
   occurrences: number;
@@ -13,7 +13,7 @@ export interface Shard {
   maxViolations: number;
 }
 
-/** What a thread tells: how far it is, and in the end the result. */
+/** What a thread reports: its progress, and in the end the result. */
 export type ShardMessage = { decided: number } | { result: SimulationResult };
 
 /** Runs a shard in this thread. */
@@ -27,6 +27,6 @@ export function runShard(
 
 const port = parentPort;
 if (port) {
-  const tell = (message: ShardMessage) => port.postMessage(message);
-  tell({ result: await runShard(workerData as Shard, (decided) => tell({ decided })) });
+  const report = (message: ShardMessage) => port.postMessage(message);
+  report({ result: await runShard(workerData as Shard, (decided) => report({ decided })) });
 }

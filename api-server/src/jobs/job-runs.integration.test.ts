@@ -179,7 +179,7 @@ describe("the list of runs", () => {
     expect(await ids(job)).toEqual(one);
     await record(job, scheduledAt);
     expect(await ids(job)).toEqual(one);
-    await job.actor.tell(made, { ...status, chargedAt: "2026-03-10T10:01:13Z" });
+    await job.actor.setStatus(made, { ...status, chargedAt: "2026-03-10T10:01:13Z" });
     await seen(job, made);
     expect(await ids(job)).toEqual(one);
     await job.actor.removeRun(made);
@@ -377,7 +377,7 @@ describe("logs and metrics of a run", () => {
     const name = { organization_id: job.organizationId, project_id: job.id, id: made.metadata.name };
     await storeJobRunLog(harness.ledger, { ...name, scheduled_at: scheduledAt }, "kept\n");
     expect((await logs()).json().data.logs).toBe("kept\n");
-    await job.actor.tell(made, { logs: "stored" });
+    await job.actor.setStatus(made, { logs: "stored" });
     await seen(job, made);
     expect((await logs()).json().data.logs).toBe("kept\n");
   });
@@ -390,7 +390,7 @@ describe("logs and metrics of a run", () => {
     const metrics = async () => (await job.send("GET", `job-runs/${made.metadata.name}/metrics`)).json().data;
     expect(await metrics()).toMatchObject({ status: "collecting" });
     const status = ended("failed", "2026-03-10T10:00:02Z", "2026-03-10T10:00:30Z");
-    await job.actor.tell(made, {
+    await job.actor.setStatus(made, {
       ...status,
       chargedAt: "2026-03-10T10:00:31Z",
       metrics: { status: "unavailable" },
@@ -429,7 +429,7 @@ describe("cancelling", () => {
         return;
       }
       const now = new Date().toISOString();
-      await actor.tell(run, { ...ended(phase, run.status.startedAt ?? now, now), billedMinutes: 2 });
+      await actor.setStatus(run, { ...ended(phase, run.status.startedAt ?? now, now), billedMinutes: 2 });
     });
 
   // Shows: docs/jobs.md#endpoints: `POST /v1/project/:id/job-runs/:runId/cancel` | `data.run`: `id`
@@ -527,7 +527,7 @@ describe("cancelling", () => {
       if (run.spec.cancelRequestedAt === undefined || run.status?.conditions !== undefined) {
         return;
       }
-      await actor.tell(run, { conditions: [condition("CancelUnsafe", "True", "NodeUnreachable")] });
+      await actor.setStatus(run, { conditions: [condition("CancelUnsafe", "True", "NodeUnreachable")] });
     });
     expect(await refusalOf(cancel(job, made.metadata.name))).toEqual([
       409,
@@ -546,7 +546,7 @@ describe("cancelling", () => {
       if (run.spec.cancelRequestedAt === undefined || run.status?.conditions !== undefined) {
         return;
       }
-      await actor.tell(run, { conditions: [condition("Finished", "False", "NeverStarted")] });
+      await actor.setStatus(run, { conditions: [condition("Finished", "False", "NeverStarted")] });
     });
     expect((await cancel(job, told.metadata.name)).json().data.run).toEqual({
       id: told.metadata.name,
@@ -623,7 +623,7 @@ describe("running a job now", () => {
         return;
       }
       const admitted = reason === undefined ? "True" : "False";
-      await actor.tell(run, { conditions: [condition("Admitted", admitted, reason ?? "Admitted")] });
+      await actor.setStatus(run, { conditions: [condition("Admitted", admitted, reason ?? "Admitted")] });
     });
 
   // Shows: docs/jobs.md#endpoints: `POST /v1/project/:id/job-runs` | 202, `data.run`: `id`
@@ -720,7 +720,7 @@ describe("running a job now", () => {
       const decision = first
         ? condition("Admitted", "True", "Admitted")
         : condition("Admitted", "False", "Overlap");
-      await actor.tell(run, { conditions: [decision] });
+      await actor.setStatus(run, { conditions: [decision] });
     });
     const answers = await Promise.all(Array.from({ length: 5 }, () => start(job)));
     await operator.stop();

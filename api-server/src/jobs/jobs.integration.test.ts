@@ -444,15 +444,15 @@ describe("the deletion of a job", () => {
     expect(kept.metadata.deletionTimestamp).toBeUndefined();
     expect(kept.spec.job?.closedAt).toBeDefined();
     expect((await job.send("GET")).statusCode).toBe(200);
-    await job.actor.tell(made, { phase: "running", plan: "job-basic", startedAt: ended.startedAt });
+    await job.actor.setStatus(made, { phase: "running", plan: "job-basic", startedAt: ended.startedAt });
     expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
-    await job.actor.tell(made, ended);
+    await job.actor.setStatus(made, ended);
     const uncharged = await job.send("DELETE");
     expect(uncharged.json()).toMatchObject({ code: "JOB_RUNS_PENDING", message: /charge/ });
     // The schedule was closed once; a retry closes nothing anew.
     const { spec } = await job.actor.project(job.organizationId, job.id);
     expect(spec.job?.closedAt).toBe(kept.spec.job?.closedAt);
-    await job.actor.tell(made, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
+    await job.actor.setStatus(made, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
     expect((await job.send("DELETE")).statusCode).toBe(200);
     await operator.stop();
   });
@@ -487,7 +487,7 @@ describe("the deletion of a job", () => {
       (await harness.projects.find(job.organizationId, job.id))?.resource.metadata.deletionTimestamp;
     await expect.poll(isLeaving).toBeDefined();
     expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
-    await job.actor.tell(made, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
+    await job.actor.setStatus(made, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
     expect(await refusalOf(job.send("DELETE"))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
     await hold([]);
   });

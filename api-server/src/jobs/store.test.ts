@@ -58,7 +58,7 @@ describe("JobRunStore", () => {
     const made = await create();
     const waits = Array.from({ length: 20 }, () => harness.jobRuns.waitFor(made, phaseOf, 5_000));
     await actor.createRun(runResource({ ...names, id: "pjob-29406241" }, scheduledAt, { phase: "failed" }));
-    await actor.tell(made, { phase: "running" });
+    await actor.setStatus(made, { phase: "running" });
     expect(await Promise.all(waits)).toEqual(Array(20).fill("running"));
   });
 
@@ -73,7 +73,7 @@ describe("JobRunStore", () => {
     const made = await create();
     await harness.jobRuns.stop();
     const late = new JobRunStore({ client: harness.kube, logger: harness.services.logger });
-    await actor.tell(made, { phase: "succeeded" });
+    await actor.setStatus(made, { phase: "succeeded" });
     expect(await late.waitFor(made, phaseOf, 50)).toBe("succeeded");
     expect(await late.waitFor(made, () => undefined, 50)).toBeUndefined();
   });
@@ -97,7 +97,7 @@ describe("JobRunStore", () => {
       },
       5_000,
     );
-    await actor.tell(made, { phase: "running" });
+    await actor.setStatus(made, { phase: "running" });
     await expect(waiting).rejects.toThrow("a bug");
   });
 
@@ -144,7 +144,7 @@ describe("without a ledger", () => {
   it("runs that the memory has are shown one by one; lists and sums are 503", async () => {
     const started = new Date().toISOString();
     const made = await create();
-    await actor.tell(made, { phase: "running", plan: "job-basic", startedAt: started });
+    await actor.setStatus(made, { phase: "running", plan: "job-basic", startedAt: started });
     await eventually("the start", () => phaseOf(harness.jobRuns.ofProject(project)[0]) === "running");
     const headers = harness.key("acme", "* on project:*");
     const get = (path: string) => harness.app.inject({ url: `/v1/project/pjob/job-runs${path}`, headers });

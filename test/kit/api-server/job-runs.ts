@@ -74,11 +74,11 @@ export class OperatorActor {
   async createRun(run: JobRun): Promise<JobRun> {
     const { status, ...made } = run;
     const created = await this.#admin.create<JobRun>(jobRunResource, made as JobRun);
-    return status ? this.tell(created, status) : created;
+    return status ? this.setStatus(created, status) : created;
   }
 
   /** Merges into a run's status. */
-  tell({ metadata: { namespace, name } }: JobRun, status: RunStatus): Promise<JobRun> {
+  setStatus({ metadata: { namespace, name } }: JobRun, status: RunStatus): Promise<JobRun> {
     return this.#admin.patch<JobRun>(
       jobRunResource,
       { namespace, name },

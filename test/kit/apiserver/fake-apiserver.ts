@@ -41,14 +41,14 @@ export class FakeApiserver {
   #faults: Fault[] = [];
   /** Bytes for a request that is about no object, such as a log; a promise that never settles hangs like a dead node. */
   raw: ((request: SeenRequest) => Buffer | Promise<Buffer> | undefined) | undefined;
-  /** Answers a request for a text that goes on with headers, and leaves the rest to the test; false for every other one. */
+  /** Answers a request for a followed text with headers, and leaves the body to the test; false for every other request. */
   stream: ((request: SeenRequest, response: ServerResponse) => boolean) | undefined;
   /** While true, watches get nothing, not even the events that happen. */
   stalled = false;
 
   static async start(): Promise<FakeApiserver> {
     const fake = new FakeApiserver();
-    fake.etcd.onEvent((event) => fake.#tell(event));
+    fake.etcd.onEvent((event) => fake.#notify(event));
     await fake.up();
     return fake;
   }
@@ -284,7 +284,7 @@ export class FakeApiserver {
     }
   }
 
-  #tell(event: FakeEvent): void {
+  #notify(event: FakeEvent): void {
     if (this.stalled) {
       return;
     }

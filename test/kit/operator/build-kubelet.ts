@@ -1,4 +1,4 @@
-/** A node for tests on a real apiserver: it runs nothing, tells of containers what it is told, and serves their logs. */
+/** A node for tests on a real apiserver: it runs nothing, reports the container states that tests set, and serves their logs. */
 
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
@@ -69,14 +69,14 @@ export class FakeKubelet {
     await this.#client.create(resources.pods, binding, { subresource: "binding" });
   }
 
-  /** A container begins, or goes on: more of its output. */
+  /** A container starts, or continues: more of its output. */
   async run(pod: BuildPod, name: ContainerName, text: string): Promise<void> {
     const container = this.#container(pod.metadata.name, name);
     container.text += text;
     for (const each of container.followers) {
       each.write(text);
     }
-    await this.#tell(pod, { phase: "Running" });
+    await this.#patchStatus(pod, { phase: "Running" });
   }
 
   /** A container ends, and with the last one, or with one that fails, the pod. */
@@ -88,10 +88,10 @@ export class FakeKubelet {
       each.end();
     }
     const isLast = exitCode !== 0 || name === "push";
-    await this.#tell(pod, { phase: isLast ? (exitCode === 0 ? "Succeeded" : "Failed") : "Running" });
+    await this.#patchStatus(pod, { phase: isLast ? (exitCode === 0 ? "Succeeded" : "Failed") : "Running" });
   }
 
-  /** Pods that are to be stopped go at once. */
+  /** Pods that are to be stopped are deleted immediately. */
   async reap(): Promise<void> {
     for (const { metadata } of await this.#client.listAll<BuildPod>(resources.pods)) {
       if (!metadata.deletionTimestamp) {
@@ -123,8 +123,8 @@ export class FakeKubelet {
     }
   }
 
-  async #tell({ metadata: { name, namespace } }: BuildPod, status: object): Promise<void> {
-    const told = containers.flatMap((each) => {
+  async #patchStatus({ metadata: { name, namespace } }: BuildPod, status: object): Promise<void> {
+    const statuses = containers.flatMap((each) => {
       const container = this.#containers.get(`${name}/${each}`);
       if (!container) {
         return [];
@@ -137,7 +137,7 @@ export class FakeKubelet {
           : { terminated: { exitCode, message, reason: "Completed", startedAt: at, finishedAt: at } };
       return [{ name: each, image: "i", imageID: "", restartCount: 0, ready: false, state }];
     });
-    const patch = { ...status, containerStatuses: told };
+    const patch = { ...status, containerStatuses: statuses };
     await this.#client.patch(
       resources.pods,
       { name, namespace },
