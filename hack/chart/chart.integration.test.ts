@@ -35,7 +35,7 @@ function reservingWhatIsSold(catalog: ParsedCatalog): ParsedCatalog {
   return { ...catalog, databasePlans, storagePlans };
 }
 
-/** A rendering without what is made anew each time, and without the generated files, which have tests of their own. */
+/** A rendering without what differs each time, and without the generated files, which have tests of their own. */
 function settled(objects: Rendered[]): Rendered[] {
   const catalog = parse(readFileSync(join(chartDir, "files/catalog.yaml"), "utf8")) as ParsedCatalog;
   const sold = reservingWhatIsSold(catalog);
@@ -376,7 +376,7 @@ describe("on a real apiserver", () => {
     expect(await Promise.all(["slipway-system", "slipway-collector"].map(passwordIn))).toEqual([made, made]);
   }, 60_000);
 
-  test("an upgrade brings newer definitions", async () => {
+  test("an upgrade installs newer definitions", async () => {
     const crd = ["get", "crd", "projects.slipway.dev", "-o", "jsonpath={.spec.names.shortNames}"];
     const before = await kubectl(crd);
     const older = [{ op: "replace", path: "/spec/names/shortNames", value: ["older"] }];

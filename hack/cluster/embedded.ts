@@ -65,7 +65,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     await mkdir(dir, { recursive: true, mode: 0o755 });
   }
   await mkdir(runDir, { recursive: true, mode: 0o755 });
-  // The first checkout that brings one up owns the machine's cluster until `hack/down.sh`, or until none of its processes runs any more.
+  // The first checkout that starts one owns the machine's cluster until `hack/down.sh`, or until none of its processes runs any more.
   await claimMachine();
 
   const install = async () => {

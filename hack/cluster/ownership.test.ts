@@ -22,7 +22,7 @@ describe("the owner of a machine's embedded cluster", () => {
     expect(ownerOfMachine(folder)).toBeUndefined();
   });
 
-  test("is alive while the process that claimed the machine brings the cluster up", async () => {
+  test("is alive while the process that claimed the machine starts the cluster", async () => {
     await claimMachine(folder, "/checkout");
     expect(ownerOfMachine(folder)).toEqual({ root: "/checkout", alive: true });
   });

@@ -8,7 +8,7 @@ import { waitFor } from "../lib/wait.ts";
 import { BUILD_MS, opened, undoLater, versionsOf } from "./opened.ts";
 
 test.each(versionsOf("clickhouse"))(
-  "the stand-in for ClickHouse %s serves ClickHouse's own client, with and without TLS, and keeps what it acknowledged",
+  "the substitute for ClickHouse %s serves ClickHouse's own client, with and without TLS, and keeps what it acknowledged",
   async (version) => {
     const { start, volume } = await opened("clickhouse", version);
     const [http = 0, https = 0] = await freePorts(2);

@@ -61,7 +61,7 @@ test.each(versionsOf("postgresql"))(
 );
 
 test.each(versionsOf("mariadb"))(
-  "MariaDB %s makes a cluster, copies its data to a second node, and tells where a killed one was",
+  "MariaDB %s makes a cluster, copies its data to a second node, and reports the position of a killed one",
   async (version) => {
     const { start, run, volume } = await opened("mariadb", version);
     const ports = await freePorts(8);

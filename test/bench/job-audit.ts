@@ -12,7 +12,7 @@ interface AuditEvent {
   stageTimestamp: string;
 }
 
-/** What an audit log tells of jobs from a moment on. */
+/** What an audit log records of jobs from a moment on. */
 export interface JobWrites {
   /** Milliseconds since the epoch at which each Job was made, by its name. */
   created: Map<string, number>;

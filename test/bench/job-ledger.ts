@@ -22,7 +22,7 @@ import { startPostgres } from "../kit/servers/postgresql.ts";
 /** What the design asks for. */
 const GOALS = { runsPerSecond: 2_000, readMs: 30 };
 const BATCH = 500;
-/** Batches under way at once; the operator's charge recorder sends one. */
+/** Concurrent batches; the operator's charge recorder sends one. */
 const WRITERS = [1, 2] as const;
 const MINUTES = 43_200;
 

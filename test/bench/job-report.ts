@@ -12,7 +12,7 @@ export interface AtOnce {
   processors: Processors;
   /** Let go by the operator. */
   admitted: Spread;
-  /** Containers started, as the nodes tell it. */
+  /** Containers started, as the nodes report it. */
   started: Spread;
   charged: Charged;
   missed: Record<string, number>;

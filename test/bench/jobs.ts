@@ -241,7 +241,7 @@ function difference(after: Record<string, number>, before: Record<string, number
 const since = (times: Map<string, number>, prefix: string, at: Date) =>
   [...times].filter(([name]) => name.startsWith(prefix)).map(([, time]) => (time - at.getTime()) / 1000);
 
-/** From the end of a container, told in whole seconds, to its charge in the ledger. */
+/** From the end of a container, reported in whole seconds, to its charge in the ledger. */
 const lag = (charged: readonly { finished: Date; recorded: Date }[]): Charged =>
   spreadOf(charged.map(({ finished, recorded }) => (recorded.getTime() - finished.getTime()) / 1000));
 

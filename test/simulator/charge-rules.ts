@@ -48,7 +48,7 @@ export function faultsOfCharge(row: ChargedRun, truth: RunTruth, limits: ChargeL
   return faults;
 }
 
-/** The end must be the one that the pod told; where it told none, the last moment that it was seen running. */
+/** The end must be the one that the pod reported; without one, the last moment at which it was seen running. */
 function faultsOfEnd(
   finished: number,
   started: number,

@@ -13,14 +13,14 @@ export interface Behaviour {
   /** How long it runs when nobody stops it. */
   runMs: number;
   exitCode: number;
-  /** As the runtime tells an end by itself: Completed, Error, OOMKilled. */
+  /** The runtime's reason of the end: Completed, Error, OOMKilled. */
   reason: string;
   /** What it does when asked to stop: after so long, with this code. Over the grace it is killed. */
   stopMs: number;
   stopCode: number;
 }
 
-/** A container as it was, whatever the cluster was told of it. */
+/** A container as it was, regardless of what was reported of it. */
 export interface ContainerRecord {
   readonly namespace: string;
   readonly project: string;
@@ -37,7 +37,7 @@ export interface ContainerRecord {
   reportedFinishedAt: string | undefined;
   exitCode: number | undefined;
   reason: string | undefined;
-  /** Its node never told of its end: it crashed, or the pod was taken away. */
+  /** Its node never reported its end: it crashed, or the pod was removed. */
   lost: boolean;
   /** Its pod was taken out of the apiserver by force. */
   stripped: boolean;

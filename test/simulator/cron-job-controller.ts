@@ -62,7 +62,7 @@ export class CronJobController {
     let changed = status !== cronJob.status;
     if (cronJob.metadata.deletionTimestamp === undefined && cronJob.spec.suspend !== true) {
       const created = this.#start(cronJob, status);
-      // It may crash between the two writes: the Job is there, and its own status does not tell.
+      // It may crash between the two writes: the Job exists, and its own status does not show it.
       if (created && this.#manager.crashes()) {
         this.#queue.add(key, this.#manager.restartMs());
         return;

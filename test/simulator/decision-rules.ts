@@ -105,7 +105,7 @@ function newlyMissed(before: JobStatus, after: JobStatus): Record<string, number
   return counts;
 }
 
-/** A schedule begins to be followed anew only after somebody changed it, let it rest or opened it again. */
+/** A schedule is followed again only after somebody changed, paused or reopened it. */
 function faultsOfRest({ before, after, changes, now, slackMs }: Decision): string[] {
   if (after.lastScheduledAt !== undefined && before.lastScheduledAt !== undefined) {
     if (time(after.lastScheduledAt) < time(before.lastScheduledAt)) {

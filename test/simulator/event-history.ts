@@ -1,4 +1,4 @@
-/** What happened lately, per project, for whoever has to understand a violation. */
+/** The latest events of each project, by which a violation can be understood. */
 
 /** Entries kept of each project. */
 const MAX_ENTRIES = 80;

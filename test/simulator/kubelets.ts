@@ -263,7 +263,7 @@ export class Kubelets {
     for (const local of this.#on(node)) {
       const { record } = local;
       if (rebooted && !local.over) {
-        // A kubelet that starts anew knows of the pods that the apiserver still has, and starts none that is to go.
+        // A restarted kubelet knows of the pods that the apiserver still has, and starts none that is being deleted.
         const pod = this.#live(local);
         const leaving = !pod || pod.metadata.deletionTimestamp !== undefined;
         if (local.deleted || leaving) {
@@ -354,7 +354,7 @@ export class Kubelets {
   }
 }
 
-/** What a kubelet tells of a pod. */
+/** The pod status that a kubelet reports. */
 function podStatus({ record, over, verdict, reason, behaviour }: LocalPod): PodStatus {
   const named = { name: "app", restartCount: 0, image: "app", imageID: "" };
   const told = (state: ContainerState, running = false) => [

@@ -14,7 +14,7 @@ export class LeadershipPeriods {
   readonly #periods: Period[] = [];
   #since: number | undefined;
 
-  /** @param noticeMs in how many milliseconds a leader has noticed, and written down, what it is told of */
+  /** @param noticeMs in how many milliseconds a leader has noticed, and written down, what is reported to it */
   constructor(noticeMs: number) {
     this.#noticeMs = noticeMs;
   }

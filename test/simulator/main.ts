@@ -43,7 +43,7 @@ const plan: Shard[] = Array.from({ length: shards }, (_, index) => ({
   maxViolations,
 }));
 const results: SimulationResult[] = [];
-/** What went wrong, to be told once more at the very end: histories are long. */
+/** Violations, printed once more at the very end: histories are long. */
 const faults: string[] = [];
 const waiting = [...plan];
 await Promise.all(

@@ -81,7 +81,7 @@ const conditions = () => jobs()[0]?.status?.conditions?.map(({ type }) => type);
 const state = () => pod()?.status.containerStatuses?.[0]?.state;
 const after = (seconds: number) => timeline.runUntil(timeline.now + seconds * 1_000);
 
-/** A Job that is let go, and its pod. */
+/** A Job that is unsuspended, and its pod. */
 async function start(): Promise<void> {
   makeCronJob();
   await after(52);

@@ -1,4 +1,4 @@
-/** The parts of Kubernetes' objects that the models write and read. All are frozen: whoever changes a shared one throws. */
+/** The parts of Kubernetes' objects that the models write and read. All are frozen: changing a shared one throws. */
 
 import type { ObjectMeta, OwnerReference } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";

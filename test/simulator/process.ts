@@ -102,7 +102,7 @@ export class ModelProcess {
     return this.#wasFrozen;
   }
 
-  /** Ends it at once: what it waits for never comes. */
+  /** Ends it immediately: what it waits for never comes. */
   kill(): void {
     if (!this.#alive) {
       return;
@@ -118,7 +118,7 @@ export class ModelProcess {
     this.#wasFrozen = true;
   }
 
-  /** Goes on: all that came meanwhile comes at once. */
+  /** Continues: all that came meanwhile is delivered together. */
   thaw(): void {
     if (!this.#frozen) {
       return;
@@ -146,7 +146,7 @@ export class ModelProcess {
     return store;
   }
 
-  /** Lists everything anew, as after a restart or a lost watch. */
+  /** Lists everything again, as after a restart or a lost watch. */
   sync(): void {
     for (const feed of this.#feeds) {
       feed.pending = [];

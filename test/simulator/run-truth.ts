@@ -1,4 +1,4 @@
-/** What the model knows of one run, whoever tells what of it. */
+/** What the model knows of one run, regardless of what is reported of it. */
 
 import type { JobRun } from "@slipway/crds";
 import type { ContainerRecord } from "./container.ts";
@@ -8,23 +8,23 @@ export interface RunTruth {
   readonly project: string;
   trigger: JobRun["spec"]["trigger"];
   scheduledAt: number;
-  /** When its Job was let go in truth. */
+  /** When its Job was in fact admitted. */
   admittedAt: number | undefined;
   plan: string | undefined;
   price: string | undefined;
   /** Its containers, in the order in which they started. */
   containers: ContainerRecord[];
-  /** Since when a pod of it tells the cluster that its container started. */
+  /** Since when a pod of it reports that its container has started. */
   startReportedAt: number | undefined;
-  /** A pod of it tells so, or told so while an operator had the time to see it. */
+  /** A pod of it reports so, or did while an operator had the time to see it. */
   isStartReported: boolean;
-  /** Finishing times that a pod of it told the cluster of. */
+  /** Finishing times that a pod of it has reported. */
   reportedEnds: Set<string>;
-  /** An administrator or a lost machine took Job or pod away: nobody can tell when its container ended. */
+  /** An administrator or a lost machine removed Job or pod: nobody knows when its container ended. */
   tampered: boolean;
-  /** Its JobRun tells that it runs, or ran. */
+  /** Its JobRun reports that it runs, or ran. */
   seen: boolean;
-  /** Somebody asked for its end. */
+  /** Its end was requested. */
   cancelled: boolean;
   /** When it was last observed running before that request was committed. */
   seenBeforeCancel: string | undefined;

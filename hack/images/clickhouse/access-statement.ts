@@ -44,7 +44,7 @@ export function parseAccess(text: string): AccessChange | undefined {
   return undefined;
 }
 
-/** Reading is told apart from all else; databases and tables are not told apart. */
+/** Distinguishes reading from all else; does not distinguish databases and tables. */
 const READS = ["SELECT", "SHOW", "dictGet", "SYSTEM FLUSH LOGS"].map((name) => name.toUpperCase());
 
 function grant(words: Words): AccessChange {

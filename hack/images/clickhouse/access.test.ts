@@ -51,7 +51,7 @@ async function opened() {
   return { access, platform, file, again: () => Access.open(users, file) };
 }
 
-test("users are known by their passwords, and nothing else is told", async () => {
+test("users are authenticated by their passwords, and a failure reveals nothing else", async () => {
   const { access } = await opened();
   const failed = /Code: 516\..* password is incorrect, or there is no user/;
   for (const [name, password] of [

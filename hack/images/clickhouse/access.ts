@@ -29,7 +29,7 @@ export class Access {
     return new Access(configured, JSON.parse(text) as User[], file);
   }
 
-  /** @throws Failure that does not tell whether there is such a user */
+  /** @throws Failure that does not reveal whether there is such a user */
   authenticate(name: string, password: string): User {
     const user = this.#configured.get(name) ?? this.#made.get(name);
     const given = Buffer.from(sha256(password + (user?.salt ?? "")));

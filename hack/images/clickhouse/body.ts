@@ -20,7 +20,7 @@ export function decoded(request: IncomingMessage): Readable {
   if (!Object.hasOwn(decoders, encoding)) {
     throw failure("NOT_IMPLEMENTED", `Unknown content encoding '${encoding}' of the request.`);
   }
-  // What went wrong is told to whoever reads.
+  // The reader gets the error.
   return pipeline(request, decoders[encoding as keyof typeof decoders](), () => {});
 }
 

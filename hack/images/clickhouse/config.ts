@@ -22,7 +22,7 @@ export interface Config {
   /** Port with TLS, which then has its files. */
   httpsPort?: number;
   tls?: { certificate: string; key: string };
-  /** Statements that run at once; more of them wait. */
+  /** Concurrent statements; more of them wait. */
   maxConcurrentQueries: number;
   /** Bytes that all statements together may take; absent: what the container's limit leaves. */
   maxMemory?: number;

@@ -36,7 +36,7 @@ test("a clean connection serves again, another one is closed", async () => {
   expect((await connections.lease()).connection).not.toBe(first.connection);
 });
 
-test("no more statements run at once than allowed, in the order in which they came", async () => {
+test("no more statements run concurrently than allowed, in the order in which they came", async () => {
   const connections = made();
   const [a, b] = [await connections.lease(), await connections.lease()];
   const order: string[] = [];

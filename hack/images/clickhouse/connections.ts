@@ -30,7 +30,7 @@ export class Connections {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
-  /** @param options where the data are, how many statements run at once, and settings of every connection */
+  /** @param options where the data are, how many statements run concurrently, and settings of every connection */
   constructor(native: Engine, options: { path: string; limit: number; settings: Record<string, string> }) {
     const args = Object.entries(options.settings).map(([name, value]) => `--${name}=${value}`);
     this.#native = native;
@@ -59,7 +59,7 @@ export class Connections {
 
   /**
    * The connection of a session, which is made when there is none.
-   * @param key tells the sessions of all users apart
+   * @param key distinguishes the sessions of all users
    * @throws Failure while another request uses it
    */
   async session(key: string, id: string, options: { timeoutMs: number; mustExist: boolean }): Promise<Lease> {

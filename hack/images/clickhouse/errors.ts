@@ -72,7 +72,7 @@ const statuses: readonly (readonly [status: number, codes: readonly number[]])[]
   [503, [76, 209, 439]],
 ];
 
-/** The status of an answer that tells of a failure. */
+/** The status of an answer that reports a failure. */
 export function statusOf({ code }: Failure): number {
   return statuses.find(([, codes]) => codes.includes(code))?.[0] ?? 500;
 }

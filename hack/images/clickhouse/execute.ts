@@ -96,7 +96,7 @@ export async function execute(
   }
 }
 
-/** The statement is in the address, in the body, or begins in the one and goes on in the other. */
+/** The statement is in the address, in the body, or begins in the one and continues in the other. */
 async function readStatement(
   query: string,
   body: Body,
@@ -183,7 +183,7 @@ async function insert(
   return summary;
 }
 
-/** Waits for the first rows, since until then a failure can still be told by the status. */
+/** Waits for the first rows, because until then a failure can still be reported by the status. */
 async function streamed(
   native: Native,
   lease: Lease,

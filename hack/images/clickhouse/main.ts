@@ -10,7 +10,7 @@ import { engineMemory, memoryLimit } from "./memory.ts";
 import { loadNative } from "./native.ts";
 import { handler } from "./server.ts";
 
-/** How long statements may go on after a signal to stop. */
+/** How long statements may continue after a signal to stop. */
 const GRACE_MS = 25_000;
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const CERTIFICATE_CHECK_MS = 10_000;

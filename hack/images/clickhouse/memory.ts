@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 
-/** Where the kernel tells the limit of a container, as its second and its first version do. */
+/** Files in which the kernel shows the limit of a container, as its second and its first version do. */
 const FILES = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
 
 /** What this process takes beside its statements, the engine's code for the most part. */

@@ -108,7 +108,7 @@ const ask = (query: string, options: RequestInit = {}) =>
     headers: { "x-clickhouse-user": "u", "x-clickhouse-key": "p", ...options.headers },
   });
 
-test("the server tells that it is there without asking who wants to know", async () => {
+test("the server answers a ping without authentication", async () => {
   for (const path of ["/ping", "/replicas_status", "/"]) {
     const answer = await fetch(url + path);
     expect([answer.status, await answer.text()]).toEqual([200, "Ok.\n"]);
@@ -172,7 +172,7 @@ test("who may not write does not", async () => {
   expect(asked).toEqual(["SET readonly = 1 | Null", "SELECT 1 | TabSeparated"]);
 });
 
-test("a failure is told by its status, or behind the rows that came before it", async () => {
+test("a failure is reported by the status, or behind the rows that came before it", async () => {
   const failure = new Error("Code: 60. DB::Exception: no t. (UNKNOWN_TABLE)");
   rows = [failure];
   for (const format of ["CSV", "JSON"]) {

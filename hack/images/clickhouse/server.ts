@@ -29,7 +29,7 @@ export function handler(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
     respond(dependencies, request, response).catch((error: unknown) => {
-      // The client has gone, or was told within its answer.
+      // The client has disconnected, or got the error within its answer.
       if (!response.writableFinished) {
         response.destroy();
       }
@@ -159,7 +159,7 @@ async function send(
   }
 }
 
-/** A failure behind the first rows is told behind them, in the way that ClickHouse 25.11 began with. */
+/** A failure behind the first rows is reported behind them, as ClickHouse does since 25.11. */
 async function* withLateFailure(chunks: AsyncIterable<Uint8Array>, tag: string): AsyncGenerator<Uint8Array> {
   try {
     yield* chunks;

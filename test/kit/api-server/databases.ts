@@ -67,7 +67,7 @@ export const PORT = 31_000;
 
 type DatabaseStatus = NonNullable<ProjectStatus["database"]>;
 
-/** What the operator tells of a database that works. */
+/** The status that the operator reports for a database that serves. */
 export function databaseStatus(
   { metadata: { name: id, namespace }, spec }: Project,
   change: Partial<DatabaseStatus> = {},
@@ -85,7 +85,7 @@ export function databaseStatus(
   };
 }
 
-/** Plays the operator's part in tests without one: tells where databases are reached, and takes over their passwords. */
+/** Plays the operator in tests without one: reports the addresses of databases, and accepts their passwords. */
 export function startDatabaseOperator(kube: KubeClient): { stop: () => Promise<void> } {
   const stopped = new AbortController();
   const run = async (): Promise<void> => {

@@ -10,7 +10,7 @@ export interface TestIssuer {
   requests: string[];
   /** While true, every answer is a 500. */
   broken: boolean;
-  /** Makes a new key that signs from now on; `keepOld` goes on to publish the ones before. */
+  /** Makes a new key that signs from now on; `keepOld` continues to publish the previous ones. */
   rotate: (options?: { keepOld: boolean }) => Promise<void>;
   /** A signed token; `kid` replaces that of the key. */
   token: (claims?: JWTPayload, options?: { lifetime?: string | number; kid?: string }) => Promise<string>;

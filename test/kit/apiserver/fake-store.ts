@@ -11,7 +11,7 @@ export interface FakeObject {
   [field: string]: unknown;
 }
 
-/** One change, as a watch tells it. */
+/** One change, as a watch reports it. */
 export interface FakeEvent {
   type: "ADDED" | "MODIFIED" | "DELETED";
   version: number;

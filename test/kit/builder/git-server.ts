@@ -9,7 +9,7 @@ export interface GitServerOptions {
   folder: string;
   /** Folders of others that anybody may read, by path. */
   others?: Record<string, string>;
-  /** `user:password` that is asked for; anybody may read without. */
+  /** Required `user:password`; anybody may read without. */
   credential?: string;
   /** Speaks the first version of the protocol: only tips are given away. */
   isOld?: boolean;
@@ -20,7 +20,7 @@ export interface GitServerOptions {
 /** Serves a repository over HTTP, by git's own `http-backend`. */
 export class GitServer {
   readonly #server: Server;
-  /** What was asked for: path and `Authorization`. */
+  /** The requests: path and `Authorization`. */
   readonly requests: { url: string; authorization: string | undefined }[] = [];
 
   private constructor(options: GitServerOptions) {

@@ -24,7 +24,7 @@ export interface FixtureCase {
   path?: string;
   /** What zod and the apiserver must say; on updates, absent when the change must be accepted. */
   message?: string;
-  /** True when the structural schema alone cannot tell. */
+  /** True when the structural schema alone cannot decide. */
   cel: boolean;
   /** The layers that refuse; all of them unless given. */
   only: readonly Layer[];

@@ -21,10 +21,10 @@ import { toDatabase } from "../../../operator/src/databases/to-database.ts";
 
 const file = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
 
-/** The catalog that the chart brings. */
+/** The chart's catalog. */
 export const chartCatalog: Catalog = parseCatalog(readFileSync(file, "utf8"));
 
-/** Passwords that tell what they are for. */
+/** Passwords that name their use. */
 export const exampleCredentials = completeCredentials(
   "postgresql",
   {

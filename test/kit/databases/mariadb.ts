@@ -110,7 +110,7 @@ export class TestGroup {
     return this.#outputs.get(ordinal)?.output() ?? "";
   }
 
-  /** Has the kubelet's probe run, and its result told. */
+  /** Runs the kubelet's probe, and reports its result. */
   async probe(): Promise<void> {
     for (const ordinal of this.#running.keys()) {
       const ready = (await this.#run(ordinal, ["/bin/sh", `${paths.config}/ready.sh`]).exited) === 0;
@@ -138,7 +138,7 @@ export class TestGroup {
       connectTimeout: 5_000,
       bigIntAsNumber: true,
     });
-    // A lost connection is told by the statement that waits for it.
+    // A lost connection is reported by the statement that waits for it.
     session.on("error", () => undefined);
     return session;
   }

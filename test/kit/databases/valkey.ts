@@ -124,12 +124,12 @@ export class TestMembers {
     await rm(join(this.#path(ordinal, "data"), "valkey"), { recursive: true });
   }
 
-  /** Asks a server as one of its accounts; its answer, an error too, as `valkey-cli` tells it. */
+  /** Queries a server as one of its accounts; its answer, an error too, as `valkey-cli` prints it. */
   ask(ordinal: number, user: string, ...command: string[]): Promise<string> {
     return this.#ask(ordinal, VALKEY_PORT, user, command);
   }
 
-  /** Asks a Sentinel; its answer, as `valkey-cli` tells it. */
+  /** Queries a Sentinel; its answer, as `valkey-cli` prints it. */
   askSentinel(ordinal: number, ...command: string[]): Promise<string> {
     return this.#ask(ordinal, SENTINEL_PORT, accounts.replication, command);
   }

@@ -1,4 +1,4 @@
-/** A GitHub with one App, as far as its documentation tells what it answers: none can be had in tests. */
+/** A fake of GitHub with one App, which answers as GitHub's documentation describes. */
 
 import { generateKeyPairSync } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";

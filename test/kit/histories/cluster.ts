@@ -40,7 +40,7 @@ export interface SimulatedPod {
   ordinal: number;
   uid: string;
   template: string;
-  /** Members that it was told of. */
+  /** Members that were reported to it. */
   members: number;
   startedAt: string;
   alive: boolean;

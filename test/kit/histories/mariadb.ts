@@ -78,7 +78,7 @@ export class MariadbModel implements Model {
       return false;
     }
     const group = this.#cluster.alive().filter((pod) => memberOf(pod).primary);
-    // Some of them may be gone without anybody having noticed.
+    // Some of them may be deleted and nobody has noticed.
     if (group.length * 2 <= this.#view.length) {
       return false;
     }

@@ -3,7 +3,7 @@
 import { postgresqlDriver } from "../../../operator/src/databases/postgresql/driver.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
-/** Steps after which the lock of a leader that is gone expires. */
+/** Steps after which the lock of a lost leader expires. */
 const EXPIRES = 4;
 
 export class PostgresqlModel implements Model {
@@ -85,7 +85,7 @@ export class PostgresqlModel implements Model {
     return listed.split(",").filter((name) => name !== "");
   }
 
-  /** A member that has everything, as far as those that answer can tell. */
+  /** A member that has everything, as far as those that answer know. */
   #elect(alive: SimulatedPod[]): SimulatedPod | undefined {
     const { configMaps } = this.#cluster;
     if (!configMaps.has("shop-config")) {

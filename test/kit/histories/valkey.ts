@@ -7,7 +7,7 @@ import { valkeyDriver } from "../../../operator/src/databases/valkey/driver.ts";
 import { DEFAULT_PRIORITY } from "../../../operator/src/databases/valkey/topology.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
-/** Steps without the primary after which a Sentinel calls it gone: one that has seen it, and one that has only begun. */
+/** Steps without the primary after which a Sentinel reports it as down: one that has seen it, and one that has just started. */
 const DOWN_AFTER = 3;
 const PATIENT = 15;
 
@@ -155,7 +155,7 @@ export class ValkeyModel implements Model {
     }
   }
 
-  /** Sentinels agree on the newest that any of them knows, and replace a primary that most of them call gone. */
+  /** Sentinels agree on the newest epoch that any of them knows, and fail over a primary that most of them report as down. */
   #watch(pods: SimulatedPod[]): void {
     const newest = pods.map(sentinelOf).toSorted((a, b) => b.epoch - a.epoch)[0];
     if (!newest) {

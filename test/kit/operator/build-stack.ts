@@ -117,7 +117,7 @@ export class BuildStack {
     this.#operator = undefined;
   }
 
-  /** The operator is gone, and another one comes. */
+  /** Stops the operator and starts another one. */
   async restart(options: OperatorOptions = {}): Promise<void> {
     await this.halt();
     this.begin(options);
@@ -209,7 +209,7 @@ export class BuildStack {
     return findBuild(this.ledger, { organizationId: "alpha", projectId, projectUid: uid, id });
   }
 
-  /** What the projects' controller tells of an image that was given to it. */
+  /** The status that the projects' controller reports for an image. */
   async deploy(name: string, digest: string, status: "succeeded" | "failed"): Promise<void> {
     const image = { reference: `registry.example/alpha/${name}`, digest };
     const deployment = {

@@ -2,7 +2,7 @@
 
 import type { Build } from "@slipway/crds";
 
-/** A build of the project `pshop`, asked for `second` seconds after the beginning of 2026. */
+/** A build of the project `pshop`, requested `second` seconds after the beginning of 2026. */
 export function exampleBuild(name: string, second: number, more: Partial<Build> = {}): Build {
   return {
     apiVersion: "slipway.dev/v1alpha1",

@@ -74,7 +74,7 @@ export class CrashingProcess {
     this.#die();
   }
 
-  /** Two may be under way at once: neither is answered then. */
+  /** Two may be in progress concurrently: neither is answered then. */
   #isLast(key: WriteKey): boolean {
     if (this.#known.has(key)) {
       return false;
@@ -138,7 +138,7 @@ interface Written {
   status?: object;
 }
 
-/** A write told from every other by what it is about, not by when; undefined of reads and of Events, which count nothing. Pure. */
+/** Identifies a write by its content, not by its time; undefined for reads and Events, which do not count. Pure. */
 export function writeKey(method: string, url: string, body: Buffer): WriteKey | undefined {
   const path = url.replace(/\?.*$/, "");
   if (method === "GET" || path.includes("/events")) {

@@ -9,7 +9,7 @@ export interface TestDnsServer {
   address: string;
   /** TXT records by name, each as its strings; a name that is missing does not exist, an empty list has no such record. */
   records: Map<string, string[][]>;
-  /** Names that were asked for, in order. */
+  /** Names that were queried, in order. */
   asked: string[];
   /** While set, it answers nothing at all (`silent`), or that it failed. */
   trouble?: "silent" | "servfail";

@@ -59,7 +59,7 @@ export async function makePod(client: KubeClient, ref: ObjectRef, state: PodStat
   );
 }
 
-/** Every instance of the Deployment as it is now serves, and one pod tells its image. */
+/** Every instance of the Deployment's current template serves, and one pod reports its image. */
 export async function deploy(
   client: KubeClient,
   ref: ObjectRef,

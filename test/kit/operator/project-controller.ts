@@ -1,4 +1,4 @@
-/** The project controller by itself, for tests in which they play everybody else's part. */
+/** The project controller alone, for tests that play all other components. */
 
 import { readFile } from "node:fs/promises";
 import { type KubernetesObject, loadKubeConfig, Manager, resources } from "@slipway/controller-runtime";

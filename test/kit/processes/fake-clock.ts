@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "@slipway/process";
 
-/** A clock that moves only when told. Wall and monotonic time move together unless `jumpWall` says otherwise. */
+/** A clock that moves only when the test advances it. Wall and monotonic time move together unless `jumpWall` says otherwise. */
 export class FakeClock implements Clock {
   #monotonic = 0;
   #wall: number;

@@ -9,13 +9,13 @@ export interface OperatorProcessOptions {
   /** Kubeconfig that it uses. */
   kubeconfig: string;
   ledgerUrl: string;
-  /** Name of its pod: whoever has the name of the leader takes the lease over at once. */
+  /** Name of its pod: a process with the leader's name takes the lease over immediately. */
   identity: string;
   /** Folder for its log, `<identity>.log`. */
   dir: string;
   /** More settings. */
   env?: Record<string, string>;
-  /** Whether it is started again when it has lost its lease and ended by itself, as its pod's container would be. */
+  /** Whether it is restarted when it has lost its lease and exited, as its pod's container would be. */
   restarts?: boolean;
 }
 
@@ -25,7 +25,7 @@ const LEASE_LOST = "lost the lease; the process ends";
 /** Characters of a log line that a failed test prints. */
 const MAX_LINE = 300;
 
-/** The operator as a process of its own, which a test may kill, freeze and start anew. */
+/** The operator as a process of its own, which a test may kill, freeze and restart. */
 export class OperatorProcess {
   readonly #options: OperatorProcessOptions;
   #child: ChildProcess | undefined;
@@ -34,7 +34,7 @@ export class OperatorProcess {
   starts = 0;
   /** See `OperatorProcessOptions`. */
   restarts: boolean;
-  /** What it said last, each time that it ended by itself for another reason than a lost lease. */
+  /** Its last output, each time that it exited for another reason than a lost lease. */
   readonly crashes: string[] = [];
 
   constructor(options: OperatorProcessOptions) {
@@ -45,7 +45,7 @@ export class OperatorProcess {
   /** Compiles the operator once, so that starts after it take half the time: a killed process leaves nothing behind. */
   async warmUp(): Promise<void> {
     const log = openSync(this.log, "a");
-    // Without settings it ends at once, in order.
+    // Without settings it exits immediately, without an error.
     const env = { NODE_COMPILE_CACHE: join(this.#options.dir, "compile-cache") };
     const child = startNode("operator/src/main.ts", [], env, log);
     closeSync(log);
@@ -67,7 +67,7 @@ export class OperatorProcess {
     return this.#child.pid;
   }
 
-  /** Starts it unless it runs; returns at once. It ends with this process. */
+  /** Starts it unless it runs; returns immediately. It ends with this process. */
   start(): void {
     if (this.isRunning) {
       return;
@@ -101,7 +101,7 @@ export class OperatorProcess {
     });
   }
 
-  /** kill -9; resolves once it is gone. */
+  /** kill -9; resolves once it has exited. */
   kill(): Promise<void> {
     return this.#end("SIGKILL");
   }

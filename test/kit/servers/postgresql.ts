@@ -29,7 +29,7 @@ export interface TestPostgresOptions {
 }
 
 /**
- * Starts a real PostgreSQL on a random port of 127.0.0.1, in a temporary folder, without durability unless it is asked for.
+ * Starts a real PostgreSQL on a random port of 127.0.0.1, in a temporary folder, without durability unless it is requested.
  * Needs Debian's `postgresql` package; run by root it runs as the user `postgres`, or else `nobody`.
  *
  * @throws when the tools are missing or the server does not answer in time

@@ -1,6 +1,6 @@
 import type { AccessEvent, Selection } from "@slipway/analytics";
 
-/** What the store has to tell, computed in the plainest way from the events themselves. */
+/** The expected answers of the store, computed in the plainest way from the events themselves. */
 
 export function selected(
   events: readonly AccessEvent[],
