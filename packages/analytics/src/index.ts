@@ -1,4 +1,3 @@
-export { canonicalAddress } from "./address.ts";
 export {
   type AnalyticsSettings,
   type AnalyticsVariables,
@@ -8,6 +7,7 @@ export {
 } from "./config.ts";
 export {
   type AccessEvent,
+  canonicalAddress,
   type EventBatch,
   MAX_PATH_BYTES,
   MAX_USER_AGENT_BYTES,

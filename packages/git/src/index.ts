@@ -1,16 +1,16 @@
 /** Git servers of tenants: how they are asked, what they tell, and what that starts. Knows no cluster and no ledger. */
-export type { Delivery, GitEvent, PushEvent, ReleaseEvent, TagEvent } from "./delivery/event.ts";
+export type { Delivery, GitEvent, PushEvent, ReleaseEvent, TagEvent } from "./delivery/read.ts";
 export { DeliveryError, readDelivery } from "./delivery/read.ts";
 export { GitError, type GitErrorCode, gitErrorCodes, isTransient } from "./errors.ts";
 export { ForgejoClient, type ForgejoOptions } from "./forgejo/client.ts";
 export { GithubClient, type GithubOptions } from "./github/client.ts";
+export type { GithubApp } from "./github/tokens.ts";
 export {
   type GithubAppConfig,
   githubAppConfig,
   githubEnvironment,
   mountedGithubApp,
-} from "./github/settings.ts";
-export type { GithubApp } from "./github/tokens.ts";
+} from "./github/tokens.ts";
 export { isPublicAddress } from "./net/addresses.ts";
 export {
   type FetchRequest,
@@ -22,16 +22,18 @@ export {
 export { canonicalInstanceUrl, INSTANCE_URL_MAX_LENGTH } from "./net/instance-url.ts";
 export { allowedGitHosts } from "./net/settings.ts";
 export * from "./provider.ts";
-export { type GitAccount, GitProviders, type GitProvidersOptions } from "./providers.ts";
 export {
   openRepositoryId,
   type RepositoryIdForm,
   repositoryIdForm,
   sealRepositoryId,
-} from "./repository-id.ts";
+} from "./provider.ts";
+export { type GitAccount, GitProviders, type GitProvidersOptions } from "./providers.ts";
 export { type Headers, isSigned, signBody } from "./signature.ts";
-export { isTagPattern, matchesTag, TAG_PATTERN_MAX_LENGTH } from "./tag-pattern.ts";
 export {
+  isTagPattern,
+  matchesTag,
+  TAG_PATTERN_MAX_LENGTH,
   type TriggeredBuild,
   type TriggerMode,
   type TriggerSettings,

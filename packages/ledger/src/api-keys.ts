@@ -1,6 +1,6 @@
 import { jsonArrayFrom } from "kysely/helpers/postgres";
 import type { Ledger } from "./connect.ts";
-import { type Grant, insertGrants } from "./grants.ts";
+import { type Grant, insertGrants } from "./organizations.ts";
 
 export interface NewApiKey {
   id: string;

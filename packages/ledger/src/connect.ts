@@ -1,6 +1,5 @@
-import { Kysely, PostgresDialect } from "kysely";
+import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from "kysely";
 import pg from "pg";
-import { boundedPool } from "./bounded-pool.ts";
 import type { LedgerSchema } from "./schema.ts";
 
 export type Ledger = Kysely<LedgerSchema>;
@@ -64,4 +63,47 @@ export function connectLedger(options: ConnectOptions): Ledger {
   pool.on("error", report);
   pool.on("connect", (client) => client.on("error", report));
   return new Kysely<LedgerSchema>({ dialect: new PostgresDialect({ pool: boundedPool(pool) }) });
+}
+
+/**
+ * A pool that gives no connection out again on which a query failed without an answer of the server: pg's
+ * `query_timeout` ends the wait, but what was asked is still under way there, and the next query would wait behind it.
+ */
+export function boundedPool(pool: pg.Pool): PostgresPool {
+  return {
+    options: pool.options,
+    connect: async () => boundedClient(await pool.connect()),
+    end: () => pool.end(),
+  };
+}
+
+function boundedClient(client: pg.PoolClient): PostgresPoolClient {
+  let lost: unknown;
+  const query = async (text: string, parameters: readonly unknown[]): Promise<unknown> => {
+    // The rollback of a transaction whose connection is lost: the server does it by itself.
+    if (lost !== undefined) {
+      throw lost;
+    }
+    try {
+      return await client.query(text, [...parameters]);
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) {
+        lost = error;
+      }
+      throw error;
+    }
+  };
+  const release = (destroy = false): void => client.release(destroy || lost !== undefined);
+  // Nothing here streams, so there are no cursors.
+  return { query, release } as PostgresPoolClient;
+}
+
+/** What the ledger's clock says. @throws when the database is away */
+export async function ledgerTime(ledger: Ledger): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(ledger);
+  const [row] = rows;
+  if (!row) {
+    throw new Error("the ledger does not say its time");
+  }
+  return row.now;
 }

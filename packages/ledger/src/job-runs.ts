@@ -9,7 +9,7 @@ import {
   scheduledMinute,
 } from "./job-run-rows.ts";
 import { withPartitions } from "./partitions.ts";
-import { keepCyclesOpen, openCycle } from "./settlement-lock.ts";
+import { keepCyclesOpen, openCycle } from "./settlements.ts";
 
 /** What became of one row. `row` is what stands in the ledger; for a refused one, what was given. */
 export interface RecordedJobRun {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { connectLedger, type Ledger } from "./connect.ts";
-import { migrateToLatest } from "./migrator.ts";
+import { migrateToLatest } from "./migrations/index.ts";
 
 const WAIT_LIMIT_MS = 300_000;
 const RETRY_MS = 1_000;

@@ -1,5 +1,6 @@
+import { jsonArrayFrom } from "kysely/helpers/postgres";
 import type { Ledger } from "./connect.ts";
-import type { Organization } from "./schema.ts";
+import type { Organization, Role } from "./schema.ts";
 
 /** Adds an organization. @throws when the id exists or does not match the id pattern */
 export async function insertOrganization(ledger: Ledger, row: { id: string; name: string }): Promise<void> {
@@ -23,4 +24,137 @@ export async function setOrganizationBlocked(ledger: Ledger, id: string, blocked
     .where("id", "=", id)
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
+}
+
+/** `<permission> on <resource>`; the permission `*` stands for every permission. */
+export interface Grant {
+  permission: string;
+  resource: string;
+}
+
+/** Whom a grant is given to: an API key, or a member of the organization. */
+export type GrantSubject =
+  | { organizationId: string; apiKeyId: string }
+  | { organizationId: string; userId: string };
+
+/** Gives grants; one that the subject already has is left as it is. */
+export async function insertGrants(
+  ledger: Ledger,
+  subject: GrantSubject,
+  grants: readonly Grant[],
+): Promise<void> {
+  if (grants.length === 0) {
+    return;
+  }
+  const rows = grants.map((grant) => ({
+    organization_id: subject.organizationId,
+    api_key_id: "apiKeyId" in subject ? subject.apiKeyId : null,
+    user_id: "userId" in subject ? subject.userId : null,
+    permission: grant.permission,
+    resource: grant.resource,
+  }));
+  await ledger
+    .insertInto("grants")
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+export interface Member {
+  userId: string;
+  organizationId: string;
+  role: Role;
+  grants: readonly Grant[];
+}
+
+/** A member as the ledger has it. */
+export interface FoundMember extends Member {
+  /** Tokens that the platform issued to the user up to then are refused. */
+  tokensRevokedAt?: Date;
+}
+
+/** Adds a user, its membership and its grants, all or nothing. An existing membership takes the new role. */
+export async function insertMember(ledger: Ledger, member: Member): Promise<void> {
+  await ledger.transaction().execute((transaction) => addMember(transaction, member));
+}
+
+async function addMember(transaction: Ledger, member: Member): Promise<void> {
+  await transaction
+    .insertInto("users")
+    .values({ id: member.userId })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await transaction
+    .insertInto("memberships")
+    .values({ user_id: member.userId, organization_id: member.organizationId, role: member.role })
+    .onConflict((conflict) =>
+      conflict.columns(["user_id", "organization_id"]).doUpdateSet({ role: member.role }),
+    )
+    .execute();
+  await insertGrants(transaction, member, member.grants);
+}
+
+/** Gives a user exactly this role and these grants in the organization; adds the user and its membership when missing. */
+export async function setMember(ledger: Ledger, member: Member): Promise<void> {
+  await ledger.transaction().execute(async (transaction) => {
+    await transaction
+      .deleteFrom("grants")
+      .where("user_id", "=", member.userId)
+      .where("organization_id", "=", member.organizationId)
+      .execute();
+    await addMember(transaction, member);
+  });
+}
+
+/**
+ * Has every token refused that the platform issued to the user up to a moment.
+ * @returns false when there is no such user
+ */
+export async function revokeUserTokens(ledger: Ledger, userId: string, at: Date): Promise<boolean> {
+  const { numUpdatedRows } = await ledger
+    .updateTable("users")
+    .set({ tokens_revoked_at: at })
+    .where("id", "=", userId)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Takes a user out of the organization, with its grants. False when it was not in it. */
+export async function removeMember(ledger: Ledger, userId: string, organizationId: string): Promise<boolean> {
+  const { numDeletedRows } = await ledger
+    .deleteFrom("memberships")
+    .where("user_id", "=", userId)
+    .where("organization_id", "=", organizationId)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+/** The user's place in the organization, or undefined when it has none. */
+export async function findMember(
+  ledger: Ledger,
+  userId: string,
+  organizationId: string,
+): Promise<FoundMember | undefined> {
+  const row = await ledger
+    .selectFrom("memberships")
+    .innerJoin("users", "users.id", "memberships.user_id")
+    .select((select) => [
+      "memberships.role",
+      "users.tokens_revoked_at",
+      jsonArrayFrom(
+        select
+          .selectFrom("grants")
+          .select(["grants.permission", "grants.resource"])
+          .whereRef("grants.user_id", "=", "memberships.user_id")
+          .whereRef("grants.organization_id", "=", "memberships.organization_id"),
+      ).as("grants"),
+    ])
+    .where("user_id", "=", userId)
+    .where("organization_id", "=", organizationId)
+    .executeTakeFirst();
+  if (!row) {
+    return undefined;
+  }
+  const { role, grants, tokens_revoked_at: revokedAt } = row;
+  return { userId, organizationId, role, grants, ...(revokedAt ? { tokensRevokedAt: revokedAt } : {}) };
 }

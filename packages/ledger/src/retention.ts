@@ -3,7 +3,7 @@ import { sql, type Transaction } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { monthOf, type PartitionedTable, partitionName } from "./partitions.ts";
 import type { LedgerSchema } from "./schema.ts";
-import { lockCharges } from "./settlement-lock.ts";
+import { lockCharges } from "./settlements.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

@@ -2,7 +2,7 @@ import { equalDecimal, parseDecimal } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { withPartitions } from "./partitions.ts";
-import { keepCyclesOpen, openCycle } from "./settlement-lock.ts";
+import { keepCyclesOpen, openCycle } from "./settlements.ts";
 
 /** An hour of a project's persistent storage. Money is BRL cents, a plain decimal. */
 export interface StorageHour {

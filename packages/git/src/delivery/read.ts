@@ -2,7 +2,6 @@
 
 import { z } from "zod";
 import type { Headers } from "../signature.ts";
-import type { Delivery, GitEvent } from "./event.ts";
 
 /** A delivery that is none: headers or body lack what every sender gives. */
 export class DeliveryError extends Error {
@@ -111,4 +110,46 @@ function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   }
   const fields = result.error.issues.map(({ path }) => path.join(".") || "body").join(", ");
   throw new DeliveryError(`the body lacks what its event has, or it is wrong: ${fields}`);
+}
+
+/** What a delivery tells, whoever sent it. */
+
+interface OfRepository {
+  /** The provider's own id of the repository. */
+  repository: string;
+  /** `owner/name`, where the sender tells it. */
+  path?: string;
+}
+
+/** A branch has a new commit. */
+export interface PushEvent extends OfRepository {
+  kind: "push";
+  branch: string;
+  commitSha: string;
+}
+
+/** A tag was made. */
+export interface TagEvent extends OfRepository {
+  kind: "tag";
+  tag: string;
+  /** GitHub does not tell. */
+  commitSha?: string;
+}
+
+/** A release was published. */
+export interface ReleaseEvent extends OfRepository {
+  kind: "release";
+  tag: string;
+  draft: boolean;
+  prerelease: boolean;
+}
+
+export type GitEvent = PushEvent | TagEvent | ReleaseEvent;
+
+/** A delivery whose signature was right. */
+export interface Delivery {
+  /** The sender's id of it: the same when it is sent again. */
+  id: string;
+  /** What it tells; undefined when it is about nothing that starts a build. */
+  event: GitEvent | undefined;
 }

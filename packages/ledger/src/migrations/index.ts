@@ -1,4 +1,5 @@
-import type { Migration } from "kysely/migration";
+import { type Migration, Migrator } from "kysely/migration";
+import type { Ledger } from "../connect.ts";
 import * as organizationsAndCredentials from "./0001-organizations-and-credentials.ts";
 import * as writes from "./0002-writes.ts";
 import * as deploymentsAndSlots from "./0003-deployments-and-slots.ts";
@@ -33,3 +34,19 @@ export const migrations: Record<string, Migration> = {
   "0014-git-delivery-queue": gitDeliveryQueue,
   "0015-deployments-of-a-project": deploymentsOfAProject,
 };
+
+/**
+ * Brings the ledger to the newest migration. Safe to run from several processes at once: kysely's migrator holds a
+ * PostgreSQL advisory lock, so one works and the others find nothing left to do.
+ *
+ * @returns the names of the migrations that this call applied, in order
+ * @throws the error of the first migration that failed; it and what follows are not applied
+ */
+export async function migrateToLatest(ledger: Ledger): Promise<string[]> {
+  const migrator = new Migrator({ db: ledger, provider: { getMigrations: async () => migrations } });
+  const { error, results } = await migrator.migrateToLatest();
+  if (error) {
+    throw error;
+  }
+  return (results ?? []).map((result) => result.migrationName);
+}

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { cursorOf, pageOf } from "./paging.ts";
-import { openRepositoryId, sealRepositoryId } from "./repository-id.ts";
+import { openRepositoryId, sealRepositoryId } from "./provider.ts";
 
 const missing = expect.objectContaining({ code: "RepositoryNotFound" });
 

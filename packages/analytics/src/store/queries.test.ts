@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { middleOf } from "./quantile.ts";
+import { middleOf } from "./queries.ts";
 
 /** As the store cuts a number: the first 16 bits of a float. */
 function cut(value: number): number {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canonicalAddress } from "./address.ts";
+import { canonicalAddress } from "./event.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],
