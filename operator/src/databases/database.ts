@@ -5,8 +5,13 @@ import type { ApiserverPeer } from "../organizations/cluster-addresses.ts";
 import type { Placement } from "../placement.ts";
 import type { ChildOwner } from "../workload/app.ts";
 import type { toWorkload } from "../workload/view.ts";
-import type { IpBlock } from "./common/access.ts";
 import type { DatabaseImage, OutsideType } from "./settings.ts";
+
+/** `ipBlock` of a NetworkPolicy's peer: a range without the ranges in it that are excepted. */
+export interface IpBlock {
+  cidr: string;
+  except?: string[];
+}
 
 /** One database, ready to be turned into objects. Every field is already validated. */
 export interface Database extends ChildOwner {

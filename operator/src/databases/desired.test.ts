@@ -1,7 +1,14 @@
+import { fileURLToPath } from "node:url";
 import { labels, type ProjectSpec } from "@slipway/crds";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { chartCatalog, databaseOf, exampleDatabase } from "../../../test/kit/databases/examples.ts";
+import {
+  chartCatalog,
+  type DatabaseCase,
+  databaseOf,
+  exampleDatabase,
+} from "../../../test/kit/databases/examples.ts";
+import { goldenTests } from "../../../test/kit/operator/golden.ts";
 import type { DesiredObject } from "../desired.ts";
 import type { Database } from "./database.ts";
 import { databaseDrivers } from "./drivers.ts";
@@ -70,7 +77,7 @@ const cases = fc
     const derived = databaseOf({ project, outside: { type: outside } });
     const replicas = derived.replicas === 0 ? 0 : derived.replicas + surplus;
     const database = { ...derived, replicas, members: Math.max(replicas, derived.members) };
-    return { database, objects: databaseDrivers().get(database.type)?.desired(database) ?? [] };
+    return { database, objects: desired(database) };
   });
 
 function valkeyProfile(plan: string): ProjectSpec["profile"] {
@@ -82,7 +89,15 @@ const setsOf = ({ objects }: Case) => objects.filter(({ kind }) => kind === "Sta
 const templatesOf = (one: Case) => setsOf(one).flatMap(({ template }) => template ?? []);
 const containersOf = (one: Case) => templatesOf(one).flatMap(({ spec }) => spec.containers);
 
+const desired = (database: Database) => databaseDrivers().get(database.type)?.desired(database) ?? [];
+
 const always = (claim: (one: Case) => void) => fc.assert(fc.property(cases, claim), { numRuns: 200 });
+
+describe.each([...databaseDrivers().keys()])("the objects of a %s", (engine) => {
+  goldenTests(fileURLToPath(new URL(`${engine}/testdata`, import.meta.url)), (input) =>
+    desired(databaseOf(input as DatabaseCase)),
+  );
+});
 
 describe("the objects of every database", () => {
   test("are in its namespace, have its labels, and have names of their own", () => {
@@ -197,7 +212,7 @@ describe("the objects of every database", () => {
 
   test("are the same each time", () => {
     always(({ database, objects }) => {
-      expect(databaseDrivers().get(database.type)?.desired(database)).toEqual(objects);
+      expect(desired(database)).toEqual(objects);
     });
   });
 });

@@ -26,13 +26,12 @@ import {
 import { reportGrowth } from "../projects/volume.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { acceptDatabase } from "./accept.ts";
-import { outsideAddress } from "./address.ts";
 import type { MemberAccess } from "./common/member-access.ts";
 import { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";
 import { deletionSteps } from "./deletion.ts";
 import type { ClusterContext, ClusterState, DatabaseDriver, LiveDatabase } from "./driver.ts";
-import { readBeforeStart, readDatabase } from "./live.ts";
+import { outsideAddress, readBeforeStart, readDatabase } from "./live.ts";
 import {
   isRolledOut,
   lateInMs,

@@ -5,6 +5,13 @@ import { databaseNames, labels, type Project } from "@slipway/crds";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { LiveClaim, LiveDatabase, LivePod, LiveService, LiveStatefulSet } from "./driver.ts";
+import type { DatabaseConfig } from "./settings.ts";
+
+/** Where clients outside the cluster connect. */
+export interface Address {
+  host: string;
+  port: number;
+}
 
 export function readDatabase(project: Project, stores: ProjectStores): LiveDatabase {
   const { namespace, name: id } = project.metadata;
@@ -50,4 +57,23 @@ function claimsOf({ metadata }: Project, claims: readonly LiveClaim[]): LiveClai
 /** Pods of the StatefulSet alone: others, such as those that make backups, carry the project's label, too. */
 function isMember(name: string | undefined, id: string): boolean {
   return name?.startsWith(`${id}-`) === true && /^[0-9]+$/.test(name.slice(id.length + 1));
+}
+
+/** The address of an outside Service; undefined while it has none, or no host of the nodes is configured. */
+export function outsideAddress(
+  service: LiveService | undefined,
+  { outside }: Pick<DatabaseConfig, "outside">,
+): Address | undefined {
+  const port = service?.spec?.ports?.[0];
+  if (!port) {
+    return undefined;
+  }
+  if (outside.type === "NodePort") {
+    return outside.host !== undefined && port.nodePort !== undefined
+      ? { host: outside.host, port: port.nodePort }
+      : undefined;
+  }
+  const { ip, hostname } = service?.status?.loadBalancer?.ingress?.[0] ?? {};
+  const host = outside.host ?? hostname ?? ip;
+  return host !== undefined && (ip ?? hostname) !== undefined ? { host, port: port.port } : undefined;
 }

@@ -14,11 +14,11 @@ import {
 import { podProblem } from "../applications/rollout.ts";
 import { type Finding, setLimits } from "../projects/status.ts";
 import { growthMessages } from "../workload/growth.ts";
-import { ADDRESS_PENDING, type Address } from "./address.ts";
 import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { ClusterState, DatabaseDriver, LiveDatabase, LivePod } from "./driver.ts";
+import type { Address } from "./live.ts";
 import type { Volumes } from "./volumes.ts";
 
 /** What one reconcile has found out about a database. */
@@ -176,6 +176,11 @@ function setAddress(
     conditions.set({ type, status: "False", ...ADDRESS_PENDING });
   }
 }
+
+const ADDRESS_PENDING: Finding = {
+  reason: "AddressPending",
+  message: "The address outside the cluster is not assigned yet.",
+};
 
 function setProgress(
   { database, live, clusterState, full }: DatabaseFindings,

@@ -13,7 +13,7 @@ import {
 } from "@slipway/crds";
 import type { Accepted } from "../projects/accept.ts";
 import { toWorkload } from "../workload/view.ts";
-import { admittedBlocks } from "./common/access.ts";
+import { admittedBlocks } from "./common/network-policy.ts";
 import type { Database } from "./database.ts";
 import type { ClaimTemplate, LiveDatabase, LiveStatefulSet } from "./driver.ts";
 import { planMembers } from "./members.ts";

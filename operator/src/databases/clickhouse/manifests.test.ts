@@ -5,13 +5,10 @@ import type { KubernetesObject } from "@slipway/controller-runtime";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { type DatabaseCase, databaseOf } from "../../../../test/kit/databases/examples.ts";
-import { goldenTests } from "../../../../test/kit/operator/golden.ts";
 import { desired } from "./manifests.ts";
 
 const testdata = fileURLToPath(new URL("testdata", import.meta.url));
 const built = (input: unknown) => desired(databaseOf(input as DatabaseCase));
-
-goldenTests(testdata, built);
 
 const inputOf = (name: string) =>
   parse(readFileSync(join(testdata, name, "input.yaml"), "utf8")) as DatabaseCase;

@@ -23,10 +23,11 @@ import {
   paths,
   serverAddress,
 } from "./names.ts";
-import { planVariables } from "./parameters.ts";
 
 /** Seconds that a server has to end statements and to write what it has in memory. */
 const STOP_SECONDS = 60;
+
+const MIB = 1024 * 1024;
 
 /** Ports of a server that others connect to, by name. */
 export function serverPorts(database: Database) {
@@ -86,6 +87,26 @@ function environment(database: Database) {
     ...own,
     envVar("SLIPWAY_KEPT", [...own.map(({ name }) => name), "SLIPWAY_KEPT"].join(" ")),
   ];
+}
+
+/**
+ * Settings as environment variables of a pod, so that a pod keeps its own while others are replaced: files are shared by
+ * all of them, and read again while servers run.
+ */
+function planVariables({ memoryBytes, cpus }: Pick<Database, "memoryBytes" | "cpus">) {
+  return {
+    /** All statements together; the rest is for what the server does not count. */
+    SLIPWAY_SERVER_MEMORY: share(memoryBytes, 0.8),
+    /** One statement. */
+    SLIPWAY_QUERY_MEMORY: share(memoryBytes, 0.6),
+    SLIPWAY_MARK_CACHE: share(memoryBytes, 1 / 16),
+    SLIPWAY_CONCURRENT_QUERIES: String(Math.min(Math.max(Math.round(cpus * 25), 25), 200)),
+  } as const;
+}
+
+/** Whole mebibytes, in bytes. */
+function share(bytes: number, part: number): string {
+  return String(Math.floor((bytes * part) / MIB) * MIB);
 }
 
 const ping = { httpGet: { path: "/ping", port: "database", scheme: "HTTPS" } };

@@ -1,5 +1,9 @@
+/** The NetworkPolicy of a database, and the addresses that it admits. Pure. */
+
+import { isEverybody, type ProjectSpec } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
-import type { Database } from "../database.ts";
+import { type AddressRange, parseCidr, subtractCidrs } from "../../net/cidr.ts";
+import type { Database, IpBlock } from "../database.ts";
 import { metadataOf, podLabels } from "./metadata.ts";
 
 /** Labels of the operator's pods, as the chart makes them. */
@@ -16,7 +20,7 @@ export interface PolicyPorts {
 
 /**
  * Opens a database to the addresses that its lists admit, and to the operator. The organization's own pods reach it by the
- * namespace's guards; the rest of the world is denied by them.
+ * namespace's policies; the rest of the world is denied by them.
  */
 export function networkPolicy(database: Database, ports: PolicyPorts): DesiredObject {
   const { admitted, systemNamespace } = database;
@@ -53,3 +57,34 @@ function toApiserver({ apiserver }: Database) {
 }
 
 const tcp = (port: number) => ({ port, protocol: "TCP" });
+
+/**
+ * The ranges of the white list, each without what of the black list is in it. Two CIDRs are apart or one is in the other,
+ * so nothing else can be. None without a white list: no outside client is admitted then.
+ */
+export function admittedBlocks(access: ProjectSpec["networkAccess"]): IpBlock[] {
+  const black = bothFamilies(access?.ingressBlackList ?? []);
+  const white = bothFamilies(access?.ingressWhiteList ?? []);
+  return [...new Set(white)].flatMap((cidr) => {
+    const range = parseCidr(cidr);
+    if (black.some((one) => contains(parseCidr(one), range))) {
+      return [];
+    }
+    const except = [...new Set(black)].filter((one) => contains(range, parseCidr(one)));
+    return [{ cidr, ...(except.length > 0 ? { except } : {}) }];
+  });
+}
+
+/** `0.0.0.0/0` means everybody, whichever family they come by. */
+function bothFamilies(list: readonly { cidr: string }[]): string[] {
+  return list.flatMap(({ cidr }) => (isEverybody(cidr) ? ["0.0.0.0/0", "::/0"] : [canonical(cidr)]));
+}
+
+/** Without host bits, which an apiserver may refuse. */
+function canonical(cidr: string): string {
+  return subtractCidrs([cidr], [])[0] ?? cidr;
+}
+
+function contains(outer: AddressRange, inner: AddressRange): boolean {
+  return outer.family === inner.family && outer.first <= inner.first && inner.last <= outer.last;
+}

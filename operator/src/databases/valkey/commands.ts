@@ -6,8 +6,16 @@ import { ordinalOf } from "../common/pods.ts";
 import { execIn } from "../common/steps.ts";
 import type { Database } from "../database.ts";
 import type { ClusterContext, LivePod } from "../driver.ts";
-import { PROJECT_RULES } from "./accounts.ts";
-import { accounts, GROUP, nodeAddress, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
+import {
+  accounts,
+  GROUP,
+  nodeAddress,
+  PROJECT_RULES,
+  paths,
+  SENTINEL_PORT,
+  sizeOf,
+  VALKEY_PORT,
+} from "./names.ts";
 import { DEFAULT_PRIORITY, type MemberState, parseMemberState } from "./topology.ts";
 
 /** A hanging server must not delay its own replacement for longer; on a busy node a command needs seconds. */

@@ -2,8 +2,18 @@
 
 import { readScript, renderScript } from "../common/scripts.ts";
 import type { Database } from "../database.ts";
-import { ADMIN_RULES, MONITOR_RULES, PROJECT_RULES, REPLICATION_RULES } from "./accounts.ts";
-import { accounts, GROUP, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
+import {
+  ADMIN_RULES,
+  accounts,
+  GROUP,
+  MONITOR_RULES,
+  PROJECT_RULES,
+  paths,
+  REPLICATION_RULES,
+  SENTINEL_PORT,
+  sizeOf,
+  VALKEY_PORT,
+} from "./names.ts";
 import { directiveFile, directives, transport } from "./parameters.ts";
 
 /** Milliseconds without an answer after which a Sentinel considers an instance down. */

@@ -5,10 +5,9 @@ import { replicasMissing } from "../common/rolling.ts";
 import { labelPods, queryPods } from "../common/steps.ts";
 import type { DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
-import { credentialsProblem } from "./accounts.ts";
 import { accountCommand, follow, priorityCommand, query, switchOver } from "./commands.ts";
 import { desired } from "./manifests.ts";
-import { nodeServices, sizeOf, VALKEY_PORT } from "./names.ts";
+import { credentialsProblem, nodeServices, sizeOf, VALKEY_PORT } from "./names.ts";
 import { SentinelSubscription } from "./sentinel-subscription.ts";
 import { choosePrimary, detached, type MemberStates, relabelled, silentPrimary } from "./topology.ts";
 

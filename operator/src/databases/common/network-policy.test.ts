@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { admittedBlocks } from "./access.ts";
+import { admittedBlocks } from "./network-policy.ts";
 
 const blocks = (white: string[], black: string[] = []) =>
   admittedBlocks({
