@@ -7,19 +7,17 @@ import {
   type DatabasePlan,
   type DatabaseStatus,
   type Project,
-  type ProjectCondition,
   type ProjectConditionCatalog,
   type ProjectStatus,
 } from "@slipway/crds";
 import { podProblem } from "../applications/rollout.ts";
 import { type Finding, setLimits } from "../projects/status.ts";
-import { growthMessages } from "../workload/growth.ts";
 import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { ClusterState, DatabaseDriver, LiveDatabase, LivePod } from "./driver.ts";
 import type { Address } from "./live.ts";
-import type { Volumes } from "./volumes.ts";
+import { diskFull, storageProblem, type Volumes } from "./volumes.ts";
 
 /** What one reconcile has found out about a database. */
 export interface DatabaseFindings {
@@ -62,26 +60,23 @@ export function summarizeDatabase(
 
 /** What is seen of a paused database whose spec is rejected. */
 export function summarizeStop(
-  { pods }: LiveDatabase,
+  { pods }: Pick<LiveDatabase, "pods">,
   conditions: ConditionSet<ProjectConditionCatalog>,
   status: ProjectStatus,
 ): void {
-  const stopped = pods.length === 0;
-  setPaused("WorkloadAvailable", conditions);
-  conditions.set(stopped ? { ...PAUSED, type: "Progressing" } : { ...PAUSING, type: "Progressing" });
-  status.desiredInstances = 0;
-  status.currentInstances = pods.length;
-  status.readyInstances = pods.filter(isReady).length;
+  conditions.set({ type: "WorkloadAvailable", ...PAUSED });
+  conditions.set({ type: "Progressing", ...(pods.length === 0 ? PAUSED : PAUSING) });
+  setInstances({ paused: true, instances: 0 }, { pods }, status);
 }
 
 const PAUSED = { status: "False", reason: "Paused", message: "The project is paused." } as const;
 const PAUSING = { status: "True", reason: "Pausing", message: "Instances are being stopped." } as const;
 
-function setPaused(type: ProjectCondition, conditions: ConditionSet<ProjectConditionCatalog>): void {
-  conditions.set({ type, ...PAUSED });
-}
-
-function setInstances({ paused, instances }: Database, { pods }: LiveDatabase, status: ProjectStatus): void {
+function setInstances(
+  { paused, instances }: Pick<Database, "paused" | "instances">,
+  { pods }: Pick<LiveDatabase, "pods">,
+  status: ProjectStatus,
+): void {
   status.desiredInstances = paused ? 0 : instances;
   status.currentInstances = pods.length;
   status.readyInstances = pods.filter(isReady).length;
@@ -95,7 +90,7 @@ function setWorkload(
   const type = "WorkloadAvailable";
   const ready = pods.filter(isReady).length;
   if (paused) {
-    setPaused(type, conditions);
+    conditions.set({ type, ...PAUSED });
   } else if (ready >= instances) {
     conditions.set({ type, status: "True", reason: "Available" });
   } else if (ready > 0) {
@@ -124,7 +119,7 @@ function setDatabase(
 ): void {
   const type = "DatabaseReady";
   if (paused || !clusterState) {
-    setPaused(type, conditions);
+    conditions.set({ type, ...PAUSED });
   } else if (clusterState.missing) {
     conditions.set({ type, status: "False", ...clusterState.missing });
   } else {
@@ -142,24 +137,10 @@ function setStorage(
     conditions.remove(type);
     return;
   }
-  const missing: Finding | undefined = !volumes.bound
-    ? { reason: "VolumePending", message: "The volumes are not bound yet." }
-    : !volumes.resizing
-      ? fullness(full)
-      : volumes.obstacle
-        ? { reason: volumes.obstacle, message: growthMessages[volumes.obstacle] }
-        : { reason: "VolumeResizing", message: "The volumes are growing." };
+  const missing = storageProblem(volumes, full);
   conditions.set(
     missing ? { type, status: "False", ...missing } : { type, status: "True", reason: "VolumeBound" },
   );
-}
-
-function fullness(full: readonly LivePod[]): Finding | undefined {
-  if (full.length === 0) {
-    return undefined;
-  }
-  const names = full.map(({ metadata }) => metadata.name).join(", ");
-  return { reason: "DiskFull", message: `No room is left on the volume of ${names}: ask for more storage.` };
 }
 
 function setAddress(
@@ -173,14 +154,10 @@ function setAddress(
   } else if (address) {
     conditions.set({ type, status: "True", reason: "AddressAssigned" });
   } else {
-    conditions.set({ type, status: "False", ...ADDRESS_PENDING });
+    const message = "The address outside the cluster is not assigned yet.";
+    conditions.set({ type, status: "False", reason: "AddressPending", message });
   }
 }
-
-const ADDRESS_PENDING: Finding = {
-  reason: "AddressPending",
-  message: "The address outside the cluster is not assigned yet.",
-};
 
 function setProgress(
   { database, live, clusterState, full }: DatabaseFindings,
@@ -193,8 +170,8 @@ function setProgress(
     conditions.set({ type, ...(pods.length === 0 ? PAUSED : PAUSING) });
     return;
   }
-  const noRoom = fullness(full);
-  const moving = noRoom ?? clusterState?.underWay ?? clusterState?.missing ?? unequal(database, live);
+  const fullDisk = diskFull(full);
+  const moving = fullDisk ?? clusterState?.underWay ?? clusterState?.missing ?? unequal(database, live);
   if (!moving) {
     conditions.set({ type, status: "False", reason: "Settled" });
     return;
@@ -202,7 +179,7 @@ function setProgress(
   const broken = firstProblem(pods.filter((pod) => !isReady(pod)));
   const resuming = phase === "stopped" || phase === "resuming";
   const finding: Finding =
-    noRoom ??
+    fullDisk ??
     broken ??
     (resuming
       ? { reason: "Resuming", message: "Instances are being started again." }
@@ -252,7 +229,8 @@ function statusOf(
     inside: {
       host: inside,
       port: driver.port,
-      ...(Math.max(instances, replicas) > 1 && hasReplicasService(database)
+      // Reading from replicas is PostgreSQL's alone.
+      ...(Math.max(instances, replicas) > 1 && database.type === "postgresql"
         ? { replicasHost: `${names.replicas}.${namespace}.svc` }
         : {}),
     },
@@ -271,6 +249,3 @@ function statusOf(
         : { capacity: volumes.capacityGb, ...(volumes.resizing ? { resizing: true } : {}) },
   };
 }
-
-/** Reading from replicas is PostgreSQL's alone. */
-const hasReplicasService = ({ type }: Database) => type === "postgresql";

@@ -1,10 +1,11 @@
 /** Volumes of databases: they grow, and never shrink. */
 
 import { type KubeClient, parseQuantity } from "@slipway/controller-runtime";
-import { type Growth, type GrowthObstacle, growClaims } from "../workload/growth.ts";
+import type { Finding } from "../projects/status.ts";
+import { type Growth, type GrowthObstacle, growClaims, growthMessages } from "../workload/growth.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { LiveDatabase } from "./driver.ts";
+import type { LiveDatabase, LivePod } from "./driver.ts";
 
 const GIB = 1_073_741_824n * 1_000_000_000n;
 
@@ -49,4 +50,26 @@ export function readVolumes(
     resizing: bound && least < BigInt(storage.capacityGb),
     ...(obstacle ? { obstacle } : {}),
   };
+}
+
+/** Why volumes are not as the project requests them; undefined when they are. Pure. */
+export function storageProblem(volumes: Volumes, full: readonly LivePod[]): Finding | undefined {
+  if (!volumes.bound) {
+    return { reason: "VolumePending", message: "The volumes are not bound yet." };
+  }
+  if (!volumes.resizing) {
+    return diskFull(full);
+  }
+  return volumes.obstacle
+    ? { reason: volumes.obstacle, message: growthMessages[volumes.obstacle] }
+    : { reason: "VolumeResizing", message: "The volumes are growing." };
+}
+
+/** @param full pods whose volumes are full */
+export function diskFull(full: readonly LivePod[]): Finding | undefined {
+  if (full.length === 0) {
+    return undefined;
+  }
+  const names = full.map(({ metadata }) => metadata.name).join(", ");
+  return { reason: "DiskFull", message: `No room is left on the volume of ${names}: ask for more storage.` };
 }
