@@ -2,16 +2,12 @@
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
-  annotations,
-  credentialKeys,
-  credentialsHash,
   type DatabaseCredentials,
   type DatabasePlan,
   fieldManagers,
   isDatabaseType,
   type Project,
 } from "@slipway/crds";
-import type { Restorer } from "../backups/restore.ts";
 import type { Accepted } from "../projects/accept.ts";
 import { DELETION_POLL_INTERVAL_MS, runDeletionStep } from "../projects/deletion.ts";
 import {
@@ -24,54 +20,26 @@ import {
   shortestDelay,
 } from "../projects/kind.ts";
 import { reportGrowth } from "../projects/volume.ts";
-import type { GrowthObstacle } from "../workload/growth.ts";
 import { acceptDatabase } from "./accept.ts";
-import type { MemberAccess } from "./common/member-access.ts";
 import { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";
 import { deletionSteps } from "./deletion.ts";
-import type { ClusterContext, ClusterState, DatabaseDriver, LiveDatabase } from "./driver.ts";
+import type { DatabaseDriver, LiveDatabase } from "./driver.ts";
 import { outsideAddress, readBeforeStart, readDatabase } from "./live.ts";
-import {
-  isRolledOut,
-  lateInMs,
-  nextPlanStatus,
-  type PlanFindings,
-  planStatusOf,
-  planToBuild,
-  reportPlanChange,
-} from "./plan-change.ts";
-import { releaseMembers } from "./release.ts";
-import type { DatabasePlatform } from "./settings.ts";
+import { changePlan, planStatusOf, planToBuild } from "./plan-change.ts";
+import { type Applied, type ClusterDependencies, reconcileAndRestore } from "./reconcile-and-restore.ts";
 import { summarizeDatabase, summarizeStop } from "./status.ts";
-import type { Authority } from "./tls/authority.ts";
 import { type Certificate, certificateNames, ensureCertificate } from "./tls/secret.ts";
 import { toDatabase } from "./to-database.ts";
 import { growVolumes, readVolumes } from "./volumes.ts";
 
-export interface DatabaseDependencies extends KindDependencies {
-  platform: DatabasePlatform;
-  authority: Authority;
-  restorer: Pick<Restorer, "restore">;
+export interface DatabaseDependencies extends KindDependencies, ClusterDependencies {
   /** Uids of pods whose volumes are full. */
   fullVolumes: { has(podUid: string): boolean };
-  /** Which members commands are run in. */
-  members: MemberAccess;
 }
-
-/** Until the next reconcile when one is needed immediately, in milliseconds. */
-const IMMEDIATE_REQUEUE_MS = 100;
 
 /** A certificate is checked once a day at least, so that it is renewed in time. */
 const DAILY_MS = 86_400_000;
-
-/** What one reconcile has applied. */
-interface Applied {
-  database: Database;
-  credentials: DatabaseCredentials;
-  certificate: Certificate;
-  obstacle?: GrowthObstacle;
-}
 
 export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
   readonly #driver: DatabaseDriver;
@@ -132,7 +100,9 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     if (project.spec.paused) {
       summarizeStop(readDatabase(project, this.#deps.stores), conditions, status);
     }
-    return status.planChange?.status === "in_progress" ? this.#changePlan(project, {}, context) : undefined;
+    return status.planChange?.status === "in_progress"
+      ? changePlan(project, {}, this.#driver, this.#deps, context)
+      : undefined;
   }
 
   async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
@@ -179,8 +149,14 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     const live = readDatabase(project, stores);
     const clusterState = database.paused
       ? undefined
-      : await this.#reconcileAndRestore(project, applied, live, context);
-    const planInMs = this.#changePlan(project, { database, live, clusterState }, context);
+      : await reconcileAndRestore(project, applied, live, context, {
+          ...this.#deps,
+          driver: this.#driver,
+          secrets: this.#credentials,
+          observe: (written) => this.#observe(written),
+        });
+    const found = { database, live, clusterState };
+    const planInMs = changePlan(project, found, this.#driver, this.#deps, context);
     const inForce = this.#deps.catalog().databasePlans.find(({ plan }) => plan === status.plan);
     summarizeDatabase(
       project,
@@ -200,97 +176,6 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
       status,
     );
     return { requeueAfterMs: shortestDelay(clusterState?.requeueAfterMs, planInMs, DAILY_MS) };
-  }
-
-  /**
-   * Advances a change of plan and reports it.
-   * @param found what was observed of the database; nothing when its spec was rejected
-   * @returns milliseconds until the next decision; undefined when no change runs
-   */
-  #changePlan(project: Project, found: Partial<PlanFindings>, context: ProjectContext): number | undefined {
-    const { clock, platform } = this.#deps;
-    if (!this.#driver.changesPlansInBackground) {
-      return undefined;
-    }
-    const { spec } = project;
-    const before = planStatusOf(context.status);
-    const { database } = found;
-    const instances = database?.instances ?? spec.instances ?? 1;
-    const seen = {
-      now: clock.now(),
-      deadlineMs: platform.planChangeMs * instances,
-      refused: database !== undefined && database.plan.plan !== planToBuild(spec, before),
-      done:
-        database !== undefined &&
-        spec.plan !== before.plan &&
-        isRolledOut(this.#driver, { ...found, database }),
-    };
-    const planStatus = nextPlanStatus(spec, before, seen);
-    const failed = reportPlanChange(planStatus, before, context);
-    // What was built for a plan that is not to be is taken back immediately.
-    return failed ? IMMEDIATE_REQUEUE_MS : lateInMs(planStatus, seen);
-  }
-
-  /** A database that is restored from a backup is not ready before that is loaded. */
-  async #reconcileAndRestore(
-    project: Project,
-    applied: Applied,
-    live: LiveDatabase,
-    context: ProjectContext,
-  ): Promise<ClusterState> {
-    const { status, signal } = context;
-    const clusterState = await this.#reconcileCluster(project, applied, live, context);
-    if (clusterState.primary === undefined || clusterState.credentialsHash === undefined) {
-      return clusterState;
-    }
-    status.database ??= {};
-    const { database } = applied;
-    const filling = await this.#deps.restorer.restore(project, database, status.database, signal);
-    return filling
-      ? {
-          ...clusterState,
-          missing: filling.missing,
-          requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, filling.requeueAfterMs),
-        }
-      : clusterState;
-  }
-
-  async #reconcileCluster(
-    project: Project,
-    { database, credentials, certificate }: Applied,
-    live: LiveDatabase,
-    { status, log, signal, event }: ProjectContext,
-  ): Promise<ClusterState> {
-    const { authority, client, clock, members, platform, wake } = this.#deps;
-    const { namespace, name } = project.metadata;
-    const context: ClusterContext = {
-      client: members.clientFor(client, live),
-      queryMember: (pod, question) => members.run(pod, question),
-      clock,
-      authority: (await authority.current()).certificate,
-      log,
-      signal,
-      credentials,
-      certificate,
-      status: status.database ?? {},
-      acceptDataLoss: project.metadata.annotations?.[annotations.acceptDataLoss],
-      event,
-      wake: () => wake({ namespace, name }),
-    };
-    const { volumeGraceMs } = platform;
-    const observe = (written: KubernetesObject) => this.#observe(written);
-    // Before anything that may restart the primary: it has to answer.
-    const releaseInMs = await releaseMembers(database, live, this.#driver, {
-      ...context,
-      volumeGraceMs,
-      observe,
-    });
-    const clusterState = await this.#driver.reconcile(database, live, context);
-    const renewed = clusterState.credentialsHash === credentialsHash(credentials);
-    if (renewed && credentials[credentialKeys.previousPassword] !== undefined) {
-      await this.#credentials.dropPrevious(project, credentials, signal);
-    }
-    return { ...clusterState, requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, releaseInMs) };
   }
 
   /** Stops the instances, whatever else is wrong with the project. An apply of the StatefulSet sets the same, in the same name. */

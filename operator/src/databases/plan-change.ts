@@ -6,10 +6,12 @@
 
 import { resources } from "@slipway/controller-runtime";
 import { annotations, type Project, type ProjectStatus } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import type { ProjectContext } from "../projects/kind.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { ClusterState, DatabaseDriver, LiveDatabase, LiveStatefulSet } from "./driver.ts";
+import type { DatabasePlatform } from "./settings.ts";
 
 export type PlanChange = NonNullable<ProjectStatus["planChange"]>;
 
@@ -132,11 +134,44 @@ function settingsHash(driver: Pick<DatabaseDriver, "desired">, database: Databas
   ];
 }
 
+/** Until the next reconcile when one is needed immediately, in milliseconds. */
+const IMMEDIATE_REQUEUE_MS = 100;
+
+/**
+ * Advances a change of plan and reports it.
+ * @param found what was observed of the database; nothing when its spec was rejected
+ * @returns milliseconds until the next decision; undefined when no change runs
+ */
+export function changePlan(
+  { spec }: Project,
+  found: Partial<PlanFindings>,
+  driver: Pick<DatabaseDriver, "changesPlansInBackground" | "desired">,
+  { clock, platform }: { clock: Clock; platform: Pick<DatabasePlatform, "planChangeMs"> },
+  context: ProjectContext,
+): number | undefined {
+  if (!driver.changesPlansInBackground) {
+    return undefined;
+  }
+  const before = planStatusOf(context.status);
+  const { database } = found;
+  const instances = database?.instances ?? spec.instances ?? 1;
+  const seen = {
+    now: clock.now(),
+    deadlineMs: platform.planChangeMs * instances,
+    refused: database !== undefined && database.plan.plan !== planToBuild(spec, before),
+    done: database !== undefined && spec.plan !== before.plan && isRolledOut(driver, { ...found, database }),
+  };
+  const planStatus = nextPlanStatus(spec, before, seen);
+  const failed = reportPlanChange(planStatus, before, context);
+  // What was built for a plan that is not to be is taken back immediately.
+  return failed ? IMMEDIATE_REQUEUE_MS : lateInMs(planStatus, seen);
+}
+
 /**
  * Writes a plan's status into status and conditions.
  * @returns whether a change has failed just now
  */
-export function reportPlanChange(
+function reportPlanChange(
   { plan, change }: PlanStatus,
   before: PlanStatus,
   { conditions, event, status }: Pick<ProjectContext, "conditions" | "event" | "status">,

@@ -1,0 +1,112 @@
+/** The part of a database's reconcile that works with its running members: release, the driver's steps, and a restore. */
+
+import type { KubernetesObject } from "@slipway/controller-runtime";
+import {
+  annotations,
+  credentialKeys,
+  credentialsHash,
+  type DatabaseCredentials,
+  type Project,
+} from "@slipway/crds";
+import type { Restorer } from "../backups/restore.ts";
+import { type KindDependencies, type ProjectContext, shortestDelay } from "../projects/kind.ts";
+import type { GrowthObstacle } from "../workload/growth.ts";
+import type { MemberAccess } from "./common/member-access.ts";
+import type { Credentials } from "./credentials.ts";
+import type { Database } from "./database.ts";
+import type { ClusterContext, ClusterState, DatabaseDriver, LiveDatabase } from "./driver.ts";
+import { releaseMembers } from "./release.ts";
+import type { DatabasePlatform } from "./settings.ts";
+import type { Authority } from "./tls/authority.ts";
+import type { Certificate } from "./tls/secret.ts";
+
+/** What one reconcile has applied. */
+export interface Applied {
+  database: Database;
+  credentials: DatabaseCredentials;
+  certificate: Certificate;
+  obstacle?: GrowthObstacle;
+}
+
+export interface ClusterDependencies extends Pick<KindDependencies, "client" | "clock" | "wake"> {
+  platform: DatabasePlatform;
+  authority: Authority;
+  restorer: Pick<Restorer, "restore">;
+  /** Which members commands are run in. */
+  members: MemberAccess;
+}
+
+/** What one kind of database has beside them. */
+export interface ClusterKind {
+  driver: DatabaseDriver;
+  secrets: Pick<Credentials, "dropPrevious">;
+  /** Records an object that was written in its store. */
+  observe(written: KubernetesObject): void;
+}
+
+/** A database that is restored from a backup is not ready before that is loaded. */
+export async function reconcileAndRestore(
+  project: Project,
+  applied: Applied,
+  live: LiveDatabase,
+  context: ProjectContext,
+  deps: ClusterDependencies & ClusterKind,
+): Promise<ClusterState> {
+  const { status, signal } = context;
+  const clusterState = await reconcileMembers(project, applied, live, context, deps);
+  if (clusterState.primary === undefined || clusterState.credentialsHash === undefined) {
+    return clusterState;
+  }
+  status.database ??= {};
+  const filling = await deps.restorer.restore(project, applied.database, status.database, signal);
+  return filling
+    ? {
+        ...clusterState,
+        missing: filling.missing,
+        requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, filling.requeueAfterMs),
+      }
+    : clusterState;
+}
+
+async function reconcileMembers(
+  project: Project,
+  { database, credentials, certificate }: Applied,
+  live: LiveDatabase,
+  { status, log, signal, event }: ProjectContext,
+  {
+    authority,
+    client,
+    clock,
+    driver,
+    members,
+    observe,
+    platform,
+    secrets,
+    wake,
+  }: ClusterDependencies & ClusterKind,
+): Promise<ClusterState> {
+  const { namespace, name } = project.metadata;
+  const context: ClusterContext = {
+    client: members.clientFor(client, live),
+    queryMember: (pod, query) => members.run(pod, query),
+    clock,
+    authority: (await authority.current()).certificate,
+    log,
+    signal,
+    credentials,
+    certificate,
+    status: status.database ?? {},
+    acceptDataLoss: project.metadata.annotations?.[annotations.acceptDataLoss],
+    event,
+    wake: () => wake({ namespace, name }),
+  };
+  const { volumeGraceMs } = platform;
+  // Before anything that may restart the primary: it has to answer.
+  const releaseInMs = await releaseMembers(database, live, driver, { ...context, volumeGraceMs, observe });
+  const clusterState = await driver.reconcile(database, live, context);
+  const renewed = clusterState.credentialsHash === credentialsHash(credentials);
+  if (renewed && credentials[credentialKeys.previousPassword] !== undefined) {
+    await secrets.dropPrevious(project, credentials, signal);
+  }
+  return { ...clusterState, requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, releaseInMs) };
+}
