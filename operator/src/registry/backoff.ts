@@ -16,7 +16,7 @@ interface Failure {
   until: number;
 }
 
-/** The same log-in, which fails at once for a while with credentials that failed: 1 minute, then longer, at most 15. */
+/** The same log-in, which fails immediately for a while with credentials that failed: 1 minute, then longer, at most 15. */
 export function withBackoff(login: RegistryLogin, clock: Clock): RegistryLogin {
   const failures = new Map<string, Failure>();
   return async (credentials, signal) => {
@@ -48,7 +48,7 @@ function forgetOldest(failures: Map<string, Failure>): void {
   }
 }
 
-/** Other credentials are tried at once. The secret itself is not kept. */
+/** Other credentials are tried immediately. The secret itself is not kept. */
 function keyOf({ accessKeyId, secretAccessKey, region, accountId }: AwsCredentials): string {
   const text = JSON.stringify([accessKeyId, secretAccessKey, region, accountId]);
   return createHash("sha256").update(text).digest("base64");

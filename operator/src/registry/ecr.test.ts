@@ -71,19 +71,19 @@ describe("ecrLogin", () => {
     });
   });
 
-  it("tells a refusal, with nothing secret in it", async () => {
+  it("reports a refusal, with nothing secret in it", async () => {
     answer = { status: 400, body: { __type: "UnrecognizedClientException", message: "no c4n4ry" } };
     const error = await failure();
     expect(error).toMatchObject({ refused: true, message: "AWS refuses the credentials of the registry." });
     expect(error.message).not.toContain("c4n4ry");
   });
 
-  it("tells an outage", async () => {
+  it("reports an outage", async () => {
     answer = { status: 503, body: {} };
     expect(await failure()).toMatchObject({ refused: false, message: "AWS does not answer." });
   });
 
-  it("tells an answer without a token", async () => {
+  it("reports an answer without a token", async () => {
     answer = { status: 200, body: { authorizationData: [] } };
     expect(await failure()).toMatchObject({ refused: false, message: "AWS answered without a token." });
   });

@@ -8,7 +8,7 @@ export interface AwsCredentials {
   accountId: string;
 }
 
-/** A login that ends by itself, after 12 hours as of 2026. */
+/** A login that expires, after 12 hours as of 2026. */
 export interface RegistryToken {
   /** Host of the registry, such as `123456789012.dkr.ecr.eu-west-1.amazonaws.com`. */
   host: string;
@@ -17,7 +17,7 @@ export interface RegistryToken {
   expiresAt: Date;
 }
 
-/** Why there is no token, in words for whoever owns the project: nothing secret is in it. */
+/** Why there is no token, in words for the owner of the project: nothing secret is in it. */
 export class RegistryLoginError extends Error {
   override readonly name = "RegistryLoginError";
   /** Whether AWS answered, and refused. */
@@ -41,7 +41,7 @@ export type RegistryLogin = (credentials: AwsCredentials, signal: AbortSignal) =
  */
 export function ecrLogin({ endpoint }: { endpoint?: string } = {}): RegistryLogin {
   return async ({ accessKeyId, secretAccessKey, region, accountId }, signal) => {
-    // Loaded by the first project that needs it: most platforms never do, and it takes memory.
+    // Loaded by the first project that needs it: most platforms never do, and it needs memory.
     const { ECRClient, GetAuthorizationTokenCommand } = await import("@aws-sdk/client-ecr");
     const client = new ECRClient({
       region,

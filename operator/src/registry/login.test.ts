@@ -32,7 +32,7 @@ let api: FakeApiserver;
 let client: KubeClient;
 let clock: FakeClock;
 let secrets: Store;
-let asked: AwsCredentials[];
+let calls: AwsCredentials[];
 let failing: RegistryLoginError | undefined;
 
 beforeEach(async () => {
@@ -41,7 +41,7 @@ beforeEach(async () => {
   clock = new FakeClock();
   secrets = new Store({ transform: dropSecretData });
   secrets.replace([], "0");
-  asked = [];
+  calls = [];
   failing = undefined;
   const data = { accessKeyId: "AKIA", secretAccessKey: "s3cr3t", region: "eu-west-1", accountId: "1" };
   await client.create(resources.secrets, secret("aws", data));
@@ -63,14 +63,14 @@ const secret = (name: string, data: Record<string, string>): KubernetesObject =>
 const ensure = (of = project, isUsed?: (name: string) => Promise<boolean>) => {
   const conditions = new ConditionSet<ProjectConditionCatalog>([], { now: clock.now() });
   const login = async (credentials: AwsCredentials) => {
-    asked.push(credentials);
+    calls.push(credentials);
     if (failing) {
       throw failing;
     }
     return {
       host: "1.dkr.ecr.eu-west-1.amazonaws.com",
       username: "AWS",
-      password: `token-${asked.length}`,
+      password: `token-${calls.length}`,
       expiresAt: new Date(clock.now().getTime() + 12 * HOURS),
     };
   };
@@ -93,14 +93,14 @@ describe("ensureRegistryLogin", () => {
   it("does nothing for a project without AWS credentials", async () => {
     const other = exampleProject({ namespace, name: "other" });
     await expect(ensure(other)).resolves.toEqual({ renewInMs: undefined, condition: undefined });
-    expect(asked).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
   // Shows: docs/applications.md#create: `auth_type` `aws`: a token is obtained and renewed before it
   it("logs in once, and again after two thirds of the token's life", async () => {
     await expect(ensure()).resolves.toEqual({ renewInMs: 8 * HOURS, condition: "RegistryLoggedIn" });
     await expect(ensure()).resolves.toMatchObject({ renewInMs: 8 * HOURS });
-    expect(asked).toEqual([
+    expect(calls).toEqual([
       { accessKeyId: "AKIA", secretAccessKey: "s3cr3t", region: "eu-west-1", accountId: "1" },
     ]);
     expect(await pullPassword()).toBe("token-1");
@@ -109,7 +109,7 @@ describe("ensureRegistryLogin", () => {
     expect(await pullPassword()).toBe("token-2");
   });
 
-  it("goes on with the token it has while AWS is away, and says so once it has expired", async () => {
+  it("continues with the token it has while AWS is unavailable, and reports it once it has expired", async () => {
     await ensure();
     failing = new RegistryLoginError("AWS does not answer.", { refused: false, cause: undefined });
     await clock.advance(9 * HOURS);
@@ -124,14 +124,14 @@ describe("ensureRegistryLogin", () => {
     await expect(ensure()).resolves.toMatchObject({ condition: "RegistryLoggedIn" });
   });
 
-  it("logs in anew when the project names other credentials", async () => {
+  it("logs in again when the project names other credentials", async () => {
     await ensure();
     const data = { accessKeyId: "AKIB", secretAccessKey: "x", region: "eu-west-1", accountId: "1" };
     await client.create(resources.secrets, secret("aws2", data));
     const image = { url: "a/b", isPublic: false, awsCredentialsRef: { name: "aws2" } };
     const changed = { ...project, spec: { ...project.spec, image } };
     await ensure(changed);
-    expect(asked.map(({ accessKeyId }) => accessKeyId)).toEqual(["AKIA", "AKIB"]);
+    expect(calls.map(({ accessKeyId }) => accessKeyId)).toEqual(["AKIA", "AKIB"]);
   });
 
   it("names the keys that a Secret lacks", async () => {
@@ -140,10 +140,10 @@ describe("ensureRegistryLogin", () => {
     await expect(ensure({ ...project, spec: { ...project.spec, image } })).rejects.toMatchObject({
       message: "The Secret half lacks: accessKeyId, secretAccessKey, accountId.",
     });
-    expect(asked).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
-  it("takes no credentials from a Secret of another type", async () => {
+  it("reads no credentials from a Secret of another type", async () => {
     const plain = { ...secret("plain", { region: "eu-west-1" }), type: "Opaque" } as KubernetesObject;
     await client.create(resources.secrets, plain);
     const image = { url: "a/b", isPublic: false, awsCredentialsRef: { name: "plain" } };
@@ -152,12 +152,12 @@ describe("ensureRegistryLogin", () => {
     });
   });
 
-  it("leaves a Secret alone that somebody else made under its name", async () => {
+  it("leaves somebody else's Secret of its name unchanged", async () => {
     await client.create(resources.secrets, secret(registrySecretName(project), { own: "data" }));
     await expect(ensure()).rejects.toMatchObject({ reason: "ChildConflict" });
   });
 
-  it("is taken away from a project that has another kind of image now", async () => {
+  it("is removed from a project that has another kind of image now", async () => {
     await ensure();
     const ref = { namespace, name: registrySecretName(project) };
     const image = { url: "nginx:1.29", isPublic: true };

@@ -1,4 +1,4 @@
-/** Keeps the Secret with which a project's nodes pull from Amazon's registry: made before the first pull, renewed before it ends. */
+/** Keeps the Secret with which a project's nodes pull from Amazon's registry: created before the first pull, renewed before it expires. */
 
 import {
   type ConditionSet,
@@ -21,11 +21,11 @@ export interface RegistryDependencies {
   /** Secrets with the project label, without their data. */
   secrets: Store;
   login: RegistryLogin;
-  /** Whether something that has begun may still pull with a Secret of this name; nothing does unless given. */
+  /** Whether a run that has begun may still pull with a Secret of this name; none does unless given. */
   isUsed?: (name: string) => Promise<boolean>;
 }
 
-/** Which credentials a login was made with, and when it is to be renewed: an unexpired one costs no call. */
+/** The credentials of a login, and when it is to be renewed: an unexpired one costs no call. */
 const SOURCE = "slipway.dev/registry-credentials";
 export const RENEW_AT = "slipway.dev/renew-at";
 const EXPIRES_AT = "slipway.dev/expires-at";
@@ -41,8 +41,8 @@ export function registrySecretName(project: Project): string {
 
 /**
  * Makes or renews the login of a project that has AWS credentials.
- * @returns milliseconds until it has to be looked at again; undefined when it need not be
- * @throws WaitingError about `RegistryReady` when there is no login that still holds
+ * @returns milliseconds until it has to be called again; undefined when it need not be
+ * @throws WaitingError about `RegistryReady` when no login is still valid
  */
 export async function ensureRegistryLogin(
   project: Project,
@@ -51,13 +51,13 @@ export async function ensureRegistryLogin(
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const source = project.spec.image?.awsCredentialsRef?.name;
-  const held = deps.secrets.get(project.metadata.namespace, registrySecretName(project));
+  const secret = deps.secrets.get(project.metadata.namespace, registrySecretName(project));
   if (source === undefined) {
     conditions.remove("RegistryReady");
-    return await removeSecret(project, held, deps, signal);
+    return await removeSecret(project, secret, deps, signal);
   }
   const now = deps.clock.now().getTime();
-  const annotations = held?.metadata?.annotations ?? {};
+  const annotations = secret?.metadata?.annotations ?? {};
   const timeOf = (key: string) => Date.parse(annotations[key] ?? "") || 0;
   const isOurs = annotations[SOURCE] === source;
   const ready = { type: "RegistryReady", status: "True", reason: "RegistryLoggedIn" } as const;
@@ -75,7 +75,7 @@ export async function ensureRegistryLogin(
     if (!(error instanceof RegistryLoginError)) {
       throw error;
     }
-    // What is held goes on working until it expires.
+    // The current token continues to work until it expires.
     if (isOurs && timeOf(EXPIRES_AT) > now) {
       conditions.set(ready);
       return RETRY_MS;
@@ -166,19 +166,19 @@ async function writeSecret(
 }
 
 /**
- * A project that is given another kind of image no longer needs its login.
+ * A project that gets another kind of image no longer needs its login.
  * @returns milliseconds until it is tried again
  */
 async function removeSecret(
   project: Project,
-  held: KubernetesObject | undefined,
+  secret: KubernetesObject | undefined,
   { client, isUsed }: RegistryDependencies,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  if (!held || held.metadata?.deletionTimestamp || !isOwn(held, project)) {
+  if (!secret || secret.metadata?.deletionTimestamp || !isOwn(secret, project)) {
     return undefined;
   }
-  const { name = "", namespace, uid } = held.metadata ?? {};
+  const { name = "", namespace, uid } = secret.metadata ?? {};
   if (await isUsed?.(name)) {
     return RETRY_MS;
   }

@@ -1,4 +1,4 @@
-/** What the pods of a project are made from, whatever its type. */
+/** The input of a project's pods, for any type. */
 
 import { labels, MANAGED_BY, type Project } from "@slipway/crds";
 import type { Placement } from "../placement.ts";
@@ -22,7 +22,7 @@ export interface Workload {
   pullSecret?: string;
   /** Secrets whose keys become environment variables, later ones winning. */
   envSecrets: readonly string[];
-  /** When the owner asked for the same settings to be deployed anew. */
+  /** When the owner requested the same settings to be deployed again. */
   restartedAt?: string;
   resources: { requests: ResourceList; limits: ResourceList };
   /** Where its pods run. */
@@ -31,7 +31,7 @@ export interface Workload {
   volume?: { capacityGb: number; mountPath: string; storageClass?: string };
 }
 
-/** What tells whose child an object is. */
+/** The owner of a child object, and its labels. */
 export type ChildOwner = Pick<Workload, "type" | "id" | "namespace" | "organizationId">;
 
 /** Labels of every child, pods included. */

@@ -18,10 +18,10 @@ test.each([
   ["a tag of the organization's own builds", "builds.example/alpha/p1:1", BUILDS_PULL_SECRET],
   ["another organization's build", `builds.example/beta/p1@${digest}`, BUILDS_PULL_SECRET],
   ["an own build's name elsewhere", `builds.example/alpha/p1@${digest}`, "p1-pull"],
-])("the registry is asked before each start for %s", (_, image, pullSecret) => {
+])("the registry is queried before each start for %s", (_, image, pullSecret) => {
   expect(policyOf(image, pullSecret)).toBe("Always");
 });
 
-test("what the platform built for the organization starts while its registry is away", () => {
+test("what the platform built for the organization starts while its registry is unavailable", () => {
   expect(policyOf(`builds.example/alpha/p1@${digest}`, BUILDS_PULL_SECRET)).toBe("IfNotPresent");
 });

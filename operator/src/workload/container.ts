@@ -10,9 +10,9 @@ export function imageFields(workload: Workload) {
 }
 
 /**
- * A tag may lead elsewhere by now, and what a node keeps for one organization is not another's to run, by digest neither: the
- * registry is asked each time, with the project's own credentials. What the platform built for the organization needs no
- * asking, and starts while the platform's registry is away: nobody else may name it (`refuseForeignBuild`).
+ * A tag may have moved by now, and an image that a node has for one organization must not run for another, by digest neither:
+ * the registry is queried each time, with the project's own credentials. What the platform built for the organization needs no
+ * query, and starts while the platform's registry is unavailable: nobody else may name it (`refuseForeignBuild`).
  */
 function isOwnBuild({ image, organizationId, pullSecret }: Workload): boolean {
   const repository = image.slice(image.indexOf("/") + 1);

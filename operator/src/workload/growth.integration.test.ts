@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
 import { growClaims, type VolumeClaim } from "./growth.ts";
 
-/** What an apiserver says of a volume that cannot grow: without controllers, the test binds the claims and counts the quota. */
+/** Answers of an apiserver about a volume that cannot grow: without controllers, the test binds the claims and counts the quota. */
 
 const namespace = "growth";
 const signal = AbortSignal.timeout(60_000);

@@ -1,4 +1,4 @@
-/** Volume claims that grow, apart from what is applied: the cluster may refuse it. */
+/** Growth of volume claims, apart from the applied objects: the cluster may refuse it. */
 
 import {
   isForbidden,
@@ -26,16 +26,16 @@ export const growthMessages: Readonly<Record<GrowthObstacle, string>> = {
   VolumeQuotaExceeded: "A quota leaves no room for larger volumes; they keep their size.",
 };
 
-/** What came of asking for larger volumes. */
+/** The result of requests for larger volumes. */
 export interface Growth {
-  /** Of the last bound claim that cannot be made larger. */
+  /** Of the last bound claim that cannot grow. */
   obstacle?: GrowthObstacle;
   /** Why, in the apiserver's words. */
   refusal?: string;
 }
 
 /**
- * Asks for larger volumes where they are smaller than `capacityGb`. One that is refused keeps none of the others from growing.
+ * Requests larger volumes where they are smaller than `capacityGb`. One that is refused keeps none of the others from growing.
  * @throws KubeError when the apiserver does not answer
  */
 export async function growClaims(

@@ -8,7 +8,7 @@ import { childLabels, type Workload } from "./app.ts";
 /** Group that owns the files of a volume, so that images which do not run as root can write to it. */
 const VOLUME_GROUP = 10_001;
 
-/** A pod's template: all that a pod is made from. */
+/** A pod's template. */
 export interface PodTemplate {
   metadata: {
     labels: Record<string, string>;
@@ -18,7 +18,7 @@ export interface PodTemplate {
   spec: object;
 }
 
-/** Labels of a pod, and what makes it another one when the same is to be deployed anew. */
+/** Labels of a pod, and the annotation that changes when the same settings are to be deployed again. */
 export function templateMetadata(app: Workload): PodTemplate["metadata"] {
   const { restartedAt } = app;
   return {
@@ -47,14 +47,14 @@ export function volumeFields({ id, volume }: Workload) {
   return volume ? { volumes: [{ name: "data", persistentVolumeClaim: { claimName: id } }] } : {};
 }
 
-/** Hash of all that a pod is made from: another one is another deployment. */
+/** Hash of a pod's template: another one is another deployment. */
 export function hashOfTemplate(template: PodTemplate): string {
   return hashJson(template);
 }
 
-/** The template as it is applied: its pods tell themselves what they are made from. */
+/** The template as it is applied: its pods carry the hash of their settings. */
 export function stamped({ metadata, spec }: PodTemplate): PodTemplate {
   const hash = hashOfTemplate({ metadata, spec });
-  const made = { ...metadata.annotations, [annotations.settingsHash]: hash };
-  return { metadata: { ...metadata, annotations: made }, spec };
+  const marked = { ...metadata.annotations, [annotations.settingsHash]: hash };
+  return { metadata: { ...metadata, annotations: marked }, spec };
 }

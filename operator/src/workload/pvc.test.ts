@@ -24,7 +24,7 @@ const live: VolumeClaim = {
   status: { phase: "Bound" },
 };
 
-test("a claim is applied as it is, whatever class and size the catalog and the project ask for now", () => {
+test("a claim is applied as it is, whatever class and size the catalog and the project have now", () => {
   const [claim, deployment] = withLiveClaim(wanted, live);
   expect(claim?.spec).toEqual({
     accessModes: ["ReadWriteOnce"],

@@ -4,7 +4,7 @@ import type { VolumeClaim } from "./growth.ts";
 
 /**
  * The volume of a persistent project. Its pods share it on one node. It is deleted with its project only: a project that
- * stops asking for storage keeps its data until then.
+ * stops requesting storage keeps its data until then.
  */
 export function persistentVolumeClaim(app: Workload): DesiredObject | undefined {
   if (!app.volume) {
@@ -23,8 +23,8 @@ export function persistentVolumeClaim(app: Workload): DesiredObject | undefined 
 }
 
 /**
- * The same objects, with the class and size of a claim that is there already: neither can be changed by an apply wherever the
- * cluster refuses it, and what is applied after it never would be. It grows apart from it.
+ * The same objects, with the class and size of a claim that exists already: where the cluster refuses to change them, an
+ * apply would fail, and the objects after it would never be applied. Claims grow apart from it.
  */
 export function withLiveClaim(
   objects: readonly DesiredObject[],

@@ -1,4 +1,4 @@
-/** From a Project to what its pods are made from, whatever its type. Pure. */
+/** Resolves a Project to the input of its pods, for any type. Pure. */
 
 import { parseQuantity } from "@slipway/controller-runtime";
 import { type Catalog, imageReference, type Project, type ProjectPlan } from "@slipway/crds";
