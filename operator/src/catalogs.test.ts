@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { crdOf } from "../../crds/src/generate/crd.ts";
 
 /**
- * What the compiler does not hold: it knows that every condition, reason and status field that is set is in its catalog or schema, and not
+ * What the compiler does not check: it knows that every condition, reason and status field that is set is in its catalog or schema, and not
  * whether anybody sets it.
  */
 
@@ -22,7 +22,7 @@ const { named, set } = wordsOf(
     .map((file) => ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest)),
 );
 
-/** Strings, those of types apart, and members of catalogs; and names of properties that are given a value. */
+/** Strings, those of types apart, and members of catalogs; and names of properties that are assigned. */
 function wordsOf(files: readonly ts.SourceFile[]): { named: Set<string>; set: Set<string> } {
   const named = new Set<string>();
   const set = new Set<string>();
@@ -87,7 +87,7 @@ const fieldsOf = ({ properties = {}, items }: Schema): string[] => [
 const fieldsOfPart = (kind: crds.Kind, part: "spec" | "status"): Set<string> =>
   new Set(fieldsOf(crdOf(kind).spec.versions[0]?.schema.openAPIV3Schema.properties?.[part] ?? {}));
 
-/** Statuses keep copies of parts of a Project's spec, which are made whole. */
+/** Statuses keep whole copies of parts of a Project's spec. */
 const copied = new Set(
   crds.kinds.filter(({ kind }) => kind === "Project").flatMap((kind) => [...fieldsOfPart(kind, "spec")]),
 );

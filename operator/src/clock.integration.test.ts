@@ -38,7 +38,7 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-/** An operator whose clock is ahead by what `aheadMs` says when it is asked. */
+/** An operator whose clock is ahead by `aheadMs()`. */
 function start(identity: string, aheadMs: () => number) {
   return startOperator(cluster, {
     identity,
@@ -68,7 +68,7 @@ async function hoursCharged(): Promise<number> {
 }
 
 // Shows: docs/jobs.md#clocks: a leader six hours ahead decides and charges nothing, and one with the
-test("a leader whose clock is set six hours ahead neither decides nor charges anything, and gives up its lease to one whose clock is right", async () => {
+test("a leader whose clock is set six hours ahead neither decides nor charges anything, and releases its lease to one whose clock is right", async () => {
   let aheadMs = 0;
   const first = await start("first", () => aheadMs);
   await eventually(() => exists(cluster.client, resources.namespaces, { name: NAMESPACE }));
@@ -84,7 +84,7 @@ test("a leader whose clock is set six hours ahead neither decides nor charges an
   const before = (await project()).status?.job;
 
   aheadMs = SIX_HOURS;
-  // What wakes every controller and the meter: they would take 360 occurrences for missed, and six hours for begun.
+  // What wakes every controller and the meter: they would count 360 occurrences as missed, and six hours as begun.
   await cluster.client.patch(projectResource, ref, { metadata: { annotations: { touched: "1" } } });
   expect(String(await first.ended)).toMatch(/clock is ahead of others .*apiserver: 21\d{3}.*ledger: 21\d{3}/);
   expect(await hoursCharged()).toBe(1);

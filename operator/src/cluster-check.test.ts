@@ -7,7 +7,7 @@ const UNKNOWN: ClusterCheckResult = { is: "unknown", why: "no answer" };
 const UNFIT: ClusterCheckResult = { is: "incompatible", why: "another controller" };
 const FIT: ClusterCheckResult = { is: "compatible" };
 
-/** A cluster that gives these answers in turn, and fits after them. */
+/** A cluster that returns these answers in turn, and is compatible after them. */
 function setUp(...verdicts: ClusterCheckResult[]) {
   const clock = new FakeClock();
   const inspect = vi.fn(async () => verdicts.shift() ?? FIT);
@@ -42,15 +42,15 @@ test("a wait ends when the process stops", async () => {
   await starting;
 });
 
-test("a cluster is looked at again every five minutes, and what became wrong is told until it is right", async () => {
+test("a cluster is checked again every five minutes, and an incompatibility is reported until it is fixed", async () => {
   const { clock, inspect, log, deps, stop } = setUp(FIT, UNFIT, UNKNOWN, FIT);
-  const told: boolean[] = [];
-  const watching = watchCluster(deps, (isIncompatible) => told.push(isIncompatible), stop.signal);
+  const reports: boolean[] = [];
+  const watching = watchCluster(deps, (isIncompatible) => reports.push(isIncompatible), stop.signal);
   await clock.advance(299_999);
   expect(inspect).not.toHaveBeenCalled();
   await clock.advance(1);
   await clock.advance(900_000);
-  expect(told).toEqual([false, true, false]);
+  expect(reports).toEqual([false, true, false]);
   expect(log.error).toHaveBeenCalledTimes(1);
   stop.abort();
   await watching;

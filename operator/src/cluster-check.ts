@@ -1,4 +1,4 @@
-/** What the settings ask of the cluster: looked at before anything is reconciled, and again as long as the operator leads. */
+/** Checks what the settings require of the cluster: before anything is reconciled, and again as long as the operator leads. */
 
 import {
   backoffDelay,
@@ -22,20 +22,20 @@ const CONTROLLERS: Readonly<Record<Exclude<AllowList, "none">, RegExp>> = {
   nginx: /ingress-nginx/,
 };
 
-/** Pauses while the cluster does not answer, and between two looks after, in milliseconds. */
+/** Retry interval while the cluster does not answer, and the interval of later checks, in milliseconds. */
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
 const CHECK_INTERVAL_MS = 300_000;
 
-/** Whether access lists are enforced, as far as it can be told now. */
+/** Whether access lists are enforced, as far as it is known now. */
 export type ClusterCheckResult =
   | { is: "compatible" }
-  /** They are not, or the operator could never come up. `why` says what to install or to set. */
+  /** They are not, or the operator could never come up. `why` names what to install or to set. */
   | { is: "incompatible"; why: string }
   | { is: "unknown"; why: string };
 
 type Settings = Pick<Config, "ingress">;
 
-/** Looks once. */
+/** Checks once. */
 export async function inspectCluster(client: KubeClient, { ingress }: Settings): Promise<ClusterCheckResult> {
   const { allowList, className } = ingress;
   if (allowList === "none") {
@@ -74,7 +74,7 @@ export interface ClusterCheckDependencies {
 }
 
 /**
- * Waits until the cluster has said that it fits; returns early when the signal aborts.
+ * Waits until the cluster is known to be compatible; returns early when the signal aborts.
  * @throws ConfigError when it does not fit
  */
 export async function checkCluster(
@@ -89,12 +89,12 @@ export async function checkCluster(
     if (result.is === "incompatible") {
       throw new ConfigError(result.why);
     }
-    log.warn({ reason: result.why }, "cannot tell yet whether access lists are enforced; waiting");
+    log.warn({ reason: result.why }, "whether access lists are enforced is not known yet; waiting");
     await sleep(clock, backoffDelay(attempt, RETRY), signal);
   }
 }
 
-/** Looks again every five minutes until the signal aborts, and tells of what has become wrong. */
+/** Checks again every five minutes until the signal aborts, and reports what has become incompatible. */
 export async function watchCluster(
   { inspect, clock, log }: ClusterCheckDependencies,
   report: (isIncompatible: boolean) => void,
@@ -106,7 +106,7 @@ export async function watchCluster(
     if (result.is === "incompatible") {
       log.error({ reason: result.why }, "access lists are not enforced any more");
     } else if (result.is === "unknown") {
-      log.warn({ reason: result.why }, "cannot tell whether access lists are still enforced");
+      log.warn({ reason: result.why }, "whether access lists are still enforced is not known");
     }
     if (result.is !== "unknown") {
       report(result.is === "incompatible");
@@ -114,7 +114,7 @@ export async function watchCluster(
   }
 }
 
-/** Adds both to a manager: the wait before anything is reconciled, and the look every five minutes on the leader. */
+/** Adds both to a manager: the wait before anything is reconciled, and the check every five minutes on the leader. */
 export function addClusterCheck(manager: Manager, config: Settings): void {
   const { client, clock, log, registry } = manager;
   const deps = { inspect: () => inspectCluster(client, config), clock, log };

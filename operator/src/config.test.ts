@@ -25,7 +25,7 @@ describe("loadConfig", () => {
     });
   });
 
-  test("reaches databases from inside alone unless told how, and node ports only where they are", () => {
+  test("reaches databases from inside alone unless configured, and node ports only where they are", () => {
     expect(loadConfig(complete).databases).toEqual({
       imagesFile: undefined,
       outside: { type: "None", host: undefined },
@@ -52,7 +52,7 @@ describe("loadConfig", () => {
     );
   });
 
-  test("traces nowhere unless told where", () => {
+  test("exports traces only where configured", () => {
     const SLIPWAY_OTLP_TRACES_URL = "http://collector.observability:4318/v1/traces";
     expect(loadConfig(complete).tracing).toBeUndefined();
     expect(loadConfig({ ...complete, SLIPWAY_OTLP_TRACES_URL }).tracing).toEqual({
@@ -64,13 +64,13 @@ describe("loadConfig", () => {
     );
   });
 
-  test("takes an empty variable for an absent one, but lets the denied ranges be empty on purpose", () => {
+  test("reads an empty variable as an absent one, but accepts empty denied ranges", () => {
     const config = loadConfig({ ...complete, SLIPWAY_DOMAIN_ZONE: "", SLIPWAY_EGRESS_DENIED_CIDRS: "" });
     expect(config.domainZone).toBe("apps.localhost");
     expect(config.egressDeniedCidrs).toEqual([]);
   });
 
-  test("names every wrong variable at once and none of their values", () => {
+  test("names all wrong variables together and none of their values", () => {
     const wrong = {
       ...complete,
       SLIPWAY_LEDGER_URL: "mysql://root:hunter2@db",
@@ -116,7 +116,7 @@ describe("loadConfig", () => {
     );
   });
 
-  test("takes no annotation for every Ingress that is each project's own", () => {
+  test("accepts no annotation for every Ingress that is each project's own", () => {
     const annotations = { "nginx.ingress.kubernetes.io/whitelist-source-range": "10.0.0.0/8" };
     const env = { ...complete, SLIPWAY_INGRESS_ANNOTATIONS: JSON.stringify(annotations) };
     expect(loadConfig(env).ingress.annotations).toEqual(annotations);
@@ -125,7 +125,7 @@ describe("loadConfig", () => {
     );
   });
 
-  test("takes a deadline for rollouts between ten seconds and an hour", () => {
+  test("accepts a deadline for rollouts between ten seconds and an hour", () => {
     expect(loadConfig(complete).rolloutDeadlineSeconds).toBe(300);
     const deadline = (text: string) => loadConfig({ ...complete, SLIPWAY_ROLLOUT_DEADLINE_SECONDS: text });
     expect(deadline("90").rolloutDeadlineSeconds).toBe(90);

@@ -137,13 +137,13 @@ export interface Config {
   catalogFile: string;
   /** Zone of default domains. */
   domainZone: string;
-  /** Hostnames that no project may have; a single label stands for `<label>.<zone>`. */
+  /** Hostnames that no project may have; a single label means `<label>.<zone>`. */
   reservedHostnames: string[];
-  /** `ip` or `ip:port` of the servers that are asked who owns a custom domain; none for the system's. */
+  /** `ip` or `ip:port` of the name servers that prove the ownership of custom domains; none for the system's. */
   dnsServers: string[];
   /** Where the leader Lease lives. */
   namespace: string;
-  /** Who holds the Lease; absent outside a cluster. */
+  /** Holder identity of the Lease; absent outside a cluster. */
   podName?: string;
   ingress: {
     className: string;
@@ -151,7 +151,7 @@ export interface Config {
     namespace: string;
     /** On every project's Ingress. */
     annotations: Readonly<Record<string, string>>;
-    /** How the controller is told whom a project admits. */
+    /** How the ingress controller enforces access lists. */
     allowList: AllowList;
     /** ClusterIssuer of cert-manager for custom domains; without one they are served plain. */
     certificateIssuer?: string;
@@ -160,7 +160,7 @@ export interface Config {
   };
   dnsNamespace: string;
   egressDeniedCidrs: string[];
-  /** Seconds a rollout may take without progress before it counts as failed. */
+  /** Longest time of a rollout without progress before it counts as failed, in seconds. */
   rolloutDeadlineSeconds: number;
   /** Whom the certificates of nodes' kubelets are believed from. */
   kubelet: {
@@ -169,17 +169,17 @@ export interface Config {
     verify: boolean;
   };
   jobs: {
-    /** Seconds a run may take from its container's start. */
+    /** Longest time of a run from its container's start, in seconds. */
     runLimitSeconds: number;
-    /** Seconds after its minute in which an occurrence may still be let go. */
+    /** Seconds after its minute in which an occurrence may still be admitted. */
     admissionWindowSeconds: number;
-    /** Seconds in which the container of a run must have started once it was let go. */
+    /** Seconds in which the container of a run must have started once it was admitted. */
     startDeadlineSeconds: number;
   };
   /** Where pods of applications and jobs run. */
   tenantPods?: Placement;
   databases: DatabaseConfig & {
-    /** YAML with the engines' images; without it no database can be made. */
+    /** YAML with the engines' images; without it no database can be created. */
     imagesFile?: string;
   };
   /** YAML with the settings of backups; without it there are none. */
@@ -188,7 +188,7 @@ export interface Config {
   backupsS3Dir?: string;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
-  /** Where traces go; without it there are none. */
+  /** Where traces are exported; without it there are none. */
   tracing?: TracingSettings;
   logLevel: string;
   metricsPort: number;

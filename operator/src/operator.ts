@@ -62,10 +62,10 @@ export interface OperatorOptions {
   /** Unique name of this process. */
   identity: string;
   log: Logger;
-  /** Traces of what `/v1` asked for; there are none without it. */
+  /** Traces of requests of `/v1`; there are none without it. */
   tracing?: Tracing;
   catalog: Pick<MountedFile<Catalog>, "current" | "onChange" | "run">;
-  /** Images of the databases' engines; without them no database is carried out. */
+  /** Images of the databases' engines; without them no database is reconciled. */
   databaseImages?: Pick<MountedFile<DatabaseImages>, "current" | "onChange" | "run">;
   /** How databases are backed up; without it they are not. */
   backups?: Pick<MountedFile<BackupSettings>, "current" | "onChange" | "run">;
@@ -73,7 +73,7 @@ export interface OperatorOptions {
   builds?: Omit<BuildOptions, "projects" | "settings"> & {
     settings: Pick<MountedFile<BuildSettings>, "current" | "run">;
   };
-  /** Where samples of databases are kept; without it none are taken. */
+  /** Where samples of databases are recorded; without it there are none. */
   databaseSamples?: SampleLedger;
   /** Reads the ids of all organizations. */
   listOrganizations: () => Promise<string[]>;
@@ -83,7 +83,7 @@ export interface OperatorOptions {
   openDeployments: OpenDeployments;
   /** Counts what organizations and plans have only so many of. */
   quotas: QuotaLedger;
-  /** What organizations have of what each may have only so much of; not kept unless given. */
+  /** The account of what organizations use of their limits; not kept unless given. */
   usage?: UsageLedger;
   /** Where runs are charged. */
   runs: RunLedger;
@@ -91,19 +91,19 @@ export interface OperatorOptions {
   storeRunLog: StoreRunLog;
   /** Where storage is charged by the hour, and cycles are settled. */
   billing: BillingLedger;
-  /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; unasked without it. */
+  /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; not compared without it. */
   ledgerTime?: () => Promise<Date>;
   /** In place of the one that charges a deleted job's storage up to the end. */
   closeMetering?: CloseMetering;
-  /** Pauses between two look-ups of a domain's owner, where they are not the usual ones. */
+  /** Pauses between two look-ups of a domain's owner, where they are not the defaults. */
   ownershipRetry?: BackoffOptions;
   /** Pauses between two look-ups of a domain that is proved: a day unless given. */
   proofRetry?: BackoffOptions;
   /** Where reservations of custom domains are remembered: each claim counts alone unless given. */
   reservations?: ReservationLedger;
-  /** In place of the one that asks `config.ingress.probeUrl`. */
+  /** In place of the one that probes `config.ingress.probeUrl`. */
   ingressProbe?: IngressProbe;
-  /** In place of the one that asks AWS. */
+  /** In place of the one that logs in to AWS. */
   registryLogin?: RegistryLogin;
   /** Settings of the manager that tests change. */
   manager?: Partial<ManagerOptions>;
@@ -242,7 +242,7 @@ export function createOperator(options: OperatorOptions): Manager {
   backups.add();
   addDeploymentRecords(manager, deploymentRecords, { store: stores.projects, projects });
   manager.addRunnable({
-    name: "slots",
+    name: "quotas",
     run: (signal) =>
       runQuotaReaper({ quotas, client: manager.client, projects: stores.projects, log }, signal),
   });
@@ -279,15 +279,15 @@ export function createOperator(options: OperatorOptions): Manager {
   });
 
   if (options.builds) {
-    const { settings, ...given } = options.builds;
+    const { settings, ...dependencies } = options.builds;
     addBuildController(manager, {
-      ...given,
+      ...dependencies,
       projects: stores.projects,
       settings: () => settings.current,
     });
     addGitConnectionController(manager, {
       projects: stores.projects,
-      open: connectionOpener({ client: manager.client, ...given.git }),
+      open: connectionOpener({ client: manager.client, ...dependencies.git }),
     });
     manager.addRunnable({
       name: "build-settings",
@@ -337,7 +337,7 @@ function clockReferences(ledgerTime: () => Promise<Date>) {
 /** Between two look-ups of a domain that is proved: a day. */
 const PROOF_RETRY: BackoffOptions = { baseMs: 86_400_000, maxMs: 86_400_000 };
 
-/** Remembers nothing: each claim counts by itself. */
+/** Remembers nothing: each claim counts alone. */
 const NO_RESERVATIONS: ReservationLedger = {
   firstClaimOf: async ({ claimedAt }) => claimedAt,
   forget: async () => {},

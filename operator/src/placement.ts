@@ -1,4 +1,4 @@
-/** On which nodes pods of a kind run, and how far apart from them: settings of the platform. */
+/** Placement of pods of a kind: their nodes and their isolation from them. Settings of the platform. */
 
 import { z } from "zod";
 
@@ -21,7 +21,7 @@ export const placement = z.strictObject({
 });
 export type Placement = z.output<typeof placement>;
 
-/** Fields of a pod's spec. What is not set is left out: pods that are there need not be made again. */
+/** Fields of a pod's spec. Unset fields are left out: existing pods need not be replaced. */
 export function placementFields({
   runtimeClassName = "",
   nodeSelector = {},

@@ -1,4 +1,4 @@
-/** Every type of project that the operator reconciles; the project controller knows none of them by itself. */
+/** Every type of project that the operator reconciles; the project controller imports none of them. */
 
 import { type HttpDependencies, HttpKind } from "./applications/kind.ts";
 import { databaseDrivers } from "./databases/drivers.ts";
@@ -6,14 +6,14 @@ import { type DatabaseDependencies, databaseKinds } from "./databases/kind.ts";
 import { type JobDependencies, JobKind } from "./jobs/kind.ts";
 import type { KindDependencies, ProjectKinds } from "./projects/kind.ts";
 
-/** What each type needs beside what all do. */
+/** What each type needs in addition to what all do. */
 export interface ProjectKindOptions {
   applications: Omit<HttpDependencies, keyof KindDependencies>;
   jobs: Omit<JobDependencies, keyof KindDependencies>;
   databases: Omit<DatabaseDependencies, keyof KindDependencies>;
 }
 
-/** Makes them. */
+/** Creates them. */
 export function projectKinds({
   applications,
   jobs,

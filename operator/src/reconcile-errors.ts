@@ -1,4 +1,4 @@
-/** What reconcilers throw, with a reason that the catalog of conditions has. */
+/** Errors of reconcilers, with a reason of the catalog of conditions. */
 
 import {
   RetryableError as Retryable,
@@ -25,7 +25,7 @@ type OfKind =
   | JobRunConditionCatalog
   | ProjectConditionCatalog;
 
-// The catalog has what the runtime itself says. An apiserver that does not answer is no observation of the object.
+// The catalog has the reasons of the runtime. An apiserver that does not answer is no observation of the object.
 void (commonReasons satisfies Record<Exclude<RuntimeReason, "ApiUnavailable">, string>);
 
 interface Catalog {

@@ -1,4 +1,4 @@
-/** Where Slipway's own kinds are served, and those of others that it writes. */
+/** Slipway's own kinds, and those of others that it writes. */
 
 import { customResource } from "@slipway/controller-runtime";
 import { GROUP, plurals, VERSION } from "@slipway/crds";

@@ -16,7 +16,7 @@ test("no rule has a wildcard, and none reaches what the operator must not touch"
   );
 });
 
-test("each resource stands once, in a stable order", () => {
+test("each resource is listed once, in a stable order", () => {
   const keys = clusterRules.map(({ apiGroups, resources }) => `${apiGroups.join()}/${resources.join()}`);
   expect(new Set(keys).size).toBe(keys.length);
   expect(keys).toEqual(keys.toSorted());

@@ -53,7 +53,7 @@ export const organizationRules: PolicyRule[] = mergeRules([
   ...backupOrganizationRules,
 ]);
 
-/** Beside them where builds are switched on: in every namespace, in organizations' and in that of builds. */
+/** In addition to them where builds are enabled: in every namespace, in organizations' and in that of builds. */
 export const buildsRules: PolicyRule[] = mergeRules([...buildRules, ...gitConnectionRules]);
 export const buildsOrganizationRules: PolicyRule[] = mergeRules([
   ...buildOrganizationRules,
