@@ -7,7 +7,7 @@ import type { Access, Policy, RateLimit } from "../policy/table.ts";
 import { rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "../rate-limit/limiter.ts";
 import type { Services } from "../services.ts";
 import { addressGroup } from "./address.ts";
-import { seeNewestWrite } from "./fresh-read.ts";
+import { seeNewestWrite } from "./newest-writes.ts";
 import type { Hook } from "./types.ts";
 
 /**

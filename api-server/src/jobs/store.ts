@@ -9,9 +9,8 @@ import {
 import { type JobRun, organizationOfNamespace } from "@slipway/crds";
 import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
-import type { Memory } from "../http/fresh-read.ts";
+import { localWrites, type Memory, type NewestWrites } from "../http/newest-writes.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { localWrites, type NewestWrites } from "../projects/newest-writes.ts";
 import { jobRunResource } from "../resources.ts";
 import { RunWaiters } from "./waiters.ts";
 

@@ -1,5 +1,13 @@
-import { defaultDomain, organizationOfNamespace, type Project } from "@slipway/crds";
+import {
+  defaultDomain,
+  organizationOfNamespace,
+  type Project,
+  type ProjectType,
+  type TypedField,
+  typesWith,
+} from "@slipway/crds";
 import { type CustomDomainSetup, customDomainSetup } from "../domains/setup.ts";
+import { failures } from "../errors/catalog.ts";
 import { type PlanLimits, type ProjectItem, projectData, projectItem } from "./view.ts";
 
 /** What is known beside the resource. */
@@ -76,3 +84,18 @@ export class ApiProject {
     return this.#json;
   }
 }
+
+/** @throws Failure 400 for a project of another type */
+export function requireType({ resource: { spec } }: ApiProject, types: readonly ProjectType[]): void {
+  if (!types.includes(spec.type)) {
+    throw failures.projectTypeMismatch(spec.type, types);
+  }
+}
+
+/** @throws Failure 400 for a project of a type that never has this field */
+export function requireTypeWith(project: ApiProject, field: TypedField): void {
+  requireType(project, typesWith(field));
+}
+
+/** Those that run a container of the user's own. */
+export const applicationTypes: readonly ProjectType[] = ["http", "job"];

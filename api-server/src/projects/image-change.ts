@@ -1,11 +1,9 @@
 import { type KubeClient, KubeError, resources } from "@slipway/controller-runtime";
 import type { Project, ProjectSpec } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
-import type { ApiProject } from "./api-project.ts";
-import { awsRegistryOf, isImageOf } from "./creation/aws-registry.ts";
-import { registryOf } from "./creation/pull-secret.ts";
+import { type ApiProject, applicationTypes, requireType } from "./api-project.ts";
+import { awsRegistryOf, isImageOf, registryOf } from "./creation/registry-secrets.ts";
 import type { StoredSecret } from "./envs/read.ts";
-import { applicationTypes, requireType } from "./require-type.ts";
 
 /**
  * The spec with another image, no longer pinned. The same image is deployed again: its tag may resolve to another digest by now.

@@ -4,8 +4,7 @@ import { refuseBlocked } from "../organizations/service.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type ChangeServices, changeProject } from "./change.ts";
-import { changeWithQuota } from "./change-with-quota.ts";
-import { type QuotaVersion, readProjectQuota, releaseProjectQuota } from "./quotas.ts";
+import { changeWithQuota, type QuotaVersion, readProjectQuota, releaseProjectQuota } from "./quotas.ts";
 import { phaseOf } from "./view.ts";
 
 /** How long an answer waits for the operator. */

@@ -22,9 +22,8 @@ import { failures } from "../errors/catalog.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
-import { changeWithQuota } from "./change-with-quota.ts";
 import { pauseProject, resumeProject } from "./lifecycle.ts";
-import { releaseProjectQuota, reserveProjectQuota } from "./quotas.ts";
+import { changeWithQuota, releaseProjectQuota, reserveProjectQuota } from "./quotas.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
 

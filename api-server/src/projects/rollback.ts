@@ -28,8 +28,8 @@ import type { Permission } from "../policy/permissions.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import type { ChangeServices } from "./change.ts";
-import { changeWithQuota } from "./change-with-quota.ts";
 import { checkPlan } from "./plan-change.ts";
+import { changeWithQuota } from "./quotas.ts";
 
 const DIGEST = /^sha256:[a-f0-9]{64}$/;
 const MAX_CONCURRENT_READS = 4;

@@ -17,10 +17,9 @@ import {
 import type { Logger } from "pino";
 import { planInForce } from "../databases/plan-in-force.ts";
 import { failures } from "../errors/catalog.ts";
-import type { Memory } from "../http/fresh-read.ts";
+import { localWrites, type Memory, type NewestWrites } from "../http/newest-writes.ts";
 import { projectResource } from "../resources.ts";
 import { ApiProject } from "./api-project.ts";
-import { localWrites, type NewestWrites } from "./newest-writes.ts";
 import { specUpdatedAt } from "./updated-at.ts";
 
 /** How long the list of all projects may take a page, which no request waits for. */

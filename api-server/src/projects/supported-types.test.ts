@@ -1,7 +1,6 @@
 import { projectTypes } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { parseDatabaseVersions } from "../databases/versions.ts";
-import { supports } from "./supported-types.ts";
+import { parseDatabaseVersions, supports } from "./supported-types.ts";
 
 const images = parseDatabaseVersions(`
 postgresql:

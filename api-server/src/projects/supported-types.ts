@@ -1,5 +1,6 @@
-import { isDatabaseType, type ProjectType } from "@slipway/crds";
-import type { DatabaseVersions } from "../databases/versions.ts";
+import { databaseTypes, type EngineName, isDatabaseType, type ProjectType } from "@slipway/crds";
+import { parse } from "yaml";
+import { z } from "zod";
 
 /** The types of project that the operator supports. Creation of any other answers 503 PROJECT_TYPE_UNAVAILABLE. */
 export const supportedTypes: readonly ProjectType[] = [
@@ -27,4 +28,38 @@ export function supports(types: readonly ProjectType[], images: () => DatabaseVe
     const found = versions[version];
     return found !== undefined && (instances === 1 || !found.single);
   };
+}
+
+/** What projects of a version may be. */
+export interface DatabaseVersion {
+  /** Its instances cannot replicate, so there is one alone: an engine's substitute may lack replication. */
+  single: boolean;
+}
+
+/** Versions of each engine that the platform has an image of. */
+export type DatabaseVersions = Readonly<
+  Partial<Record<EngineName, Readonly<Record<string, DatabaseVersion>>>>
+>;
+
+// What an image is concerns the operator alone.
+const image = z.object({ features: z.object({ replication: z.boolean().default(true) }).prefault({}) });
+const images = z.partialRecord(z.enum(databaseTypes), z.record(z.string(), image));
+
+/** Reads the file that `SLIPWAY_DATABASE_IMAGES_FILE` names. @throws Error that lists what is wrong */
+export function parseDatabaseVersions(text: string): DatabaseVersions {
+  const result = images.safeParse(parse(text) ?? {});
+  if (!result.success) {
+    throw new Error(`no valid list of database images:\n${z.prettifyError(result.error)}`);
+  }
+  return Object.fromEntries(
+    Object.entries(result.data).map(([engine, versions]) => [
+      engine,
+      Object.fromEntries(
+        Object.entries(versions).map(([version, { features }]) => [
+          version,
+          { single: !features.replication },
+        ]),
+      ),
+    ]),
+  );
 }

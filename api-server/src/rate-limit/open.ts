@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { ApiMetrics } from "../http/api-metrics.ts";
-import { localWrites, type NewestWrites } from "../projects/newest-writes.ts";
+import { localWrites, type NewestWrites } from "../http/newest-writes.ts";
 import type { RateLimiter } from "./limiter.ts";
 import { MemoryRateLimiter } from "./memory.ts";
 import { ValkeyRateLimiter } from "./valkey.ts";

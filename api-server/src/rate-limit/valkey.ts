@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
-import type { NewestWrites, WriteKind } from "../projects/newest-writes.ts";
+import type { NewestWrites, WriteKind } from "../http/newest-writes.ts";
 import type { Decision, RateLimiter } from "./limiter.ts";
 import { MemoryRateLimiter } from "./memory.ts";
 import { noteScript, takeScript } from "./scripts.ts";

@@ -12,7 +12,7 @@ import type { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute, type ProjectCall } from "../../http/route.ts";
 import type { OperationId } from "../../policy/table.ts";
-import { requireType } from "../../projects/require-type.ts";
+import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import type { Services } from "../../services.ts";
 import { hasMetrics } from "../application.ts";

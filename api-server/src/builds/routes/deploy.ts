@@ -5,7 +5,7 @@ import { MAX_CONCURRENT } from "../../git/routes/lookup.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/service.ts";
 import type { OperationId } from "../../policy/table.ts";
-import { applicationTypes, requireType } from "../../projects/require-type.ts";
+import { applicationTypes, requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { manualRequest, refuseOverride } from "../commit.ts";
 import { requireBuilds } from "../platform.ts";

@@ -3,8 +3,7 @@ import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { MAX_CONCURRENT } from "../../git/routes/lookup.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import type { ApiProject } from "../../projects/api-project.ts";
-import { requireType } from "../../projects/require-type.ts";
+import { type ApiProject, requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import type { Services } from "../../services.ts";
 import {

@@ -1,6 +1,6 @@
 import { databaseTypes } from "@slipway/crds";
 import { defineProjectRoute } from "../../http/route.ts";
-import { requireType } from "../../projects/require-type.ts";
+import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { connectionOf, databaseView, managedServiceView } from "../connection.ts";
 import { readConnection } from "./schemas.ts";

@@ -1,7 +1,7 @@
 import { databaseTypes } from "@slipway/crds";
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
-import { requireType } from "../../projects/require-type.ts";
+import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { databaseView, managedServiceView } from "../connection.ts";
 import { IN_FORCE_LIMIT_MS, renewCredentials } from "../renewal.ts";

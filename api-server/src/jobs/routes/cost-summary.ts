@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { jsonDecimal } from "../../http/json-decimal.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { requireType } from "../../projects/require-type.ts";
+import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { sumRuns } from "../list.ts";
 import { CURRENCY } from "../view.ts";

@@ -2,7 +2,7 @@ import { jobRunPhases } from "@slipway/crds";
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/schemas.ts";
-import { requireType } from "../../projects/require-type.ts";
+import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { listRuns } from "../list.ts";
 import { runItem } from "../view.ts";

@@ -1,7 +1,7 @@
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
-import { requireType } from "../../projects/require-type.ts";
+import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { findInCycle } from "../find.ts";
 import { readRunLog } from "../log.ts";

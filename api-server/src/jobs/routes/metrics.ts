@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
-import { requireType } from "../../projects/require-type.ts";
+import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { findInCycle } from "../find.ts";
 import { runMetrics } from "../metrics.ts";

@@ -2,8 +2,8 @@ import { normalizeCron, patchScheduleBody } from "@slipway/crds";
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
 import { validate } from "../../http/validate.ts";
+import { requireType } from "../../projects/api-project.ts";
 import { changeProject } from "../../projects/change.ts";
-import { requireType } from "../../projects/require-type.ts";
 import { success } from "../../projects/routes/schemas.ts";
 
 export const updateSchedule = defineProjectRoute({

@@ -11,8 +11,8 @@ import { type DomainPlatform, reservedDomainErrors } from "../../domains/spec.ts
 import { failures } from "../../errors/catalog.ts";
 import type { FieldError } from "../../errors/failure.ts";
 import type { Services } from "../../services.ts";
-import { awsErrors } from "./aws-registry.ts";
-import { planErrors } from "./plan-check.ts";
+import { planErrors } from "./plan-creation.ts";
+import { awsErrors } from "./registry-secrets.ts";
 import { refuseUnknownTemplate } from "./template.ts";
 
 /** Letters that an Idempotency-Key may have, and how many. */

@@ -39,8 +39,7 @@ import {
   reserveProjectQuota,
 } from "../quotas.ts";
 import { envShards, variablesUsage } from "./env-secrets.ts";
-import { capabilityFailure } from "./plan-check.ts";
-import { planCreation } from "./plan-creation.ts";
+import { capabilityFailure, planCreation } from "./plan-creation.ts";
 import { readLive, undoCreation } from "./undo.ts";
 import { type CreationPlan, isGoing, type Trace, writeProject } from "./write.ts";
 

@@ -11,9 +11,8 @@ import {
   type ProjectSpec,
 } from "@slipway/crds";
 import { encodeCredentials } from "../../databases/credentials.ts";
-import { AWS_REGISTRY_SECRET, type AwsRegistrySecret } from "./aws-registry.ts";
 import type { EnvShard } from "./env-secrets.ts";
-import type { PullSecret } from "./pull-secret.ts";
+import { AWS_REGISTRY_SECRET, type AwsRegistrySecret, type PullSecret } from "./registry-secrets.ts";
 
 /** The objects that a creation writes. Pure. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { envShards } from "./env-secrets.ts";
-import { pullSecret, registryOf } from "./pull-secret.ts";
+import { pullSecret, registryOf } from "./registry-secrets.ts";
 
 const bytesOf = (data: Record<string, string>) =>
   Object.entries(data).reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);

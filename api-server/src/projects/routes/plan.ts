@@ -4,8 +4,8 @@ import { planChangeOf, planInForce } from "../../databases/plan-in-force.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/service.ts";
-import { changeWithQuota } from "../change-with-quota.ts";
 import { PLAN_FIELDS, parsePlanBody, withPlan, withRequestedPlan } from "../plan-change.ts";
+import { changeWithQuota } from "../quotas.ts";
 import { planChangeSchema, success } from "./schemas.ts";
 
 const data = z.object({

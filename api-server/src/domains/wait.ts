@@ -72,3 +72,28 @@ export async function claimsOf(kube: KubeClient, project: Project): Promise<Doma
 function isAhead({ spec }: DomainClaim, generation = 0): boolean {
   return (spec.reservedFor?.generation ?? 0) > generation;
 }
+
+const FIRST_DOMAIN_LIMIT_MS = 1_500;
+const FIRST_DOMAIN_POLL_MS = 50;
+
+/**
+ * A default domain is made from the first name, and the status remembers it. Resolves once it does, or after a moment: a
+ * name that changes before would change the domain that the creation returned.
+ */
+export async function waitForFirstDomain(
+  { organizationId, id, resource }: ApiProject,
+  { projects }: Pick<Services, "projects">,
+): Promise<void> {
+  const { type, exposure, subdomain } = resource.spec;
+  if (type !== "http" || exposure !== "public" || subdomain !== undefined) {
+    return;
+  }
+  const deadline = performance.now() + FIRST_DOMAIN_LIMIT_MS;
+  for (;;) {
+    const latest = await projects.find(organizationId, id);
+    if (!latest || latest.resource.status?.domain !== undefined || performance.now() > deadline) {
+      return;
+    }
+    await sleep(FIRST_DOMAIN_POLL_MS);
+  }
+}

@@ -2,8 +2,8 @@ import { projectSpec } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../../test/kit/api-server/harness.ts";
 import { newCredentials } from "../../databases/credentials.ts";
-import { type AwsLogin, awsErrors, awsRegistryOf } from "./aws-registry.ts";
 import { planCreation } from "./plan-creation.ts";
+import { type AwsLogin, awsErrors, awsRegistryOf } from "./registry-secrets.ts";
 
 const login: AwsLogin = {
   access_key_id: "AKIAIOSFODNN7EXAMPLE",

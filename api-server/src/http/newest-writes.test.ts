@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ApiMetrics } from "./api-metrics.ts";
-import { type Memory, seeNewestWrite } from "./fresh-read.ts";
+import { type Memory, seeNewestWrite } from "./newest-writes.ts";
 
 /** Projects in memory that are at version 10, and come to the asked one when they are waited for, or do not. */
 function setUp(catchesUp: boolean) {

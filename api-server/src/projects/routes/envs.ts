@@ -1,8 +1,10 @@
+import { patchEnvsBody } from "@slipway/crds";
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
+import { requireTypeWith } from "../api-project.ts";
 import { readEnvironment } from "../envs/read.ts";
-import { requireTypeWith } from "../require-type.ts";
-import { success } from "./schemas.ts";
+import { replaceEnvironment } from "../envs/replace.ts";
+import { ENVIRONMENT_BODY_LIMIT, messageOnly, success } from "./schemas.ts";
 
 export const readEnvs = defineProjectRoute({
   operationId: "readProjectEnvs",
@@ -28,5 +30,26 @@ export const readEnvs = defineProjectRoute({
     const { namespace, name } = resource.metadata;
     const data = await environments.read(`${namespace}/${name}`, () => readEnvironment(kube, resource));
     return { status: 200, headers: { "cache-control": "no-store" }, body: { status: "success", data } };
+  },
+});
+
+export const updateEnvs = defineProjectRoute({
+  operationId: "updateProjectEnvs",
+  method: "PATCH",
+  path: "/v1/project/:id/envs",
+  summary: "Replace a project's environment variables",
+  description:
+    "The list is complete: a variable that is absent from it is removed, Secrets that kubectl gave included. All change in one deployment.",
+  tags: ["Settings"],
+  body: patchEnvsBody,
+  responses: {
+    200: { description: "Replaced; a deployment starts in the background.", schema: messageOnly },
+  },
+  refusals: [409],
+  bodyLimit: ENVIRONMENT_BODY_LIMIT,
+  handler: async ({ project, body }, services) => {
+    requireTypeWith(project, "envsFrom");
+    await replaceEnvironment(project, body.envs, services);
+    return { status: 200, body: { status: "success", message: "environment variables updated" } };
   },
 });

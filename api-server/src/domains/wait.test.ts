@@ -2,7 +2,7 @@ import type { Project } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { ApiProject } from "../projects/api-project.ts";
-import { waitForFirstDomain } from "./first.ts";
+import { waitForFirstDomain } from "./wait.ts";
 
 const project = (spec: Partial<Project["spec"]> = {}, domain?: string): ApiProject =>
   new ApiProject(

@@ -1,10 +1,10 @@
 import { fields, projectPhases, projectTypes } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../auth/principal.ts";
-import { defineRoute } from "../../http/route.ts";
+import { defineProjectRoute, defineRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/schemas.ts";
 import { listProjects } from "../list.ts";
-import { pagination, projectItemSchema, success } from "./schemas.ts";
+import { pagination, projectItemSchema, projectSchema, success } from "./schemas.ts";
 
 const query = z
   .strictObject({
@@ -45,4 +45,14 @@ export const list = defineRoute({
       .filter((project) => grants.onProject("project.read", project.id));
     return { status: 200, body: { status: "success", data: listProjects(readable, asked) } };
   },
+});
+
+export const read = defineProjectRoute({
+  operationId: "readProject",
+  method: "GET",
+  path: "/v1/project/:id",
+  summary: "Read a project",
+  tags: ["Projects"],
+  responses: { 200: { description: "The project.", schema: success({ data: projectSchema }) } },
+  handler: ({ project }) => ({ status: 200, json: project.json }),
 });
