@@ -47,7 +47,7 @@ export function plot(of: Plot): HTMLElement {
   let at: number | undefined;
   const point = (index: number | undefined) => {
     at = index;
-    readout.textContent = index === undefined ? "\u00a0" : told(of, index);
+    readout.textContent = index === undefined ? "\u00a0" : describePoint(of, index);
     canvas.querySelector(".cursor")?.replaceWith(cursor(of, width, index));
   };
   canvas.addEventListener("pointermove", (event) => {
@@ -65,7 +65,7 @@ export function plot(of: Plot): HTMLElement {
     event.preventDefault();
     const index = Math.min(last, Math.max(0, to));
     point(index);
-    announce(told(of, index));
+    announce(describePoint(of, index));
   });
   point(undefined);
   new ResizeObserver(([entry]) => {
@@ -104,7 +104,7 @@ function summary(of: Plot): string {
   return parts.join(", ");
 }
 
-function told(of: Plot, index: number): string {
+function describePoint(of: Plot, index: number): string {
   const from = new Date(of.times[index] ?? 0);
   const values = of.series.map(({ name, values: all }) => {
     const value = all[index] ?? null;

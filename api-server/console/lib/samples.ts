@@ -13,7 +13,7 @@ const MOST = 720;
 
 /**
  * Adds what was measured to what is known. Pure. The API keeps no series, so the page keeps its own for as long as it is open; the
- * same measurement, told twice, counts once.
+ * same measurement, reported twice, counts once.
  */
 export function addSample(known: readonly Sample[], next: Sample): readonly Sample[] {
   const last = known.at(-1);

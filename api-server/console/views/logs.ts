@@ -17,7 +17,7 @@ interface Line {
   message: string;
 }
 
-/** Names of a project's instances that were seen: asked for one of them, the API tells of that one alone. */
+/** Names of a project's instances that were seen: with one of them in the query, the API reports that one alone. */
 const seen = new Map<string, Set<string>>();
 
 /** What the application writes, as it writes it: of all instances, or of one. */
@@ -53,7 +53,7 @@ export function logs({ api, signal, route }: ProjectContext): HTMLElement {
   };
   let missing = false;
   let isOpen = false;
-  const tell = () => {
+  const showConnection = () => {
     if (!isOpen) {
       pane.state("Connecting", "moving");
     } else if (missing) {
@@ -69,7 +69,7 @@ export function logs({ api, signal, route }: ProjectContext): HTMLElement {
       query: { follow: "true", instance },
       state: (open) => {
         isOpen = open;
-        tell();
+        showConnection();
       },
       event: ({ name, data }) => {
         if (name === "log") {
@@ -80,7 +80,7 @@ export function logs({ api, signal, route }: ProjectContext): HTMLElement {
           const now = JSON.parse(data) as Instances;
           offer(now.instances);
           missing = now.unavailable_instances.length > 0;
-          tell();
+          showConnection();
         }
         if (name !== "end") {
           return false;

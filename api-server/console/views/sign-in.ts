@@ -27,7 +27,7 @@ export function signIn(
   });
   const problem = h("p", { id: "key-problem", class: "problem", role: "alert" }, reason);
   const button = h("button", { type: "submit", class: "primary" }, "Sign in");
-  const tell = (text: string) => {
+  const showError = (text: string) => {
     problem.textContent = text;
     input.setAttribute("aria-invalid", text === "" ? "false" : "true");
     button.disabled = false;
@@ -39,7 +39,7 @@ export function signIn(
     const key = input.value.trim();
     // What is no header would be refused by the browser, with words for programmers.
     if (!/^[\x21-\x7e]+$/.test(key)) {
-      return tell("That is not an API key.");
+      return showError("That is not an API key.");
     }
     button.disabled = true;
     problem.textContent = "";
@@ -48,7 +48,7 @@ export function signIn(
       signedIn(key);
     } catch (error) {
       if (!signal.aborted) {
-        tell(explain(error));
+        showError(explain(error));
       }
     }
   };

@@ -7,7 +7,7 @@ import { empty } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
 import type { ProjectContext } from "./project-context.ts";
 
-/** What every list of network analytics but that of events tells of its items. */
+/** The fields that the items of every list of network analytics have, except those of events. */
 interface Counted {
   requests: number;
   bytes_received: number;

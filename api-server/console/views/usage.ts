@@ -10,7 +10,7 @@ import { refreshed } from "../lib/view.ts";
 import type { ProjectContext } from "./project-context.ts";
 
 const EVERY_MS = 5_000;
-/** By project and instance; kept while the page is open, since the API tells the newest alone. */
+/** By project and instance; kept while the page is open, since the API reports the newest sample alone. */
 const series = new Map<string, readonly Sample[]>();
 
 /** Forgets what was measured for another key. */

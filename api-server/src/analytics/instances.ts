@@ -37,7 +37,7 @@ export interface InstanceUse {
 }
 
 /**
- * What an instance uses now, as the cluster's own measurements tell (metrics.k8s.io); without them cpu and memory are not known.
+ * What an instance uses now, as metrics.k8s.io reports it; without that API, cpu and memory are not known.
  * @throws Failure 404 for an instance that is not the project's, 503 when the cluster does not answer
  */
 export async function instanceUse(

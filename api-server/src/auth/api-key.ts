@@ -31,7 +31,7 @@ export function hashApiKey(key: string): Buffer {
   return createHash("sha256").update(key).digest();
 }
 
-/** Compares without telling by its time how much was right. */
+/** Compares in constant time. */
 export function matchesApiKey(key: string, sha256: Buffer): boolean {
   const actual = hashApiKey(key);
   return actual.length === sha256.length && timingSafeEqual(actual, sha256);

@@ -170,7 +170,7 @@ export async function askServer<T>(
 
 /**
  * Connects an organization with an account of GitHub in which the platform's App is installed. Whoever may say so has made sure
- * that the account is the organization's: the installation itself does not tell. Connected again, an account gets its new installation.
+ * that the account is the organization's: the installation itself does not report it. Connected again, an account gets its new installation.
  * @throws GitError when the App is not installed there; Failure 409 with too many, 503
  */
 export async function connectGithub(

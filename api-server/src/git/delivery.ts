@@ -12,7 +12,7 @@ import { jsonShapeProblem } from "../http/json-shape.ts";
 /** Bytes of the largest delivery that is read: a push lists many commits. */
 export const DELIVERY_LIMIT = 1024 * 1024;
 
-/** A delivery, told apart from every other. */
+/** What identifies a delivery. */
 export interface DeliveryName {
   organizationId: string;
   connectionId: string;

@@ -30,7 +30,7 @@ export async function beginCallAudit(
   );
 }
 
-/** Runs what an audited call does, and tells its row, when it has one, how it ended: also when the client is gone. */
+/** Runs what an audited call does, and records the outcome in its row, when it has one: also when the client has disconnected. */
 export async function withAuditOutcome(
   request: FastifyRequest,
   { audit }: Pick<Services, "audit">,

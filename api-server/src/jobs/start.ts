@@ -62,7 +62,7 @@ export async function startRun(
 
 /** What the operator says of a run. */
 function decision(run: JobRun | undefined): "admitted" | Failure | undefined {
-  // Admitted, ended and gone, or deleted by hand: it is not told, and nothing runs.
+  // Admitted, ended and deleted, or deleted by hand: the cause is not known, and nothing runs.
   if (run === undefined) {
     return failures.operatorUnavailable();
   }

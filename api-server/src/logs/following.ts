@@ -58,7 +58,7 @@ export class Following {
   readonly #queue: TextQueue;
   readonly #followed = new Map<string, Followed>();
   #newest: bigint;
-  #told = "";
+  #lastNames = "";
 
   constructor(options: FollowingOptions) {
     this.#options = options;
@@ -228,10 +228,10 @@ export class Following {
       instances: [...instances].sort(),
       unavailable_instances: unavailable,
     });
-    if (text === this.#told) {
+    if (text === this.#lastNames) {
       return "";
     }
-    this.#told = text;
+    this.#lastNames = text;
     return text;
   }
 }

@@ -51,7 +51,7 @@ export interface Run {
   goesOn: boolean;
 }
 
-/** The runs of an instance whose logs its node still has, as far as the pod tells; oldest first. */
+/** The runs of an instance whose logs its node still has, as far as the pod's status reports; oldest first. */
 export function runsOf(pod: Pod): Run[] {
   const container =
     pod.spec?.containers?.find(({ name }) => name === APP)?.name ?? pod.spec?.containers?.[0]?.name;

@@ -17,7 +17,7 @@ export class TextQueue {
     }
     this.#texts.push(text);
     this.#bytes += text.length;
-    this.#tell();
+    this.#notify();
     while (!this.#ended && this.#bytes > this.#mostBytes) {
       await this.#changed.promise;
     }
@@ -35,17 +35,17 @@ export class TextQueue {
     const text = this.#texts.join("");
     this.#texts = [];
     this.#bytes = 0;
-    this.#tell();
+    this.#notify();
     return text;
   }
 
   /** Nothing comes after this. */
   end(): void {
     this.#ended = true;
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     const { resolve } = this.#changed;
     this.#changed = Promise.withResolvers<void>();
     resolve();

@@ -62,6 +62,6 @@ function hasSnapshots(project: Project, { databasePlans }: Catalog): boolean {
     return false;
   }
   const metrics = databasePlans.find(({ plan }) => plan === planInForce(project))?.metrics;
-  // Valkey's plans are told apart by their tier.
+  // Valkey's plans are distinguished by their tier.
   return metrics?.access === "snapshot" && (type !== "valkey" || metrics.tier !== undefined);
 }

@@ -21,7 +21,7 @@ import { type Change, type ChangeOptions, type ChangeServices, changeProject } f
  *
  *   creation            reserveProjectQuota, then write; releaseProjectQuota when nothing was written after all
  *   resume, plan change,
- *   rollback            changeWithQuota (change-with-quota.ts)
+ *   rollback            changeWithQuota (below)
  *   pause, deletion     readProjectQuota, then write, then releaseProjectQuota
  *
  * A release names the version that was read before: another replica may have reserved again since, to resume.

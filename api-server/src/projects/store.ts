@@ -30,7 +30,7 @@ export interface ProjectStoreOptions {
   logger: Logger;
   /** Zone of default domains. */
   zone: string;
-  /** The plan of an id, for what a project's status does not tell yet. */
+  /** The plan of an id, for what a project's status does not report yet. */
   planOf?: (plan: string) => ProjectPlan | undefined;
   /** Publishes writes to the other replicas; not by default. */
   writes?: NewestWrites;
@@ -142,7 +142,7 @@ export class ProjectStore implements Projects {
 
   async waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
     const gone = await this.#waitUntilGone(project, timeoutMs);
-    // By now the store has taken in the event that told of it, and so is at that event's version or later.
+    // By now the store has applied the event that reported it, and so is at that event's version or later.
     await this.#publish(project, this.#store.resourceVersion);
     return gone;
   }

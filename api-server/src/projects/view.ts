@@ -43,7 +43,7 @@ interface Derived {
   domain: string | undefined;
   /** RFC 3339. */
   updatedAt: string;
-  /** By the plan, for a project whose status does not tell yet. */
+  /** By the plan, for a project whose status does not report it yet. */
   limits: PlanLimits | undefined;
   /** Instances that the project has: its own, or its plan's. */
   instances: number;

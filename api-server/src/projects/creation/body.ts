@@ -47,7 +47,7 @@ export function checkCreation(
       errors.push(...offerErrors(parsed.value.spec, databasePlan, catalog));
     }
     errors.push(...imageLoginErrors(parsed.value));
-    // Where nothing is built, that is what is to be told.
+    // Where nothing is built, that is the error to report.
     if (builds.isOffered()) {
       const { build = {}, github = {} } = parsed.value.spec;
       errors.push(...runtimeErrors(build, runtimes(), "config.build."));

@@ -222,7 +222,7 @@ const ANSWERS: readonly string[] = [
   "BACKUPS_UNAVAILABLE",
 ];
 
-/** Whether a refusal was told: a request without an answer may have been done. */
+/** Whether the request was refused with an answer: one without an answer may have been carried out. */
 function isAnswered(error: unknown): boolean {
   if (error instanceof KubeError) {
     return error.status > 0 && error.status < 500;

@@ -42,7 +42,7 @@ export const isGoing = ({ metadata }: KubernetesObject): boolean => metadata?.de
  * Writes a project: Secrets, Project, claims of its domains, owner of the Secrets. Every name derives from the project's
  * id, so the same plan written again finishes what was begun; what is created already is left as it is.
  *
- * @param trace is told of everything that is written, as it is
+ * @param trace is called with every object as it is written
  * @returns the project as the cluster has it
  * @throws Failure 409 when a domain is taken, 503 when what is there is on its way out; KubeError
  */

@@ -112,7 +112,7 @@ export const create = defineRoute({
   },
 });
 
-/** The body tells, also when it comes again: the project's source may be another one by then. */
+/** From the body, also when the request is repeated: the project's source may be another one by then. */
 function firstBuildOf(projectId: string, body: unknown): { build_id?: string } {
   const { config } = (body ?? {}) as { config?: { source?: unknown; github?: unknown } };
   const isBuilt = config?.source !== undefined || config?.github !== undefined;

@@ -41,7 +41,7 @@ export const updatePlan = defineProjectRoute({
     const wanted = parsePlanBody(body, type);
     const catalog = services.catalog.current;
     if (!services.supports(type)) {
-      // What is wrong with the request is told before what is wrong with the platform.
+      // What is wrong with the request is reported before what is wrong with the platform.
       withPlan(resource.spec, wanted, catalog);
       throw failures.projectFeatureUnavailable(`changing the plan of a ${type} project`);
     }

@@ -20,7 +20,7 @@ const query = z
   .refine(({ profile, type }) => profile === undefined || type === "valkey", {
     path: ["profile"],
     message: "profile is allowed only with type=valkey",
-    // Also when other parameters are wrong: every broken rule is told at once.
+    // Also when other parameters are wrong: all broken rules are reported in one answer.
     when: () => true,
   });
 
