@@ -28,7 +28,7 @@ interface Step {
  * One step towards the requested instances. Members are stopped, and volumes marked or deleted, only while a
  * primary among those that stay answers and has every acknowledged write. An unused volume that is needed again is created
  * again: what is on it is older than what its member would have to follow, and may be too old to follow at all.
- * @returns milliseconds until the next step; undefined when there is none
+ * @returns milliseconds until the next step; undefined when none is left
  */
 export async function releaseMembers(
   database: Database,

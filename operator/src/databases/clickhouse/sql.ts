@@ -80,7 +80,7 @@ export const BEHIND =
 export const READ_ONLY = "SELECT count() FROM system.replicas WHERE is_readonly FORMAT TabSeparated";
 
 /**
- * Makes the other servers forget those that are no longer requested: one of the same name could not return otherwise.
+ * Removes those that are no longer requested from the other servers: one of the same name could not return otherwise.
  * @param answer of {@link membersStatement}
  * @param wanted names of the servers' pods
  */

@@ -6,7 +6,7 @@ import { type AddressRange, parseCidr, subtractCidrs } from "../../net/cidr.ts";
 import type { Database, IpBlock } from "../database.ts";
 import { metadataOf, podLabels } from "./metadata.ts";
 
-/** Labels of the operator's pods, as the chart makes them. */
+/** Labels of the operator's pods, as the chart sets them. */
 const OPERATOR = { "app.kubernetes.io/name": "slipway-operator" };
 
 export interface PolicyPorts {
@@ -75,7 +75,7 @@ export function admittedBlocks(access: ProjectSpec["networkAccess"]): IpBlock[] 
   });
 }
 
-/** `0.0.0.0/0` means everybody, whichever family they come by. */
+/** `0.0.0.0/0` means everybody, of both address families. */
 function bothFamilies(list: readonly { cidr: string }[]): string[] {
   return list.flatMap(({ cidr }) => (isEverybody(cidr) ? ["0.0.0.0/0", "::/0"] : [canonical(cidr)]));
 }

@@ -72,7 +72,7 @@ function definer(account: string): string {
 }
 
 /**
- * Makes events run on the primary alone. They are not started before every other member of its part of the group is known to
+ * Runs events on the primary alone. They are not started before every other member of its part of the group is known to
  * run none: late is better than twice.
  * @returns whether they run where they should
  */

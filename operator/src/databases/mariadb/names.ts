@@ -31,7 +31,7 @@ export const paths = {
   config: "/etc/slipway/mariadb",
 } as const;
 
-/** The platform's own accounts. The operator itself comes by the socket, as the container's own user. */
+/** The platform's own accounts. The operator itself connects by the socket, as the container's own user. */
 export const accounts = {
   monitor: "slipway_monitor",
   /** Of backups: reads the project's database. */

@@ -9,7 +9,7 @@ import { accounts, OWN_SCHEMA } from "./names.ts";
 const RESERVED =
   /^(slipway.*|root|mysql|mariadb|public|sys|information_schema|performance_schema|replication)$/i;
 
-/** Why user, database or password of a credentials Secret cannot be had; undefined when they can. */
+/** Why user, database or password of a credentials Secret cannot be used; undefined when they can. */
 export function credentialsProblem(credentials: DatabaseCredentials): string | undefined {
   for (const key of [credentialKeys.username, credentialKeys.database]) {
     const name = credentials[key] ?? "";

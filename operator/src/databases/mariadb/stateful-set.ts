@@ -59,8 +59,8 @@ function environment(database: Database) {
 const script = (name: string) => ({ exec: { command: ["/bin/sh", `${paths.config}/${name}`] } });
 
 /**
- * There is no end to how long a member may recover, wait for others, or be copied. One that hangs is left by its group within
- * seconds, and led around once it is not ready; so it is killed late, lest a busy machine should kill what only is slow.
+ * There is no end to how long a member may recover, wait for others, or be copied. The group expels one that hangs within
+ * seconds, and Services exclude it once it is not ready; so it is killed late, lest a busy node should kill what only is slow.
  */
 const probes = {
   livenessProbe: {

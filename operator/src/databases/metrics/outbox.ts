@@ -13,7 +13,7 @@ export interface OutboxOptions {
 const GATHER_MS = 1_000;
 const AGAIN_MS = 5_000;
 
-/** Of an instance only the newest sample is kept, so it never grows beyond the instances that there are. */
+/** Of an instance only the newest sample is kept, so it never grows beyond one for each instance. */
 export class Outbox {
   readonly #options: OutboxOptions;
   #pending = new Map<string, MetricSampleRow>();

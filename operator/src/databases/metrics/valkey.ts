@@ -72,7 +72,7 @@ function profileGroup(facts: Facts, { profile }: ValkeyExpected): Pick<ValkeyMet
   if (profile !== "key_value") {
     return {};
   }
-  // A database without keys is not in the section. Without `db0` there are none, if there was an answer at all.
+  // A database without keys is not in the section. Without `db0` it has none, if the server replied.
   const databases = Object.keys(facts).filter((name) => /^db[0-9]+$/.test(name));
   const total = (field: string) =>
     facts.uptime_in_seconds === undefined

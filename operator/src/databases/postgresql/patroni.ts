@@ -15,7 +15,7 @@ type Work = Pick<ClusterContext, "client" | "signal">;
 
 /**
  * Updates the settings that all members share. Patroni has created them from its file when it
- * initialized the database; until then there are none.
+ * initialized the database; until then none exists.
  * @returns whether they are in place by now
  */
 export async function ensureSharedConfig(database: Database, work: Work): Promise<boolean> {

@@ -7,7 +7,7 @@ import { accounts } from "./names.ts";
 /** Names that a project's own user or database cannot have. */
 const RESERVED = /^(pg_|slipway_|postgres$|template[01]$|public$)/;
 
-/** Why user, database or password of a credentials Secret cannot be had; undefined when they can. */
+/** Why user, database or password of a credentials Secret cannot be used; undefined when they can. */
 export function credentialsProblem(credentials: DatabaseCredentials): string | undefined {
   for (const key of [credentialKeys.username, credentialKeys.database]) {
     const name = credentials[key] ?? "";
@@ -77,7 +77,7 @@ export function setupScript({
     createDatabase(database, user),
     `REVOKE CONNECT, TEMPORARY ON DATABASE ${identifier(database)} FROM PUBLIC;`,
     `GRANT ALL ON DATABASE ${identifier(database)} TO ${identifier(user)};`,
-    // Backups read all there is, whatever the user has done to its own password, rights and rows.
+    // Backups read everything, whatever the user has done to its own password, rights and rows.
     createRole(accounts.backup, backupVerifier),
     `ALTER ROLE ${backup} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION INHERIT BYPASSRLS CONNECTION LIMIT 4 PASSWORD ${literal(backupVerifier)};`,
     `GRANT pg_read_all_data, ${identifier(user)} TO ${backup};`,

@@ -15,7 +15,7 @@ import { makeAuthority, type Pair } from "./certificates.ts";
 /** Name of both, in the platform's namespace. */
 export const AUTHORITY = "slipway-database-ca";
 
-/** In the platform's namespace, where the chart makes both, empty. */
+/** In the platform's namespace, where the chart creates both, empty. */
 export const authorityRules: PolicyRule[] = [
   {
     apiGroups: [""],
@@ -42,7 +42,7 @@ export interface AuthorityDependencies {
 }
 
 /**
- * Reads the authority once, and makes it when there is none: it fills the chart's empty Secret, and makes that where it is
+ * Reads the authority once, and creates it when none exists: it fills the chart's empty Secret, and creates that where it is
  * missing and it may. The authority is never created again, for clients trust this one: a Secret that is filled is immutable.
  */
 export class Authority {

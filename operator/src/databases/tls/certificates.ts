@@ -24,7 +24,7 @@ export const SERVER_DAYS = 180;
 /** An hour back, for clocks that differ. */
 const BEFORE_MS = 3_600_000;
 
-/** Makes an authority for the platform's databases. */
+/** Creates an authority for the platform's databases. */
 export async function makeAuthority(now: Date): Promise<Pair> {
   const keys = await generate();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -51,7 +51,7 @@ export interface Issued {
 }
 
 /**
- * Makes a server's certificate, signed by an authority.
+ * Creates a server's certificate, signed by an authority.
  * @param names host names, `*.` ones too, and addresses, under which it is reached; the first is its common name
  */
 export async function certify(authority: Pair, names: readonly string[], now: Date): Promise<Pair & Issued> {

@@ -77,7 +77,7 @@ export function certificateNames(
 }
 
 /**
- * Makes sure of the Secret.
+ * Ensures the Secret.
  * @throws RetryableError `ChildConflict` when a Secret of that name has another owner
  */
 export async function ensureCertificate(

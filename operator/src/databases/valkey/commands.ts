@@ -37,7 +37,7 @@ export function accountCommand(credentials: DatabaseCredentials): string {
 }
 
 /**
- * The command that makes a replica's priority the right one; undefined where it is, and for a primary. A surplus
+ * The command that corrects a replica's priority; undefined where it is right, and for a primary. A surplus
  * instance is never promoted. A replica without data started with 0 and may be promoted once it has been linked: it has
  * synchronized then, and stays promotable when the link breaks.
  */
@@ -79,7 +79,7 @@ export async function query(
   }
 }
 
-/** Makes an instance follow the primary. */
+/** Attaches an instance to the primary. */
 export function follow(
   database: Database,
   pod: LivePod,

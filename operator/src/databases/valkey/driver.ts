@@ -135,7 +135,7 @@ async function queryMembers({ database, live, memory, context }: Cluster<Memory>
   return memberStates;
 }
 
-/** Makes instances that have not followed the primary for long enough follow it. */
+/** Reattaches instances that have not followed the primary for long enough. */
 async function reattachReplicas(
   { database, memory, context }: Cluster<Memory>,
   primary: LivePod | undefined,

@@ -44,7 +44,7 @@ export const ADMIN_RULES = "~* &* +@all";
 
 /**
  * What replicas and Sentinels need of each other: what Valkey's own sentinel.conf lists, and that a Sentinel pauses clients
- * while a primary hands over (sentinel.c).
+ * during a switchover (sentinel.c).
  */
 export const REPLICATION_RULES = [
   "&* -@all +psync +replconf +ping +hello +auth +multi +exec +slaveof +replicaof +failover +role +info",
@@ -91,7 +91,7 @@ export function nodeAddress(database: Pick<Database, "id" | "namespace">, ordina
   return `${nodeService(database, ordinal)}.${database.namespace}.svc`;
 }
 
-/** One for each instance, where there are several. */
+/** One for each instance, where a service has several. */
 export function nodeServices(database: Database): string[] {
   const size = sizeOf(database);
   return size === 1 ? [] : Array.from({ length: size }, (_, ordinal) => nodeService(database, ordinal));

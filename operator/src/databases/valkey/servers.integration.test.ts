@@ -41,14 +41,14 @@ const of = (plan: string, profile: Database["profile"] = "key_value"): Database 
     }),
   });
 
-const contextOf = (made: TestMembers): ClusterContext => ({
-  client: made.client(),
+const contextOf = (group: TestMembers): ClusterContext => ({
+  client: group.client(),
   // The servers are real, and so is the time that the operator waits for them.
   clock: systemClock,
   log: silentLogger,
   signal: AbortSignal.timeout(280_000),
   credentials: exampleCredentials,
-  authority: made.authority,
+  authority: group.authority,
   certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
   status: {},
   event: () => {},
@@ -57,29 +57,31 @@ const contextOf = (made: TestMembers): ClusterContext => ({
 });
 
 /** Waits until an instance serves. */
-async function ready(made: TestMembers, ordinal: number): Promise<void> {
-  const serves = async () => (await made.probe(ordinal, "ready.sh")) === 0;
+async function ready(group: TestMembers, ordinal: number): Promise<void> {
+  const serves = async () => (await group.probe(ordinal, "ready.sh")) === 0;
   await waitFor(`instance ${ordinal}`, 120_000, serves).catch((error: Error) => {
-    const output = [made.output(ordinal), made.output(ordinal, "sentinel")].map((text) => text.slice(-3_000));
+    const output = [group.output(ordinal), group.output(ordinal, "sentinel")].map((text) =>
+      text.slice(-3_000),
+    );
     throw new Error([error.message, ...output].join("\n"));
   });
 }
 
 async function started(database: Database): Promise<TestMembers> {
-  const made = await TestMembers.make(database);
-  members = made;
-  for (const ordinal of made.pods.keys()) {
-    made.start(ordinal);
+  const group = await TestMembers.make(database);
+  members = group;
+  for (const ordinal of group.pods.keys()) {
+    group.start(ordinal);
   }
-  for (const ordinal of made.pods.keys()) {
-    await ready(made, ordinal);
+  for (const ordinal of group.pods.keys()) {
+    await ready(group, ordinal);
   }
-  return made;
+  return group;
 }
 
 /** What `CONFIG GET` answers, as a file of settings would have it. */
-async function inForce(made: TestMembers, name: string): Promise<string> {
-  return (await made.ask(0, admin, "CONFIG", "GET", name)).split("\n").slice(1).join("\n");
+async function inForce(group: TestMembers, name: string): Promise<string> {
+  return (await group.ask(0, admin, "CONFIG", "GET", name)).split("\n").slice(1).join("\n");
 }
 
 const BYTES = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const;
@@ -104,19 +106,19 @@ describe("a server", () => {
     ["cache-premium_plus", "cache"],
   ] as const)("on %s of a %s accepts every setting", async (plan, profile) => {
     const database = of(plan, profile);
-    const made = await started(database);
+    const group = await started(database);
     for (const [name, ...values] of directives(database)) {
       // Told to nobody, but refused where it is unknown.
       if (name === "sanitize-dump-payload") {
         continue;
       }
-      expect([name, await inForce(made, name)]).toEqual([name, reportedValue(name, values)]);
+      expect([name, await inForce(group, name)]).toEqual([name, reportedValue(name, values)]);
     }
   });
 
   test("permits each account what it is for, and nothing else", async () => {
-    const made = await started(of("db-premium"));
-    const as = (user: string) => (line: string) => made.ask(0, user, ...line.split(" "));
+    const group = await started(of("db-premium"));
+    const as = (user: string) => (line: string) => group.ask(0, user, ...line.split(" "));
     const user = as(USER);
     for (const allowed of [
       "SET a 1",
@@ -189,19 +191,19 @@ describe("a server", () => {
         expect.stringMatching(/^NOPERM/) as string,
       ]);
     }
-    expect(await made.ask(0, "default", "PING")).toMatch(/AUTH failed|NOAUTH|WRONGPASS/);
+    expect(await group.ask(0, "default", "PING")).toMatch(/AUTH failed|NOAUTH|WRONGPASS/);
   });
 
   test("sets the project's new password without ending its sessions", async () => {
-    const made = await started(of("db-premium"));
-    const context = contextOf(made);
+    const group = await started(of("db-premium"));
+    const context = contextOf(group);
     const renewed = { ...exampleCredentials, [credentialKeys.password]: "another-password" };
     const driver = valkeyDriver();
-    const session = made.session(0);
+    const session = group.session(0);
     expect(await session.set("a", "1")).toBe("OK");
     const clusterState = await driver.reconcile(
-      { ...made.database, credentialsHash: "renewed" },
-      liveOf(made.pods),
+      { ...group.database, credentialsHash: "renewed" },
+      liveOf(group.pods),
       {
         ...context,
         credentials: renewed,
@@ -214,63 +216,63 @@ describe("a server", () => {
     });
     expect(await session.get("a")).toBe("1");
     session.disconnect();
-    expect(await made.ask(0, USER, "PING")).toMatch(/WRONGPASS/);
+    expect(await group.ask(0, USER, "PING")).toMatch(/WRONGPASS/);
   });
 });
 
 describe("three servers and their Sentinels", () => {
   /** Running instances, and the reconciles of the operator. */
   async function three() {
-    const made = await started(of("db-premium_plus"));
+    const group = await started(of("db-premium_plus"));
     const wake = vi.fn();
-    const context = { ...contextOf(made), wake };
+    const context = { ...contextOf(group), wake };
     const driver = valkeyDriver();
-    onTestFinished(() => driver.forget?.(made.database.uid));
+    onTestFinished(() => driver.forget?.(group.database.uid));
     const reconcile = (): Promise<ClusterState> =>
-      driver.reconcile(made.database, liveOf(made.pods), context);
+      driver.reconcile(group.database, liveOf(group.pods), context);
     /** The primary, once the replicas follow it. */
     const replicated = () =>
       waitFor("replicas that follow", 120_000, async () => {
-        for (const ordinal of made.pods.keys()) {
-          await made.probe(ordinal, "ready.sh");
+        for (const ordinal of group.pods.keys()) {
+          await group.probe(ordinal, "ready.sh");
         }
         const clusterState = await reconcile();
         return clusterState.missing || clusterState.underWay ? false : clusterState.primary;
       });
-    const primary = () => made.pods.findIndex((pod) => hasRole(pod, "primary"));
-    const [first, second, third] = made.pods;
+    const primary = () => group.pods.findIndex((pod) => hasRole(pod, "primary"));
+    const [first, second, third] = group.pods;
     if (!first || !second || !third) {
       throw new Error("too few pods");
     }
-    return { made, context, wake, reconcile, replicated, primary, pods: [first, second, third] as const };
+    return { group, context, wake, reconcile, replicated, primary, pods: [first, second, third] as const };
   }
 
   test("agree on a primary, follow it, and have another one take over in an orderly way", async () => {
-    const { made, context, replicated, pods } = await three();
+    const { group, context, replicated, pods } = await three();
     expect(await replicated()).toBe("shop-0");
-    expect(made.pods.map(({ metadata }) => metadata.labels?.["slipway.dev/role"])).toEqual([
+    expect(group.pods.map(({ metadata }) => metadata.labels?.["slipway.dev/role"])).toEqual([
       "primary",
       "replica",
       "replica",
     ]);
-    for (const ordinal of made.pods.keys()) {
+    for (const ordinal of group.pods.keys()) {
       await waitFor("a Sentinel that is no longer patient", 60_000, async () => {
-        const fields = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
+        const fields = (await group.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
         return fields[fields.indexOf("down-after-milliseconds") + 1] === "3000";
       });
-      expect(await made.askSentinel(ordinal, "SENTINEL", "DEBUG")).toMatch(/TILT-PERIOD\n5000/);
+      expect(await group.askSentinel(ordinal, "SENTINEL", "DEBUG")).toMatch(/TILT-PERIOD\n5000/);
     }
     const priority = "CONFIG SET replica-priority 100";
     expect(await query(pods[0], [priority], context)).toMatchObject({ role: "primary", followers: 2 });
-    const following = { role: "replica", linked: true, follows: nodeAddress(made.database, 0) };
+    const following = { role: "replica", linked: true, follows: nodeAddress(group.database, 0) };
     expect(await query(pods[1], [], context)).toMatchObject(following);
     expect(await query(pods[1], ["NONSENSE"], context)).toBeUndefined();
 
-    await made.ask(2, admin, "REPLICAOF", "NO", "ONE");
-    expect(await follow(made.database, pods[2], pods[0], context)).toMatchObject({ role: "replica" });
+    await group.ask(2, admin, "REPLICAOF", "NO", "ONE");
+    expect(await follow(group.database, pods[2], pods[0], context)).toMatchObject({ role: "replica" });
     await replicated();
 
-    const session = made.session(0);
+    const session = group.session(0);
     await session.set("count", 0);
     let counting = true;
     const counted = (async () => {
@@ -293,13 +295,13 @@ describe("three servers and their Sentinels", () => {
     const last = await counted;
     session.disconnect();
     // Nothing that was acknowledged is lost, and what was not may have been done.
-    const kept = Number(await made.ask(Number(next.slice(-1)), USER, "GET", "count"));
+    const kept = Number(await group.ask(Number(next.slice(-1)), USER, "GET", "count"));
     expect(kept - last === 0 || kept - last === 1).toBe(true);
     expect(last).toBeGreaterThan(0);
   });
 
   test("replace a primary that crashed, and one that lost its data while all were away", async () => {
-    const { made, wake, replicated, reconcile, primary } = await three();
+    const { group, wake, replicated, reconcile, primary } = await three();
     await replicated();
     // From now on Sentinels publish another primary.
     await waitFor(
@@ -309,86 +311,86 @@ describe("three servers and their Sentinels", () => {
     );
     expect(wake).not.toHaveBeenCalled();
     const crashed = primary();
-    expect(await made.ask(crashed, USER, "SET", "a", "1")).toBe("OK");
+    expect(await group.ask(crashed, USER, "SET", "a", "1")).toBe("OK");
     // Whom they do not know cannot take its place. Once they know all, they ask the primary for its replicas less often.
-    for (const ordinal of made.pods.keys()) {
+    for (const ordinal of group.pods.keys()) {
       await waitFor("a Sentinel that knows the replicas", 60_000, async () => {
-        const fields = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
+        const fields = (await group.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
         const known = fields[fields.findIndex((word) => /^num-(slaves|replicas)$/.test(word)) + 1] === "2";
-        return known && /INFO-PERIOD\n10000/.test(await made.askSentinel(ordinal, "SENTINEL", "DEBUG"));
+        return known && /INFO-PERIOD\n10000/.test(await group.askSentinel(ordinal, "SENTINEL", "DEBUG"));
       });
     }
-    await made.kill(crashed);
+    await group.kill(crashed);
     await waitFor("word of a failover", 120_000, async () => wake.mock.calls.length > 0);
     await waitFor("a failover", 120_000, async () => {
       await reconcile();
-      return primary() !== crashed && (await made.ask(primary(), USER, "SET", "b", "2")) === "OK";
+      return primary() !== crashed && (await group.ask(primary(), USER, "SET", "b", "2")) === "OK";
     });
-    made.startOne(crashed, "database");
-    await ready(made, crashed);
+    group.startOne(crashed, "database");
+    await ready(group, crashed);
     await replicated();
-    expect(await made.ask(crashed, USER, "MGET", "a", "b")).toBe("1\n2");
+    expect(await group.ask(crashed, USER, "MGET", "a", "b")).toBe("1\n2");
 
     const last = primary();
-    for (const ordinal of made.pods.keys()) {
-      await made.kill(ordinal, "sentinel");
-      await made.kill(ordinal);
+    for (const ordinal of group.pods.keys()) {
+      await group.kill(ordinal, "sentinel");
+      await group.kill(ordinal);
     }
-    await made.emptyData(last);
-    for (const ordinal of made.pods.keys()) {
-      made.start(ordinal);
+    await group.emptyData(last);
+    for (const ordinal of group.pods.keys()) {
+      group.start(ordinal);
     }
     expect(await replicated()).not.toBe(`shop-${last}`);
-    for (const ordinal of made.pods.keys()) {
-      await ready(made, ordinal);
-      expect(await made.ask(ordinal, USER, "MGET", "a", "b")).toBe("1\n2");
+    for (const ordinal of group.pods.keys()) {
+      await ready(group, ordinal);
+      expect(await group.ask(ordinal, USER, "MGET", "a", "b")).toBe("1\n2");
     }
   });
 
   test("are not promoted before they have synchronized once, on volumes that are new", async () => {
-    const { made, replicated, reconcile } = await three();
+    const { group, replicated, reconcile } = await three();
     expect(await replicated()).toBe("shop-0");
-    expect(await made.ask(0, USER, "SET", "a", "1")).toBe("OK");
+    expect(await group.ask(0, USER, "SET", "a", "1")).toBe("OK");
     // Copies that take long: of a large database, or on a slow network.
-    expect(await made.ask(0, admin, "CONFIG", "SET", "repl-diskless-sync-delay", "600")).toBe("OK");
+    expect(await group.ask(0, admin, "CONFIG", "SET", "repl-diskless-sync-delay", "600")).toBe("OK");
     for (const ordinal of [1, 2]) {
-      await made.kill(ordinal);
-      await made.emptyData(ordinal);
-      made.startOne(ordinal, "database");
+      await group.kill(ordinal);
+      await group.emptyData(ordinal);
+      group.startOne(ordinal, "database");
       await waitFor("a replica that has begun", 60_000, async () =>
-        (await made.ask(ordinal, admin, "INFO", "replication")).includes("master_link_status:down"),
+        (await group.ask(ordinal, admin, "INFO", "replication")).includes("master_link_status:down"),
       );
     }
-    for (const ordinal of made.pods.keys()) {
+    for (const ordinal of group.pods.keys()) {
       await waitFor("a Sentinel that knows the replicas", 60_000, async () => {
-        const fields = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
+        const fields = (await group.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
         return fields[fields.findIndex((field) => /^num-(slaves|replicas)$/.test(field)) + 1] === "2";
       });
     }
     // The operator raises no priority before they are linked.
     await reconcile();
-    await made.kill(0);
+    await group.kill(0);
     await waitFor("a failover that is aborted, or ends with a promotion", 120_000, async () => {
-      const logs = [...made.pods.keys()].map((ordinal) => made.output(ordinal, "sentinel")).join("\n");
+      const logs = [...group.pods.keys()].map((ordinal) => group.output(ordinal, "sentinel")).join("\n");
       return /failover-abort-no-good|\+promoted-/.test(logs);
     });
     for (const ordinal of [1, 2]) {
-      expect(await made.ask(ordinal, admin, "INFO", "replication")).toContain("role:slave");
+      expect(await group.ask(ordinal, admin, "INFO", "replication")).toContain("role:slave");
     }
 
-    made.startOne(0, "database");
-    for (const ordinal of made.pods.keys()) {
-      await ready(made, ordinal);
+    group.startOne(0, "database");
+    for (const ordinal of group.pods.keys()) {
+      await ready(group, ordinal);
     }
     await waitFor("replicas that may be promoted", 60_000, async () => {
       await reconcile();
       const infos = await Promise.all(
-        [1, 2].map((ordinal) => made.ask(ordinal, admin, "INFO", "replication")),
+        [1, 2].map((ordinal) => group.ask(ordinal, admin, "INFO", "replication")),
       );
       return infos.every((info) => info.includes("slave_priority:100"));
     });
-    for (const ordinal of made.pods.keys()) {
-      expect(await made.ask(ordinal, USER, "GET", "a")).toBe("1");
+    for (const ordinal of group.pods.keys()) {
+      expect(await group.ask(ordinal, USER, "GET", "a")).toBe("1");
     }
   });
 });

@@ -23,7 +23,7 @@ const STOP_SECONDS = 60;
 /** The container of a pod's Sentinel. */
 const SENTINEL = "sentinel";
 
-/** The instances, each with a Sentinel beside it where there are several. */
+/** The instances, each with a Sentinel beside it where a service has several. */
 export function statefulSet(database: Database): DesiredObject {
   const run = emptyDir("run", paths.run, { memory: "4Mi" });
   const sentinelRun = emptyDir("sentinel", paths.run, { memory: "4Mi" });
