@@ -19,7 +19,7 @@ import { OWN_ANNOTATIONS } from "./applications/access-list.ts";
 import type { BuildConfig } from "./builds/mounted-files.ts";
 import { type DatabaseConfig, OUTSIDE_TYPES } from "./databases/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
-import { type Placement, placement } from "./placement.ts";
+import { type Placement, placement } from "./workload/app.ts";
 
 const cidrList = commaSeparated.transform((cidrs, context) => {
   for (const cidr of cidrs) {

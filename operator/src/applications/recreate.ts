@@ -6,8 +6,7 @@
 import { annotations, type Deployment, labels, type Project } from "@slipway/crds";
 import type { DesiredObject } from "../desired.ts";
 import { childLabels, childMetadata } from "../workload/app.ts";
-import { confinementFields, imageFields } from "../workload/container.ts";
-import { podFields } from "../workload/pod.ts";
+import { confinementFields, imageFields, podFields } from "../workload/pod.ts";
 import { type HttpApp, instanceSelector } from "./app.ts";
 import type { PodView } from "./rollout.ts";
 

@@ -1,8 +1,8 @@
 /** Resolves a Project against the plan catalog and the platform: the input of its children. Pure. */
 
 import { type Catalog, defaultDomain, type HttpPlan, type Project } from "@slipway/crds";
-import type { Placement } from "../placement.ts";
 import type { Accepted } from "../projects/accept.ts";
+import type { Placement } from "../workload/app.ts";
 import { toWorkload } from "../workload/view.ts";
 import { type AllowList, admittedCidrs } from "./access.ts";
 import type { HttpApp, HttpRoute, RoutedApp } from "./app.ts";

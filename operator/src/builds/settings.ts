@@ -6,7 +6,7 @@ import { parseQuantity } from "@slipway/controller-runtime";
 import { parse } from "yaml";
 import { z } from "zod";
 import { parseCidr } from "../net/cidr.ts";
-import { placement } from "../placement.ts";
+import { placement } from "../workload/app.ts";
 
 const quantity = z.string().regex(/^[1-9][0-9]*(m|Mi|Gi|Ti)?$/, "must be a quantity such as 2Gi");
 const seconds = z.int().min(1).max(86_400);

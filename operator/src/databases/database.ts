@@ -2,8 +2,7 @@
 
 import type { DatabasePlan, databaseNames, EngineName } from "@slipway/crds";
 import type { ApiserverPeer } from "../organizations/cluster-addresses.ts";
-import type { Placement } from "../placement.ts";
-import type { ChildOwner } from "../workload/app.ts";
+import type { ChildOwner, Placement } from "../workload/app.ts";
 import type { toWorkload } from "../workload/view.ts";
 import type { DatabaseImage, OutsideType } from "./settings.ts";
 

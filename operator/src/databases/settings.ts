@@ -4,7 +4,7 @@ import { databaseTypes, type EngineName } from "@slipway/crds";
 import { parse } from "yaml";
 import { z } from "zod";
 import type { ApiserverPeer } from "../organizations/cluster-addresses.ts";
-import type { Placement } from "../placement.ts";
+import type { Placement } from "../workload/app.ts";
 
 const image = z.strictObject({
   image: z.string().min(1).max(512).describe("Reference, best by digest."),

@@ -1,9 +1,11 @@
 import { annotations } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { childMetadata } from "../../workload/app.ts";
-import { confinementFields, environmentFields, imageFields } from "../../workload/container.ts";
 import {
+  confinementFields,
+  environmentFields,
   hashOfTemplate,
+  imageFields,
   type PodTemplate,
   podFields,
   stamped,

@@ -2,7 +2,7 @@
 
 import { type Container, containers, podPaths, TASK_VARIABLE, type Task } from "@slipway/builder/contract";
 import type { DesiredObject } from "../../desired.ts";
-import { placementFields } from "../../placement.ts";
+import { placementFields } from "../../workload/app.ts";
 import {
   ATTEMPT_ANNOTATION,
   BUILD_NAME_ANNOTATION,

@@ -1,6 +1,6 @@
 /** Containers of a database's pods, their environment and volumes: what is the same for every engine. Pure. */
 
-import { environmentFields } from "../../workload/container.ts";
+import { environmentFields } from "../../workload/pod.ts";
 import type { Database } from "../database.ts";
 import type { NamedPort } from "./services.ts";
 

@@ -3,8 +3,7 @@
 import { hashJson } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
-import { placementFields } from "../../placement.ts";
-import { childLabels } from "../../workload/app.ts";
+import { childLabels, placementFields } from "../../workload/app.ts";
 import { stamped } from "../../workload/pod.ts";
 import type { Database } from "../database.ts";
 import { metadataOf, podLabels } from "./metadata.ts";

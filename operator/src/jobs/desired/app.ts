@@ -1,9 +1,8 @@
 /** The input of a scheduled job's children: its spec, resolved against the plan catalog and the platform. Pure. */
 
 import type { Catalog, JobPlan, Project } from "@slipway/crds";
-import type { Placement } from "../../placement.ts";
 import type { Accepted } from "../../projects/accept.ts";
-import type { Workload } from "../../workload/app.ts";
+import type { Placement, Workload } from "../../workload/app.ts";
 import { toWorkload } from "../../workload/view.ts";
 
 /** Settings of the platform that jobs depend on. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { placement, placementFields } from "./placement.ts";
+import { placement, placementFields } from "./app.ts";
 
 test("without settings a pod is as it was", () => {
   expect(placementFields()).toEqual({});

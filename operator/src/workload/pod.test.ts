@@ -1,7 +1,7 @@
 import { BUILDS_PULL_SECRET } from "@slipway/crds";
 import { expect, test } from "vitest";
 import type { Workload } from "./app.ts";
-import { imageFields } from "./container.ts";
+import { imageFields } from "./pod.ts";
 
 const digest = `sha256:${"0".repeat(64)}`;
 const policyOf = (image: string, pullSecret?: string) =>
