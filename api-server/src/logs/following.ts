@@ -183,10 +183,11 @@ export class Following {
     const { kube, limits } = this.#options;
     const { pod, position } = followed;
     const ref = { namespace: pod.metadata?.namespace, name: nameOf(pod) };
-    const body = await kube.followPodLog(ref, {
+    const body = await kube.streamPodLog(ref, {
       container: run.container,
       ...(run.previous ? { previous: true } : {}),
       follow: run.goesOn,
+      timestamps: true,
       ...(position === undefined ? { tailLines: MAX_LINES } : { sinceTime: sinceTime(position) }),
       timeoutMs: limits.nodeMs,
       signal,

@@ -30,17 +30,15 @@ function setUp(answers: (() => Readable)[], monotonic = systemClock.monotonic) {
   const kept = Promise.withResolvers<void>();
   const follower = new LogFollower({
     client: {
-      transport: {
-        send: async ({ query }: { query: { follow?: boolean } }) => {
-          asked.push(query.follow);
-          const answer = answers.shift();
-          if (!answer) {
-            throw new KubeError({ status: 404, reason: "NotFound", message: "no pod" });
-          }
-          return { status: 200, headers: {}, body: answer() };
-        },
+      streamPodLog: async (_, { follow }) => {
+        asked.push(follow);
+        const answer = answers.shift();
+        if (!answer) {
+          throw new KubeError({ status: 404, reason: "NotFound", message: "no pod" });
+        }
+        return answer();
       },
-    } as never,
+    },
     store: async (_, lines) => {
       if (broken > 0) {
         broken -= 1;

@@ -1,8 +1,7 @@
 /** Streams the logs of build pods into the ledger while they run, completely, also after a restart. */
 
-import type { Readable } from "node:stream";
 import { type Container, containers } from "@slipway/builder/contract";
-import { type KubeClient, KubeError, type Transport } from "@slipway/controller-runtime";
+import { type KubeClient, KubeError } from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { LogBatch, LogNotStoredError } from "./log-batch.ts";
@@ -26,7 +25,7 @@ export type StoreBuildLog = (
 ) => Promise<unknown>;
 
 export interface LogFollowerOptions {
-  client: Pick<KubeClient, "transport">;
+  client: Pick<KubeClient, "streamPodLog">;
   store: StoreBuildLog;
   clock: Clock;
   log: Logger;
@@ -215,9 +214,15 @@ export class LogFollower {
       following.stored = Math.max(following.stored, chunks.at(-1)?.sequence ?? 0);
     });
     const isNew = ({ sequence }: BuildLogChunk) => sequence > following.stored;
-    const { body } = await client.transport.send(request(source, container, !isWhole, signal));
+    const pod = { namespace: source.namespace, name: source.podName };
+    const body = await client.streamPodLog(pod, {
+      container,
+      ...(isWhole ? {} : { follow: true }),
+      timeoutMs: OPEN_TIMEOUT_MS,
+      signal,
+    });
     try {
-      for await (const chunk of body as Readable & AsyncIterable<Buffer>) {
+      for await (const chunk of body as AsyncIterable<Buffer>) {
         batch.add(lines.push(chunk).filter(isNew));
         if (lines.isFinal) {
           batch.whenWritten(() => {
@@ -252,21 +257,3 @@ const keyOf = ({ podUid }: LogSource, container: Container): string => `${podUid
 /** The pod or its node no longer exists, or the container never started. */
 const isGone = (error: unknown): boolean =>
   error instanceof KubeError && (error.status === 404 || error.status === 400);
-
-function request(
-  { namespace, podName }: LogSource,
-  container: Container,
-  follow: boolean,
-  signal: AbortSignal,
-) {
-  return {
-    method: "GET",
-    path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(podName)}/log`,
-    query: { container, ...(follow ? { follow } : {}) },
-    accept: "*/*",
-    verb: "log",
-    streams: true,
-    timeoutMs: OPEN_TIMEOUT_MS,
-    signal,
-  } satisfies Parameters<Transport["send"]>[0];
-}

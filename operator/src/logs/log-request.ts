@@ -1,13 +1,12 @@
 /** Requests to the apiserver for the log of a run's container. */
 
-import type { Readable } from "node:stream";
-import { type KubeClient, KubeError, type Transport } from "@slipway/controller-runtime";
+import { type KubeClient, KubeError } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import type { RunLogSource } from "../jobs/runs/ports.ts";
 import { FollowedTail } from "./followed-tail.ts";
 import { TailBuffer } from "./log-tail.ts";
 
-export type LogSource = Pick<KubeClient, "transport">;
+export type LogClient = Pick<KubeClient, "streamPodLog">;
 
 const CONTAINER = "app";
 /** Lines that are requested first: enough of usual length. */
@@ -21,15 +20,15 @@ const OPEN_MS = 5_000;
 
 /** Reads the end of a log, in two requests when lines are short. @throws KubeError */
 export async function readEnd(
-  source: LogSource,
+  client: LogClient,
   run: RunLogSource,
   signal: AbortSignal,
 ): Promise<TailBuffer> {
-  const tail = await readLines(source, run, FIRST_LINES, signal);
+  const tail = await readLines(client, run, FIRST_LINES, signal);
   if (tail.total >= MAX_LOG_BYTES || tail.lines < FIRST_LINES) {
     return tail;
   }
-  return await readLines(source, run, MAX_LINES, signal);
+  return await readLines(client, run, MAX_LINES, signal);
 }
 
 /** The end of a log that is followed while its container writes. */
@@ -41,9 +40,16 @@ export class FollowedEnd {
   #earlier: FollowedTail | undefined;
 
   /** Opens it. @throws KubeError */
-  static async open(source: LogSource, run: RunLogSource, signal: AbortSignal): Promise<FollowedEnd> {
+  static async open(client: LogClient, run: RunLogSource, signal: AbortSignal): Promise<FollowedEnd> {
+    const options = (tailLines: number) => ({
+      container: CONTAINER,
+      tailLines,
+      follow: true,
+      timeoutMs: OPEN_MS,
+      signal,
+    });
     const follow = async (tailLines: number) =>
-      new FollowedTail(await openFollowed(source, run, tailLines, signal), tailLines);
+      new FollowedTail(await client.streamPodLog(podOf(run), options(tailLines)), tailLines);
     return new FollowedEnd(await follow(FIRST_LINES), () => follow(MAX_LINES));
   }
 
@@ -68,25 +74,15 @@ export class FollowedEnd {
   }
 }
 
-async function openFollowed(
-  source: LogSource,
-  run: RunLogSource,
-  tailLines: number,
-  signal: AbortSignal,
-): Promise<Readable> {
-  const asked = { ...request(run, { tailLines, follow: true }), streams: true, timeoutMs: OPEN_MS, signal };
-  return (await source.transport.send(asked)).body;
-}
-
 /** The kubelet seeks the last lines from the file's end; not more than the limit is in memory. */
 async function readLines(
-  source: LogSource,
+  client: LogClient,
   run: RunLogSource,
   tailLines: number,
   signal: AbortSignal,
 ): Promise<TailBuffer> {
-  const asked = { ...request(run, { tailLines }), timeoutMs: SILENCE_MS, signal };
-  const { body } = await source.transport.send(asked);
+  const options = { container: CONTAINER, tailLines, timeoutMs: SILENCE_MS, bounded: true, signal };
+  const body = await client.streamPodLog(podOf(run), options);
   const tail = new TailBuffer(MAX_LOG_BYTES);
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -99,19 +95,11 @@ async function readLines(
     throw new KubeError({
       status: 0,
       reason: "NetworkError",
-      message: `GET ${asked.path}: the log broke off`,
+      message: `the log of pod ${run.podName} broke off`,
       cause: error,
     });
   }
   return tail;
 }
 
-function request({ namespace, podName }: RunLogSource, query: { tailLines: number; follow?: true }) {
-  return {
-    method: "GET",
-    path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(podName)}/log`,
-    query: { container: CONTAINER, ...query },
-    accept: "*/*",
-    verb: "log",
-  } satisfies Parameters<Transport["send"]>[0];
-}
+const podOf = ({ namespace, podName }: RunLogSource) => ({ namespace, name: podName });

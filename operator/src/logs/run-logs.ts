@@ -11,7 +11,7 @@ import { tailText } from "./log-tail.ts";
 export type StoreRunLog = (run: RunLogSource, text: string) => Promise<void>;
 
 export interface RunLogsOptions {
-  client: Pick<KubeClient, "transport" | "getOrUndefined">;
+  client: Pick<KubeClient, "streamPodLog" | "getOrUndefined">;
   store: StoreRunLog;
 }
 

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { type Clock, systemClock } from "@slipway/process";
 import { type Annotate, annotated, annotatedPatch } from "./annotate.ts";
@@ -77,19 +78,23 @@ export interface PodLogOptions extends CallOptions {
   limitBytes: number;
 }
 
-/** Of a log that is read as it is written. */
-export interface FollowLogOptions {
+/** Of a container's log that is read as a stream. */
+export interface PodLogStreamOptions {
   container: string;
   /** The log of the container's run before this one. */
   previous?: boolean;
-  /** False reads to the end of what is there. */
-  follow: boolean;
+  /** False reads to the present end. */
+  follow?: boolean;
+  /** Each line after its RFC 3339 time and a space. */
+  timestamps?: boolean;
   /** How many of the last lines to begin with. */
   tailLines?: number;
   /** RFC 3339 to the second: from which on. */
   sinceTime?: string;
-  /** Milliseconds until the node must have begun to answer. */
+  /** Milliseconds until the node must have begun to answer; while `bounded`, also the longest silence after that. */
   timeoutMs: number;
+  /** On a connection of the pool, and not on one of its own, on which any silence is allowed. */
+  bounded?: boolean;
   /** Ends it. */
   signal: AbortSignal;
 }
@@ -334,20 +339,20 @@ export class KubeClient {
   }
 
   /**
-   * A container's log from some place on, each line after its RFC 3339 time and a space; it ends with the container. The caller
-   * reads it, or aborts it through the signal.
-   * @throws KubeError as `podLog` does, and likewise when reading on fails
+   * A container's log from some place on; followed, it ends with the container. The caller reads it, or aborts it through the
+   * signal.
+   * @throws KubeError as `podLog` does; reading on fails with the connection's own error
    */
-  async followPodLog(ref: ObjectRef, options: FollowLogOptions): Promise<AsyncIterable<Buffer>> {
-    const { signal, timeoutMs, ...query } = options;
+  async streamPodLog(ref: ObjectRef, options: PodLogStreamOptions): Promise<Readable> {
+    const { signal, timeoutMs, bounded = false, ...query } = options;
     const response = await this.transport.send({
       ...this.#call({ signal, timeoutMs }),
       method: "GET",
       path: objectPath(resources.pods, ref, "log"),
-      query: { ...query, timestamps: true },
+      query,
       accept: "*/*",
       verb: "log",
-      streams: true,
+      streams: !bounded,
     });
     return response.body;
   }
