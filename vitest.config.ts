@@ -34,7 +34,7 @@ const wholeStack = [
     "jobs-runs",
     "operator-failover",
     "replicas",
-    "settled",
+    "unchanged",
     "tracing",
     "backups-s3",
     "builds-faults",
