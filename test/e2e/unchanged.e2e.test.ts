@@ -10,8 +10,8 @@ const seconds = long ? 60 : 20;
 const projects = long ? 200 : 3;
 const call = apiClient();
 
-/** What the operator writes in a while of watching; a platform that is still settling has its chance first. */
-async function writesWhileSettled(): Promise<string[]> {
+/** What the operator writes in a while of watching; writes of earlier changes have to end first. */
+async function writesWhileUnchanged(): Promise<string[]> {
   await eventually(
     async () => {
       const start = await auditPosition();
@@ -25,13 +25,13 @@ async function writesWhileSettled(): Promise<string[]> {
   return writesSince(start, operatorAccount);
 }
 
-describe(`a settled platform of ${projects} projects`, () => {
+describe(`an unchanged platform of ${projects} projects`, () => {
   const ids: string[] = [];
 
   beforeAll(async () => {
     const before = await auditPosition();
     for (let index = 0; index < projects; index += 1) {
-      const created = await call<CreatedProject>("POST", "/v1/project", httpProject(`settled-${index}`));
+      const created = await call<CreatedProject>("POST", "/v1/project", httpProject(`unchanged-${index}`));
       expect(created.status).toBe(201);
       ids.push((created.body.data as CreatedProject).project_id);
     }
@@ -53,7 +53,7 @@ describe(`a settled platform of ${projects} projects`, () => {
   }, 600_000);
 
   test(`gets no write from the operator in ${seconds} s`, async () => {
-    expect(await writesWhileSettled()).toEqual([]);
+    expect(await writesWhileUnchanged()).toEqual([]);
   });
 
   test("gets no write after the leading operator was killed and another took over, its Lease aside", async () => {
@@ -61,6 +61,6 @@ describe(`a settled platform of ${projects} projects`, () => {
     await killOperator(killed);
     await eventually(async () => expect(await leader()).toBeTruthy());
     await sleep(20_000);
-    expect(await writesWhileSettled()).toEqual([]);
+    expect(await writesWhileUnchanged()).toEqual([]);
   });
 });
