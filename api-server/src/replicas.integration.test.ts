@@ -14,7 +14,7 @@ import { startValkey, type TestValkey } from "../../test/kit/servers/valkey.ts";
 import { buildApp } from "./app.ts";
 import { ApiMetrics } from "./http/api-metrics.ts";
 import { ProjectStore } from "./projects/store.ts";
-import { MemoryRateLimiter } from "./rate-limit/memory.ts";
+import { MemoryRateLimiter } from "./rate-limit/limiter.ts";
 import { ValkeyRateLimiter } from "./rate-limit/valkey.ts";
 import { projectResource } from "./resources.ts";
 

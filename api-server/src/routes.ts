@@ -6,13 +6,15 @@ import {
   networkSummary,
   networkUserAgents,
 } from "./analytics/routes/routes.ts";
-import { createBackupRoute } from "./backups/routes/create.ts";
-import { listBackupsRoute } from "./backups/routes/list.ts";
+import {
+  createBackupRoute,
+  listBackupsRoute,
+  readBackup,
+  removeBackup,
+  verifyBackup,
+} from "./backups/routes/backups.ts";
 import { readBackupPolicy, updateBackupPolicy } from "./backups/routes/policy.ts";
-import { readBackup } from "./backups/routes/read.ts";
-import { removeBackup } from "./backups/routes/remove.ts";
 import { restoreBackup } from "./backups/routes/restore.ts";
-import { verifyBackup } from "./backups/routes/verify.ts";
 import { deploy, githubDeploy } from "./builds/routes/deploy.ts";
 import {
   listBuilds,
@@ -29,35 +31,33 @@ import {
   updateBuildSettings,
   updateSource,
 } from "./builds/routes/source.ts";
-import { databaseCatalog, databasePlans, httpPlans, jobPlans, storagePlans } from "./catalog/routes/plans.ts";
-import { templates } from "./catalog/routes/templates.ts";
+import {
+  databaseCatalog,
+  databasePlans,
+  httpPlans,
+  jobPlans,
+  storagePlans,
+  templates,
+} from "./catalog/routes.ts";
 import { readConsole, readConsoleFile } from "./console/read.ts";
-import { databaseConnection } from "./databases/routes/connection.ts";
-import { renewDatabaseCredentials } from "./databases/routes/renew.ts";
+import { databaseConnection, renewDatabaseCredentials } from "./databases/routes/connection.ts";
 import { updateCustomDomains, updateDomain, updateExposure } from "./domains/routes.ts";
-import { listGitBranches } from "./git/routes/branches.ts";
-import { createGitConnection } from "./git/routes/create.ts";
-import { updateGitCredentials } from "./git/routes/credentials.ts";
+import { gitProviders, runtimeCatalog } from "./git/routes/catalog.ts";
+import {
+  createGitConnection,
+  listGitConnections,
+  revokeGitConnection,
+  updateGitCredentials,
+} from "./git/routes/connections.ts";
 import { updateGithubCommands, updateGithubDeploySettings } from "./git/routes/github.ts";
 import { receiveGitHook } from "./git/routes/hook.ts";
-import { listGitConnections } from "./git/routes/list.ts";
-import { gitProviders } from "./git/routes/providers.ts";
-import { listGitRepositories } from "./git/routes/repositories.ts";
-import { resolveGitRepository } from "./git/routes/resolve.ts";
-import { revokeGitConnection } from "./git/routes/revoke.ts";
-import { runtimeCatalog } from "./git/routes/runtime-catalog.ts";
+import { listGitBranches, listGitRepositories, resolveGitRepository } from "./git/routes/repositories.ts";
 import type { AnyRoute } from "./http/route.ts";
-import { cancelJobRun } from "./jobs/routes/cancel.ts";
-import { costSummary } from "./jobs/routes/cost-summary.ts";
-import { listJobRuns } from "./jobs/routes/list.ts";
-import { jobRunLogs } from "./jobs/routes/logs.ts";
-import { jobRunMetrics } from "./jobs/routes/metrics.ts";
-import { updateSchedule } from "./jobs/routes/schedule.ts";
-import { startJobRun } from "./jobs/routes/start.ts";
+import { cancelJobRun, startJobRun, updateSchedule } from "./jobs/routes/changes.ts";
+import { costSummary, jobRunLogs, jobRunMetrics, listJobRuns } from "./jobs/routes/reads.ts";
 import { logs } from "./logs/routes/logs.ts";
-import { metricsCapabilities } from "./metrics/routes/capabilities.ts";
-import { projectMetrics } from "./metrics/routes/snapshot.ts";
-import { docs, docsFile } from "./openapi/docs/read.ts";
+import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
+import { docs, docsFile } from "./openapi/docs.ts";
 import { readOpenApi } from "./openapi/routes.ts";
 import { create } from "./projects/routes/create.ts";
 import { deployments, rollback } from "./projects/routes/deployments.ts";

@@ -1,15 +1,59 @@
 import { type Store, StoreUnavailable } from "@slipway/analytics";
 import { beforeEach, expect, test } from "vitest";
-import { Analytics } from "./analytics.ts";
+import { Analytics, Recent } from "./analytics.ts";
+
+let now = 0;
+let asked = 0;
+const recent = () => {
+  now = 1_000;
+  asked = 0;
+  return new Recent<number>(2_000, 3, () => now);
+};
+const work = async () => ++asked;
+
+// Shows: docs/analytics.md#the-api: an answer is given again for two seconds at the most, and never
+test("the same question is given the same answer for a while, also at once", async () => {
+  const answers = recent();
+  expect(await Promise.all([answers.of("a", work), answers.of("a", work)])).toEqual([1, 1]);
+  now += 2_000;
+  expect(await answers.of("a", work)).toBe(1);
+  now += 1;
+  expect(await answers.of("a", work)).toBe(2);
+});
+
+test("another question is given its own", async () => {
+  const answers = recent();
+  expect(await answers.of("a", work)).toBe(1);
+  expect(await answers.of("b", work)).toBe(2);
+  expect(await answers.of("a", work)).toBe(1);
+});
+
+test("a failure is told to who waits for it, and not again", async () => {
+  const answers = recent();
+  const broken = async () => Promise.reject(new Error("away"));
+  const both = [answers.of("a", broken), answers.of("a", work)];
+  await expect(both[0]).rejects.toThrow("away");
+  await expect(both[1]).rejects.toThrow("away");
+  expect(await answers.of("a", work)).toBe(1);
+});
+
+test("the oldest answers go when there are many", async () => {
+  const answers = recent();
+  for (const question of ["a", "b", "c", "d"]) {
+    await answers.of(question, work);
+  }
+  expect(await answers.of("d", work)).toBe(4);
+  expect(await answers.of("a", work)).toBe(5);
+});
 
 const store = { database: "d", cluster: undefined } as Store;
 const project = { organizationId: "o", id: "p" };
 const question = { about: ["summary"], window: { rangeMs: 60_000 }, filter: {} };
-let now: number;
+let windowTime: number;
 let analytics: Analytics;
 beforeEach(() => {
-  now = 1_000_000;
-  analytics = new Analytics(store, () => new Date(now));
+  windowTime = 1_000_000;
+  analytics = new Analytics(store, () => new Date(windowTime));
 });
 
 test("a range ends now, and the answer says which window it is about, although a later one asks", async () => {
@@ -18,7 +62,7 @@ test("a range ends now, and the answer says which window it is about, although a
     window: { from: 940_000, to: 1_000_000 },
     value: { from: 940_000, to: 1_000_000 },
   });
-  now += 500;
+  windowTime += 500;
   expect(await analytics.answer(project, question, async () => "other")).toEqual(first);
 });
 

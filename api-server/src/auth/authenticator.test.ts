@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { generateApiKey } from "./api-key.ts";
 import { Authenticator } from "./authenticator.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
-import { PrincipalCache } from "./principal-cache.ts";
+import { PrincipalCache } from "./principal.ts";
 import { ownTokenVerifier, signUserToken } from "./user-token.ts";
 
 const key = generateKeyPairSync("ed25519");

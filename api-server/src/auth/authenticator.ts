@@ -3,11 +3,10 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type ApiKeyRecord, type FoundMember, findApiKey, findMember, type Ledger } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
-import { GrantSet } from "../policy/grant-set.ts";
+import { GrantSet } from "../policy/permissions.ts";
 import { API_KEY_PREFIX, apiKeyId, matchesApiKey } from "./api-key.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
-import type { Principal } from "./principal.ts";
-import { PrincipalCache } from "./principal-cache.ts";
+import { type Principal, PrincipalCache } from "./principal.ts";
 import type { UserTokenVerifier, VerifiedToken } from "./user-token.ts";
 
 /** What the authenticator asks of the ledger. */

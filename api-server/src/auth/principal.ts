@@ -1,5 +1,5 @@
 import type { Role } from "@slipway/ledger";
-import type { GrantSet } from "../policy/grant-set.ts";
+import type { GrantSet } from "../policy/permissions.ts";
 
 /** Who a request comes from, and what it may do in its one organization. */
 export interface Principal {
@@ -14,4 +14,137 @@ export interface Principal {
   grants: GrantSet;
   /** When a user token ends, in milliseconds since 1970. */
   expiresAt?: number;
+}
+
+export interface PrincipalCacheOptions {
+  /** How long an answer counts as fresh, and so how long a revocation takes at most. */
+  freshMs: number;
+  /** How long an answer may serve while the ledger cannot be asked. */
+  staleMs: number;
+  /** After a look-up that failed, how long the last answer serves before the next look-up. */
+  retryMs: number;
+  /** How long a call waits for a look-up while there is an answer that may serve on. */
+  patienceMs: number;
+  /** Principals kept at most, and refusals, each for themselves: who invents credentials drives out nobody's. */
+  capacity: number;
+  /** Monotonic milliseconds. */
+  now: () => number;
+}
+
+/** A refusal is kept too: `undefined` is "not valid". */
+interface Entry {
+  principal: Principal | undefined;
+  loadedAt: number;
+  /** Until then nobody asks. */
+  freshUntil: number;
+}
+
+/**
+ * Remembers for a few seconds who a credential is, so that a read asks the ledger nothing. Calls at the same time
+ * share one look-up. While the ledger is unavailable or slow, the last answer is used, up to `staleMs`: nothing can be
+ * revoked in a ledger that is unavailable.
+ */
+export class PrincipalCache {
+  readonly #entries = new Map<string, Entry>();
+  readonly #refusals = new Map<string, Entry>();
+  readonly #loading = new Map<string, Promise<Principal | undefined>>();
+  readonly #options: PrincipalCacheOptions;
+
+  constructor(options: Partial<PrincipalCacheOptions> = {}) {
+    this.#options = {
+      freshMs: 3_000,
+      staleMs: 15 * 60_000,
+      retryMs: 1_000,
+      patienceMs: 500,
+      capacity: 10_000,
+      now: () => performance.now(),
+      ...options,
+    };
+  }
+
+  /** The answer when it is fresh: `{principal}`, which may be undefined. Never waits. */
+  peek(credential: string): { readonly principal: Principal | undefined } | undefined {
+    const entry = this.#entry(credential);
+    return entry && this.#options.now() < entry.freshUntil ? entry : undefined;
+  }
+
+  /** Whether the credential was valid when it was last looked up, and may be used while the ledger is unavailable. */
+  knows(credential: string): boolean {
+    return this.#servable(credential)?.principal !== undefined;
+  }
+
+  /**
+   * The answer, looked up when there is no fresh one.
+   * @throws what `load` throws, when there is no answer that may serve on
+   */
+  async get(credential: string, load: () => Promise<Principal | undefined>): Promise<Principal | undefined> {
+    const fresh = this.peek(credential);
+    if (fresh) {
+      return fresh.principal;
+    }
+    let loading = this.#loading.get(credential);
+    if (!loading) {
+      loading = this.#load(credential, load).finally(() => this.#loading.delete(credential));
+      this.#loading.set(credential, loading);
+    }
+    const known = this.#servable(credential);
+    return known ? orAfter(loading, this.#options.patienceMs, known.principal) : loading;
+  }
+
+  async #load(
+    credential: string,
+    load: () => Promise<Principal | undefined>,
+  ): Promise<Principal | undefined> {
+    const { now, freshMs, retryMs } = this.#options;
+    const startedAt = now();
+    try {
+      const principal = await load();
+      this.#store(credential, { principal, loadedAt: startedAt, freshUntil: startedAt + freshMs });
+      return principal;
+    } catch (error) {
+      const known = this.#servable(credential);
+      if (!known) {
+        throw error;
+      }
+      known.freshUntil = now() + retryMs;
+      return known.principal;
+    }
+  }
+
+  /** The last answer, unless it is too old to serve at all. */
+  #servable(credential: string): Entry | undefined {
+    const entry = this.#entry(credential);
+    return entry && this.#options.now() - entry.loadedAt < this.#options.staleMs ? entry : undefined;
+  }
+
+  #entry(credential: string): Entry | undefined {
+    return this.#entries.get(credential) ?? this.#refusals.get(credential);
+  }
+
+  #store(credential: string, entry: Entry): void {
+    // Taken out first: the map's order is the order of look-ups, and the oldest goes first.
+    this.#entries.delete(credential);
+    this.#refusals.delete(credential);
+    const entries = entry.principal === undefined ? this.#refusals : this.#entries;
+    if (entries.size >= this.#options.capacity) {
+      const [oldest] = entries.keys();
+      if (oldest !== undefined) {
+        entries.delete(oldest);
+      }
+    }
+    entries.set(credential, entry);
+  }
+}
+
+/** What the promise resolves to, or the other value when that takes too long. */
+async function orAfter<T>(promise: Promise<T>, ms: number, other: T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(other), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,6 +1,6 @@
 import { createProjectBodies, normalizeContextPath, type ProjectSpec, toCamel } from "@slipway/crds";
 import type { z } from "zod";
-import { atLeastOneField } from "../http/schemas.ts";
+import { atLeastOneField } from "../http/validate.ts";
 
 /** Source and build settings as they are sent: the bodies of a creation, by their own names. */
 

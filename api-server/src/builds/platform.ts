@@ -1,9 +1,27 @@
 import { type BaseImages, baseImages } from "@slipway/builder";
+import { isForeignBuild } from "@slipway/crds";
+import {
+  type Build,
+  type BuildKey,
+  type BuildListQuery,
+  type BuildLogChunk,
+  type BuildProject,
+  type BuildRow,
+  type BuildTrigger,
+  claimDeliveredTrigger,
+  findBuild,
+  type Ledger,
+  listBuilds,
+  noteBuildTriggers,
+  readBuildLog,
+  recordBuild,
+} from "@slipway/ledger";
 import { parse } from "yaml";
 import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
+import { type DeliveryQueue, ledgerDeliveries } from "../git/delivery-queue.ts";
 import type { EventStreams } from "../http/event-streams.ts";
-import type { BuildStore } from "./store.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 
 /** What the platform has for builds. */
 export interface BuildPlatform {
@@ -46,4 +64,49 @@ export function parseBuildSettings(text: string): BuildSettings {
     throw new Error(`no valid settings of builds:\n${z.prettifyError(result.error)}`);
   }
   return { baseImages: result.data.baseImages, registryHost: result.data.registry.host };
+}
+
+/** What is kept of builds. Everything throws Failure 503 when the ledger is unavailable. */
+export interface BuildStore {
+  record(row: BuildRow): Promise<boolean>;
+  find(build: BuildProject & { id: string }): Promise<Build | undefined>;
+  list(query: BuildListQuery): Promise<{ total: number; builds: Build[] }>;
+  readLog(build: BuildKey, page: { cursor: number; limit: number }): Promise<BuildLogChunk[]>;
+  /** The id of the build that a trigger is of; null of one that was noted as present, more than ten minutes ago. */
+  claim(trigger: BuildTrigger, buildId: string): Promise<string | null>;
+  /** Notes triggers that shall set nothing off. */
+  note(triggers: readonly BuildTrigger[]): Promise<void>;
+  /** Deliveries of hooks, from their answer until they are worked off. */
+  deliveries: DeliveryQueue;
+}
+
+/** The ledger's. */
+export function ledgerBuilds(ledger: Ledger): BuildStore {
+  return {
+    record: (row) => withLedgerErrors(() => recordBuild(ledger, row)),
+    find: (build) => withLedgerErrors(() => findBuild(ledger, build)),
+    list: (query) => withLedgerErrors(() => listBuilds(ledger, query)),
+    readLog: (build, page) => withLedgerErrors(() => readBuildLog(ledger, build, page)),
+    claim: (trigger, buildId) => withLedgerErrors(() => claimDeliveredTrigger(ledger, trigger, buildId)),
+    note: (triggers) => withLedgerErrors(() => noteBuildTriggers(ledger, triggers)),
+    deliveries: ledgerDeliveries(ledger),
+  };
+}
+
+/**
+ * Refuses an image that was built for another organization; the operator would refuse to run it.
+ * @param field how the operation's body calls the image
+ * @throws Failure 400 that names the field
+ */
+export function refuseForeignImage(
+  image: string | undefined,
+  field: string,
+  organizationId: string,
+  { builds }: { builds: Pick<BuildPlatform, "registryHost"> },
+): void {
+  if (image === undefined || !isForeignBuild(image, organizationId, builds.registryHost())) {
+    return;
+  }
+  const message = "is in the platform's registry of builds and not this organization's";
+  throw failures.validation([{ field, message }]);
 }

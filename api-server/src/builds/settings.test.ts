@@ -1,6 +1,7 @@
+import type { PublicRuntime } from "@slipway/builder";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../errors/failure.ts";
-import { mergeDeploySettings, modeOf, versionDeployView } from "./settings.ts";
+import { mergeDeploySettings, modeOf, runtimeErrors, versionDeployView } from "./settings.ts";
 
 const byTag = { enabled: true, event: "tag", tagPattern: "v*" } as const;
 const manual = { autoDeploy: false };
@@ -85,4 +86,29 @@ describe("the mode", () => {
     expect(versionDeployView({ enabled: false, event: "release", tagPattern: "v*" })).toEqual(off);
     expect(versionDeployView(byTag)).toEqual({ ...off, enabled: true, tag_pattern: "v*" });
   });
+});
+
+const runtimes: PublicRuntime[] = [
+  { id: "node", name: "Node.js", available: true, versions: ["24", "22"], default_version: "24" },
+  { id: "static", name: "Static files", available: true, versions: [], default_version: null },
+  { id: "ruby", name: "Ruby", available: false, versions: ["3.4"], default_version: "3.4" },
+];
+const told = (settings: { runtime?: string; version?: string }) =>
+  runtimeErrors(settings, runtimes, "config.build.").map(({ field, message }) => `${field} ${message}`);
+
+describe("build settings", () => {
+  it.each([
+    [{}],
+    [{ version: "7" }],
+    [{ runtime: "node" }],
+    [{ runtime: "node", version: "22" }],
+    [{ runtime: "static" }],
+  ])("%j are accepted", (settings) => expect(told(settings)).toEqual([]));
+
+  it.each([
+    [{ runtime: "cobol" }, "config.build.runtime must be one of: node, static, ruby"],
+    [{ runtime: "ruby" }, "config.build.runtime this platform cannot build Ruby applications"],
+    [{ runtime: "node", version: "6" }, "config.build.version must be one of: 24, 22"],
+    [{ runtime: "static", version: "1" }, "config.build.version Static files has no versions to choose from"],
+  ])("%j are refused", (settings, words) => expect(told(settings)).toEqual([words]));
 });

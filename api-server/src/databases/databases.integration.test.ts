@@ -19,7 +19,7 @@ import { type RealHarness, startRealHarness } from "../../../test/kit/api-server
 import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
 import { createProjectData } from "../projects/routes/create.ts";
 import { projectResource } from "../resources.ts";
-import { decodeCredentials, readCredentialsSecret } from "./credentials.ts";
+import { decodeCredentials, readCredentialsSecret } from "./connection.ts";
 
 /** Databases over a real apiserver and a real PostgreSQL; the test plays the operator's part. */
 

@@ -13,7 +13,7 @@ import { eventually } from "../../../test/kit/processes/eventually.ts";
 import type { Failure } from "../errors/failure.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { projectResource } from "../resources.ts";
-import { decodeCredentials, encodeCredentials, readCredentialsSecret } from "./credentials.ts";
+import { decodeCredentials, encodeCredentials, readCredentialsSecret } from "./connection.ts";
 import { renewCredentials } from "./renewal.ts";
 
 const NAMESPACE = organizationNamespace("acme");

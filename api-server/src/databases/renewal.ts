@@ -12,13 +12,15 @@ import { withDeadline } from "../deadline.ts";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
-import { connectionOf, type SecretConnection, secretConnectionOf } from "./connection.ts";
 import {
   type CredentialsSecret,
+  connectionOf,
   decodeCredentials,
   encodeCredentials,
   readCredentialsSecret,
-} from "./credentials.ts";
+  type SecretConnection,
+  secretConnectionOf,
+} from "./connection.ts";
 
 /** How long the engine may take to take over a new password, and the cluster to write it down. */
 export const IN_FORCE_LIMIT_MS = 30_000;

@@ -1,7 +1,7 @@
 import { formatDecimal, type JobRunStatus, parseDecimal } from "@slipway/crds";
-import { jsonDecimal } from "../http/json-decimal.ts";
 import type { FoundRun } from "./find.ts";
 import { isTerminal } from "./run.ts";
+import { jsonDecimal } from "./view.ts";
 
 type Measured = NonNullable<JobRunStatus["metrics"]>;
 type Values = Record<string, unknown>;

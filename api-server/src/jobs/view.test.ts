@@ -1,8 +1,9 @@
+import { runAmount } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { runResource, runRow } from "../../../test/kit/api-server/job-runs.ts";
 import { runMetrics } from "./metrics.ts";
 import { runOfResource, runOfRow } from "./run.ts";
-import { runItem, runSummary } from "./view.ts";
+import { jsonDecimal, runItem, runSummary } from "./view.ts";
 
 const names = { organizationId: "acme", projectId: "pjob", id: "pjob-29406240" };
 const scheduledAt = new Date(29_406_240 * 60_000);
@@ -141,5 +142,31 @@ describe("the metrics of a run", () => {
     };
     expect(printed(runMetrics({ run: runOfRow(row), row }))).toEqual(unavailable);
     expect(of({ ...terminal, metrics: { status: "unavailable" } })).toEqual(unavailable);
+  });
+});
+
+const printedDecimal = (text: string) => JSON.stringify({ amount: jsonDecimal(text) });
+
+describe("jsonDecimal", () => {
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: amounts are exact, and their JSON is the decimal
+  it("prints an amount as it is, and never as a float would", () => {
+    expect(0.1 * 3).not.toBe(0.3);
+    expect(printedDecimal(runAmount("0.1", 3))).toBe('{"amount":0.3}');
+    expect(printedDecimal("0.30")).toBe('{"amount":0.3}');
+    expect(printedDecimal("1.000")).toBe('{"amount":1}');
+    expect(printedDecimal("0")).toBe('{"amount":0}');
+    expect(printedDecimal("0.0000001")).toBe('{"amount":0.0000001}');
+  });
+
+  it("keeps digits that a float would lose", () => {
+    expect(printedDecimal("12345678901234567890.123456789")).toBe(
+      '{"amount":12345678901234567890.123456789}',
+    );
+  });
+
+  it("prints nothing but a plain decimal", () => {
+    for (const text of ["", "1e3", "NaN", "-1", "1,5", '"1"']) {
+      expect(() => jsonDecimal(text)).toThrow(RangeError);
+    }
   });
 });

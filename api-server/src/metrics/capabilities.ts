@@ -5,7 +5,7 @@ import {
   type ProjectType,
   SNAPSHOT_REFRESH_SECONDS,
 } from "@slipway/crds";
-import { hasMetrics } from "../analytics/application.ts";
+import { hasMetrics } from "../analytics/instances.ts";
 import { planInForce } from "../databases/plan-in-force.ts";
 
 /** Which snapshots a project's plan gives. Pure. */

@@ -1,5 +1,5 @@
 import { isDatabaseType, type Project, toSnake } from "@slipway/crds";
-import { builtView } from "../builds/project-view.ts";
+import { builtView } from "../builds/view.ts";
 import { planChangeOf, planInForce } from "../databases/plan-in-force.ts";
 import type { CustomDomainSetup } from "../domains/setup.ts";
 

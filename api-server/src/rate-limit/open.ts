@@ -1,8 +1,7 @@
 import type { Logger } from "pino";
 import type { ApiMetrics } from "../http/api-metrics.ts";
 import { localWrites, type NewestWrites } from "../http/newest-writes.ts";
-import type { RateLimiter } from "./limiter.ts";
-import { MemoryRateLimiter } from "./memory.ts";
+import { MemoryRateLimiter, type RateLimiter } from "./limiter.ts";
 import { ValkeyRateLimiter } from "./valkey.ts";
 
 /** What the replicas of the API share of each other's work. */

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import type { NewestWrites, WriteKind } from "../http/newest-writes.ts";
-import type { Decision, RateLimiter } from "./limiter.ts";
-import { MemoryRateLimiter } from "./memory.ts";
+import { type Decision, MemoryRateLimiter, type RateLimiter } from "./limiter.ts";
 import { noteScript, takeScript } from "./scripts.ts";
 import { ValkeyConnection } from "./valkey-connection.ts";
 

@@ -1,5 +1,5 @@
 import type { Build, BuildLogChunk, BuildTrigger, GitDelivery, HeldDelivery } from "@slipway/ledger";
-import type { BuildStore } from "../../../api-server/src/builds/store.ts";
+import type { BuildStore } from "../../../api-server/src/builds/platform.ts";
 
 /** What the ledger keeps of builds, in memory: for tests of what the API makes of it. */
 export interface MemoryBuilds extends BuildStore {

@@ -9,7 +9,7 @@ import {
   type Project,
   type ProjectStatus,
 } from "@slipway/crds";
-import { decodeCredentials, readCredentialsSecret } from "../../../api-server/src/databases/credentials.ts";
+import { decodeCredentials, readCredentialsSecret } from "../../../api-server/src/databases/connection.ts";
 import { projectResource } from "../../../api-server/src/resources.ts";
 
 const everybody = [{ cidr: "0.0.0.0/0" }];

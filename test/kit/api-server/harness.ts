@@ -34,8 +34,7 @@ import {
   signUserToken,
   type UserTokenVerifier,
 } from "../../../api-server/src/auth/user-token.ts";
-import type { BuildPlatform } from "../../../api-server/src/builds/platform.ts";
-import { ledgerBuilds } from "../../../api-server/src/builds/store.ts";
+import { type BuildPlatform, ledgerBuilds } from "../../../api-server/src/builds/platform.ts";
 import { onDelivery } from "../../../api-server/src/builds/triggered.ts";
 import { ConnectionStore } from "../../../api-server/src/git/connection-owners.ts";
 import { DeliveryWorker } from "../../../api-server/src/git/delivery-worker.ts";
@@ -51,8 +50,7 @@ import { ledgerUsage, type UsageBook } from "../../../api-server/src/organizatio
 import { traceWrites } from "../../../api-server/src/plugins/tracing.ts";
 import { parseGrant } from "../../../api-server/src/policy/permissions.ts";
 import { ProjectStore } from "../../../api-server/src/projects/store.ts";
-import type { RateLimiter } from "../../../api-server/src/rate-limit/limiter.ts";
-import { MemoryRateLimiter } from "../../../api-server/src/rate-limit/memory.ts";
+import { MemoryRateLimiter, type RateLimiter } from "../../../api-server/src/rate-limit/limiter.ts";
 import { projectResource } from "../../../api-server/src/resources.ts";
 import type { Services } from "../../../api-server/src/services.ts";
 import { SharedReads } from "../../../api-server/src/shared-reads.ts";

@@ -1,7 +1,7 @@
 import { canonicalAddress, type Filter, MAX_PATH_BYTES, RETENTION_DAYS } from "@slipway/analytics";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
-import { wholeNumber } from "../../http/schemas.ts";
+import { wholeNumber } from "../../http/validate.ts";
 import type { AskedWindow } from "../analytics.ts";
 
 const RANGES = ["300", "3600", "21600", "86400", "604800"] as const;

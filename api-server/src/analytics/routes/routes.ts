@@ -15,7 +15,7 @@ import type { OperationId } from "../../policy/table.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import type { Services } from "../../services.ts";
-import { hasMetrics } from "../application.ts";
+import { hasMetrics } from "../instances.ts";
 import { askedWindow, filterOf, type NetworkQuery, networkQuery } from "./query.ts";
 import {
   pageOf,

@@ -1,7 +1,7 @@
 import { newBuildId } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
-import { MAX_CONCURRENT } from "../../git/routes/lookup.ts";
+import { MAX_CONCURRENT } from "../../git/routes/connections.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/service.ts";
 import type { OperationId } from "../../policy/table.ts";

@@ -1,7 +1,7 @@
 import type { ProjectSpec } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
-import { MAX_CONCURRENT } from "../../git/routes/lookup.ts";
+import { MAX_CONCURRENT } from "../../git/routes/connections.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { type ApiProject, requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
@@ -18,7 +18,7 @@ import {
 import { attachSource, changeSource, checkRuntime, withoutSource } from "../change-source.ts";
 import { openProjectSource } from "../source.ts";
 import { sourceContext, sourceView } from "../source-view.ts";
-import { projectionAnswer } from "./source-schemas.ts";
+import { projectionAnswer } from "./schemas.ts";
 
 const PATH = "/v1/project/:id/source";
 const responses = { 200: { description: "The source as it is now.", schema: projectionAnswer } };

@@ -1,9 +1,11 @@
 import { databaseTypes } from "@slipway/crds";
+import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { connectionOf, databaseView, managedServiceView } from "../connection.ts";
-import { readConnection } from "./schemas.ts";
+import { IN_FORCE_LIMIT_MS, renewCredentials } from "../renewal.ts";
+import { readConnection, renewedConnection } from "./schemas.ts";
 
 export const databaseConnection = defineProjectRoute({
   operationId: "readDatabaseConnection",
@@ -28,5 +30,38 @@ export const databaseConnection = defineProjectRoute({
       ...(spec.type === "valkey" ? { managed_service: managedServiceView(project, connection) } : {}),
     };
     return { status: 200, body: { status: "success", data } };
+  },
+});
+
+export const renewDatabaseCredentials = defineProjectRoute({
+  operationId: "renewDatabaseCredentials",
+  method: "POST",
+  path: "/v1/project/:id/database/credentials/renew",
+  summary: "Give a database's user a new password",
+  description:
+    "The answer shows it once, when it is in force; from then on the one before it does not log in, while open sessions stay. " +
+    `Within ${IN_FORCE_LIMIT_MS / 1000} seconds, or else 503 DATABASE_CREDENTIALS_PENDING: then the next call waits for the same ` +
+    "password, and shows it.",
+  tags: ["Databases"],
+  responses: {
+    200: {
+      description: "The connection with the new password.",
+      schema: success({ message: z.string(), data: renewedConnection }),
+    },
+  },
+  refusals: [409],
+  handler: async ({ project: asked }, services) => {
+    requireType(asked, databaseTypes);
+    const { project, connection } = await renewCredentials(asked, services);
+    const isValkey = project.resource.spec.type === "valkey";
+    const data = {
+      ...databaseView(project, connection),
+      ...(isValkey ? { managed_service: managedServiceView(project, connection) } : {}),
+    };
+    return {
+      status: 200,
+      headers: { "cache-control": "no-store" },
+      body: { status: "success", message: "credentials renewed", data },
+    };
   },
 });

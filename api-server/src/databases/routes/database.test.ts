@@ -18,7 +18,7 @@ import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-ser
 import { statusAndCode } from "../../../../test/kit/api-server/status-and-code.ts";
 import { eventually } from "../../../../test/kit/processes/eventually.ts";
 import { projectResource } from "../../resources.ts";
-import { encodeCredentials, newCredentials } from "../credentials.ts";
+import { encodeCredentials, newCredentials } from "../connection.ts";
 import { readConnection, renewedConnection } from "./schemas.ts";
 
 /** What is read and changed of databases, with the ledger away. */

@@ -6,17 +6,16 @@ import { changeSource, followSource } from "../../builds/change-source.ts";
 import { manualRequest } from "../../builds/commit.ts";
 import { requireConnected } from "../../builds/github.ts";
 import { requireBuilds } from "../../builds/platform.ts";
-import { startedSchema } from "../../builds/routes/schemas.ts";
-import { versionDeploySchema } from "../../builds/routes/source-schemas.ts";
+import { startedSchema, versionDeploySchema } from "../../builds/routes/schemas.ts";
 import { mergeDeploySettings, modeOf, versionDeployView } from "../../builds/settings.ts";
 import { startBuildOrFail } from "../../builds/start.ts";
 import { notePresent } from "../../builds/triggered.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { atLeastOneField } from "../../http/schemas.ts";
+import { atLeastOneField } from "../../http/validate.ts";
 import { refuseBlocked } from "../../organizations/service.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { MAX_CONCURRENT } from "./lookup.ts";
+import { MAX_CONCURRENT } from "./connections.ts";
 
 type Github = NonNullable<ProjectSpec["github"]>;
 

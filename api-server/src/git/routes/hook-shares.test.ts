@@ -8,7 +8,7 @@ import { fakeGit, putConnection } from "../../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 import { eventually } from "../../../../test/kit/processes/eventually.ts";
 import { buildApp } from "../../app.ts";
-import { MemoryRateLimiter } from "../../rate-limit/memory.ts";
+import { MemoryRateLimiter } from "../../rate-limit/limiter.ts";
 
 /** Deliveries of one organization's many connections beside another's, all from the address of one Git server. */
 

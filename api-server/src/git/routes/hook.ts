@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { connectionIfAny, readCredential } from "../cluster.ts";
 import { DELIVERY_LIMIT, type DeliveryOutcome, takeDelivery } from "../delivery.ts";
-import { MAX_CONCURRENT } from "./lookup.ts";
+import { MAX_CONCURRENT } from "./connections.ts";
 
 const MESSAGES = {
   taken: "the delivery is dealt with in the background",

@@ -4,8 +4,8 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { askServer } from "../connect.ts";
 import { repositoryView } from "../view.ts";
-import { connectionOf, MAX_CONCURRENT } from "./lookup.ts";
-import { repositorySchema } from "./schemas.ts";
+import { connectionOf, MAX_CONCURRENT } from "./connections.ts";
+import { repositoryPath, repositorySchema } from "./schemas.ts";
 
 export const listGitRepositories = defineRoute({
   operationId: "listGitRepositories",
@@ -43,6 +43,50 @@ export const listGitRepositories = defineRoute({
       ),
       next_cursor: page.nextCursor ?? null,
     };
+    return { status: 200, body: { status: "success", data } };
+  },
+});
+
+export const listGitBranches = defineRoute({
+  operationId: "listGitBranches",
+  method: "GET",
+  path: "/v1/git/connections/:connectionId/repositories/:repositoryId/branches",
+  summary: "List the branches of a repository",
+  description: "At most 1,000. The repository's id is one path segment: encode it.",
+  tags: ["Git"],
+  responses: {
+    200: {
+      description: "Its branches.",
+      schema: success({ data: z.array(z.object({ name: z.string(), commit_sha: z.string() })) }),
+    },
+  },
+  refusals: [404, 409],
+  maxConcurrent: MAX_CONCURRENT,
+  handler: async (call, services) => {
+    const connection = await connectionOf(call, services);
+    const { repositoryId } = call.request.params as { repositoryId: string };
+    const branches = await askServer(connection, services, async (server) =>
+      server.branches(services.repositoryIds.open(connection.metadata.name, repositoryId)),
+    );
+    const data = branches.map(({ name, commitSha }) => ({ name, commit_sha: commitSha }));
+    return { status: 200, body: { status: "success", data } };
+  },
+});
+
+export const resolveGitRepository = defineRoute({
+  operationId: "resolveGitRepository",
+  method: "POST",
+  path: "/v1/git/connections/:connectionId/repositories/resolve",
+  summary: "Find a repository by its path",
+  tags: ["Git"],
+  body: z.strictObject({ path: repositoryPath }),
+  responses: { 200: { description: "It is there.", schema: success({ data: repositorySchema }) } },
+  refusals: [404, 409],
+  maxConcurrent: MAX_CONCURRENT,
+  handler: async (call, services) => {
+    const connection = await connectionOf(call, services);
+    const repository = await askServer(connection, services, (server) => server.resolve(call.body.path));
+    const data = repositoryView(connection.metadata.name, repository, services.repositoryIds);
     return { status: 200, body: { status: "success", data } };
   },
 });

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseSpec } from "../../../../test/kit/api-server/databases.ts";
 import { type FakeHarness, jobSpec, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 import { statusAndCode } from "../../../../test/kit/api-server/status-and-code.ts";
-import { projectMetrics } from "./snapshot.ts";
+import { projectMetrics } from "../routes.ts";
 
 /** Snapshots of databases, from samples in memory. */
 

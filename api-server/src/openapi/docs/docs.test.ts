@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
-import { docsFiles } from "./files.ts";
+import { docsFiles } from "../docs.ts";
 
 let harness: FakeHarness;
 beforeAll(async () => {

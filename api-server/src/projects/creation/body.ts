@@ -5,7 +5,7 @@ import {
   findPlan,
   parseCreateProject,
 } from "@slipway/crds";
-import { runtimeErrors } from "../../builds/runtimes.ts";
+import { runtimeErrors } from "../../builds/settings.ts";
 import { offerErrors } from "../../databases/offer.ts";
 import { type DomainPlatform, reservedDomainErrors } from "../../domains/spec.ts";
 import { failures } from "../../errors/catalog.ts";

@@ -7,7 +7,7 @@ import {
   type IdempotencyRecord,
   type KeyName,
 } from "@slipway/ledger";
-import { decodeCredentials, readCredentialsSecret } from "../../databases/credentials.ts";
+import { decodeCredentials, readCredentialsSecret } from "../../databases/connection.ts";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { newProjectId } from "../../ids.ts";

@@ -10,7 +10,7 @@ import {
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
-import { encodeCredentials } from "../../databases/credentials.ts";
+import { encodeCredentials } from "../../databases/connection.ts";
 import type { EnvShard } from "./env-secrets.ts";
 import { AWS_REGISTRY_SECRET, type AwsRegistrySecret, type PullSecret } from "./registry-secrets.ts";
 

@@ -1,7 +1,7 @@
 import { projectSpec } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../../test/kit/api-server/harness.ts";
-import { newCredentials } from "../../databases/credentials.ts";
+import { newCredentials } from "../../databases/connection.ts";
 import { planCreation } from "./plan-creation.ts";
 import { type AwsLogin, awsErrors, awsRegistryOf } from "./registry-secrets.ts";
 

@@ -8,7 +8,7 @@ import {
 } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../auth/principal.ts";
-import { refuseForeignImage } from "../../builds/foreign-image.ts";
+import { refuseForeignImage } from "../../builds/platform.ts";
 import {
   awaitAddress,
   connectionOf,

@@ -3,7 +3,7 @@ import { countDeployments, type Deployment, listDeployments } from "@slipway/led
 import { z } from "zod";
 import type { Principal } from "../../auth/principal.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { wholeNumber } from "../../http/schemas.ts";
+import { wholeNumber } from "../../http/validate.ts";
 import { withLedgerErrors } from "../../ledger/availability.ts";
 import { rollBack } from "../rollback.ts";
 import { pagination, success } from "./schemas.ts";

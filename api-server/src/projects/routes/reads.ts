@@ -2,7 +2,7 @@ import { fields, projectPhases, projectTypes } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../auth/principal.ts";
 import { defineProjectRoute, defineRoute } from "../../http/route.ts";
-import { wholeNumber } from "../../http/schemas.ts";
+import { wholeNumber } from "../../http/validate.ts";
 import { listProjects } from "../list.ts";
 import { pagination, projectItemSchema, projectSchema, success } from "./schemas.ts";
 

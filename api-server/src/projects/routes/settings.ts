@@ -1,5 +1,5 @@
 import { patchDescriptionBody, patchImageBody, patchNameBody } from "@slipway/crds";
-import { refuseForeignImage } from "../../builds/foreign-image.ts";
+import { refuseForeignImage } from "../../builds/platform.ts";
 import { waitForFirstDomain } from "../../domains/wait.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { changeProject } from "../change.ts";

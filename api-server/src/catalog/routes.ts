@@ -1,16 +1,9 @@
 import type { Catalog } from "@slipway/crds";
 import { z } from "zod";
-import { failures } from "../../errors/catalog.ts";
-import { defineRoute } from "../../http/route.ts";
-import type { OperationId } from "../../policy/table.ts";
-import { success } from "../../projects/routes/schemas.ts";
-import {
-  databaseCatalogView,
-  databasePlansView,
-  httpPlansView,
-  jobPlansView,
-  storagePlansView,
-} from "../view.ts";
+import { failures } from "../errors/catalog.ts";
+import { defineRoute } from "../http/route.ts";
+import type { OperationId } from "../policy/table.ts";
+import { success } from "../projects/routes/schemas.ts";
 import {
   databasePlanSchema,
   engineSchema,
@@ -18,6 +11,13 @@ import {
   jobPlanSchema,
   storagePlanSchema,
 } from "./schemas.ts";
+import {
+  databaseCatalogView,
+  databasePlansView,
+  httpPlansView,
+  jobPlansView,
+  storagePlansView,
+} from "./view.ts";
 
 interface CatalogRoute {
   operationId: OperationId;
@@ -98,4 +98,29 @@ export const databaseCatalog = catalogRoute({
   item: engineSchema,
   refusals: [503],
   view: (catalog) => databaseCatalogView(requireDatabases(catalog)),
+});
+
+const templateSchema = z.object({
+  id: z.string().describe("The creation's template_id."),
+  revision: z.int().min(1).describe("The creation's template_revision."),
+  name: z.string(),
+  description: z.string().optional(),
+  body: z
+    .looseObject({})
+    .describe("Body of a creation, without a name. The request's own members win over it."),
+});
+
+export const templates = defineRoute({
+  operationId: "listTemplates",
+  method: "GET",
+  path: "/v1/project/templates",
+  summary: "List the templates that projects can be created from",
+  tags: ["Catalogs"],
+  responses: {
+    200: { description: "The templates.", schema: success({ data: z.array(templateSchema) }) },
+  },
+  handler: (_call, { catalog }) => ({
+    status: 200,
+    body: { status: "success", data: catalog.current.templates },
+  }),
 });

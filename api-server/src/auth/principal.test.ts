@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, it } from "vitest";
-import { GrantSet } from "../policy/grant-set.ts";
-import type { Principal } from "./principal.ts";
-import { PrincipalCache } from "./principal-cache.ts";
+import { GrantSet } from "../policy/permissions.ts";
+import { type Principal, PrincipalCache } from "./principal.ts";
 
 const principal = (organizationId: string): Principal => ({
   credentialId: "api-key:k1",

@@ -6,15 +6,37 @@ import {
   valkeyMetrics,
 } from "@slipway/crds";
 import { z } from "zod";
-import { applicationMetrics } from "../../analytics/application.ts";
-import { shares } from "../../analytics/routes/schemas.ts";
-import { planInForce } from "../../databases/plan-in-force.ts";
-import { failures } from "../../errors/catalog.ts";
-import { defineProjectRoute } from "../../http/route.ts";
-import { type ApiProject, requireType } from "../../projects/api-project.ts";
-import { success } from "../../projects/routes/schemas.ts";
-import { capabilitiesOf } from "../capabilities.ts";
-import { sampledTypes, snapshotView } from "../view.ts";
+import { applicationMetrics } from "../analytics/instances.ts";
+import { shares } from "../analytics/routes/schemas.ts";
+import { planInForce } from "../databases/plan-in-force.ts";
+import { failures } from "../errors/catalog.ts";
+import { defineProjectRoute } from "../http/route.ts";
+import { type ApiProject, requireType } from "../projects/api-project.ts";
+import { success } from "../projects/routes/schemas.ts";
+import { capabilitiesOf } from "./capabilities.ts";
+import { sampledTypes, snapshotView } from "./view.ts";
+
+const capabilities = z.object({
+  access: z.enum(["snapshot", "none"]).describe("none: a snapshot must not be asked for."),
+  groups: z.array(z.string()),
+  refresh_seconds: z.int(),
+  history: z.null().describe("Only the newest snapshot is kept, no series."),
+});
+
+export const metricsCapabilities = defineProjectRoute({
+  operationId: "readMetricsCapabilities",
+  method: "GET",
+  path: "/v1/project/:id/metrics/capabilities",
+  summary: "Read which snapshots of metrics a project's plan gives",
+  description:
+    "Jobs and clickhouse have none. Applications have no snapshot, but `GET metrics` on plans with metrics.",
+  tags: ["Metrics"],
+  responses: { 200: { description: "What there is.", schema: success({ data: capabilities }) } },
+  handler: ({ project }, { catalog }) => {
+    const data = capabilitiesOf(project.resource, catalog.current);
+    return { status: 200, body: { status: "success", data } };
+  },
+});
 
 const availability = z
   .enum(["available", "partial", "stale", "unavailable"])

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "./limiter.ts";
-import { MemoryRateLimiter } from "./memory.ts";
+import { MemoryRateLimiter, rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "./limiter.ts";
 
 describe("MemoryRateLimiter", () => {
   it("allows the limit, refuses the next, and allows again when the window has ended", () => {

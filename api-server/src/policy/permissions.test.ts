@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { GrantSet } from "./grant-set.ts";
-import { EVERY_GRANT, parseGrant } from "./permissions.ts";
+import { EVERY_GRANT, GrantSet, parseGrant } from "./permissions.ts";
 
 const set = (...texts: string[]) => GrantSet.of(texts.map(parseGrant));
 
