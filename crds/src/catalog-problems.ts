@@ -1,4 +1,6 @@
-import type { Catalog, PlanLimit } from "./catalog.ts";
+import { parse } from "yaml";
+import { z } from "zod";
+import { type Catalog, catalogFields, type PlanLimit } from "./catalog.ts";
 import { compareDecimal, equalDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
 import { parseCreateProject } from "./v1/create-project.ts";
 
@@ -121,4 +123,20 @@ function templateProblems({ templates, httpPlans, jobPlans, databasePlans }: Cat
       ...(keys.indexOf(keys[i] ?? "") === i ? [] : [{ path, message: "no id and revision may stand twice" }]),
     ];
   });
+}
+
+/** The whole file. */
+export const catalog = catalogFields.superRefine((all, context) => {
+  for (const { path, message } of catalogProblems(all)) {
+    context.addIssue({ code: "custom", path, message });
+  }
+});
+
+/** The catalog that a YAML text is. @throws Error that lists every broken rule */
+export function parseCatalog(text: string): Catalog {
+  const result = catalog.safeParse(parse(text));
+  if (!result.success) {
+    throw new Error(`no valid plan catalog:\n${z.prettifyError(result.error)}`);
+  }
+  return result.data;
 }

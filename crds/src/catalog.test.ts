@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { type Catalog, findPlan } from "./catalog.ts";
-import { catalog } from "./parse-catalog.ts";
+import { catalog } from "./catalog-problems.ts";
 import { isFreePlan, versionsOfType } from "./project/index.ts";
 
 const file = new URL("../../charts/slipway/files/catalog.yaml", import.meta.url);

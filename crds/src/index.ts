@@ -1,28 +1,25 @@
 export * from "./backup.ts";
 export * from "./billing.ts";
 export * from "./build.ts";
-export * from "./build-id.ts";
-export { type BuildRequest, buildObject } from "./build-object.ts";
+export * from "./build-object.ts";
 export * from "./catalog.ts";
+export { catalog, parseCatalog } from "./catalog-problems.ts";
 export { isCidr } from "./cidr.ts";
 export * from "./conditions.ts";
-export { normalizeContextPath } from "./context-path.ts";
 export { isCron, normalizeCron } from "./cron.ts";
 export * from "./custom-domain.ts";
 export * from "./database.ts";
 export * from "./decimal.ts";
 export * from "./domainclaim.ts";
 export * as fields from "./fields.ts";
-export { isForeignBuild } from "./foreign-image.ts";
+export { normalizeContextPath } from "./fields.ts";
 export { contendersOf, formerStatePatch, hasFormerState, withFormerState } from "./former-annotations.ts";
 export * from "./gitconnection.ts";
 export * from "./jobrun.ts";
-export * from "./jobrun-state.ts";
 export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts";
 export * from "./metadata.ts";
 export * from "./names.ts";
 export { isEverybody, isOpenAccess } from "./network-access.ts";
-export * from "./parse-catalog.ts";
 export * from "./project/index.ts";
 export {
   BUILDS_PULL_SECRET,

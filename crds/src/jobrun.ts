@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conditions } from "./conditions.ts";
+import { conditions, type JobRunCondition } from "./conditions.ts";
 import { decimal, objectName, observedGeneration, planId, text, timestamp } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
 import { type TransitionRule, withRules } from "./rule.ts";
@@ -113,3 +113,21 @@ export type JobRunStatus = z.output<typeof jobRunStatus>;
 
 /** One run of a scheduled job. */
 export type JobRun = Resource<"JobRun", JobRunSpec, JobRunStatus>;
+
+/** Where a JobRun stands, as its conditions say; the operator and the API judge it alike. Pure. */
+
+const statusOf = ({ status }: JobRun, type: JobRunCondition) =>
+  status?.conditions?.find((condition) => condition.type === type)?.status;
+
+/** Whether it was not admitted, for good: then there never was a run. */
+export const isRunRefused = (run: JobRun): boolean => statusOf(run, "Admitted") === "False";
+
+/** Whether its container never ran, and never will. */
+export const isRunNeverStarted = (run: JobRun): boolean => statusOf(run, "Finished") === "False";
+
+/** Whether it may still begin or go on, or its charge is not recorded yet: a deletion of its project waits for it. */
+export const isRunPending = (run: JobRun): boolean =>
+  !isRunRefused(run) &&
+  !isRunNeverStarted(run) &&
+  run.status?.chargedAt === undefined &&
+  statusOf(run, "Charged") !== "True";

@@ -3,9 +3,16 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { almostCidr } from "../../test/kit/crds/arbitraries.ts";
 import { isCidr } from "./cidr.ts";
-import { CONTEXT_PATH, normalizeContextPath } from "./context-path.ts";
 import { compareDecimal, equalDecimal, formatDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
-import { absolutePath, hostname, imageUrl, text, timestamp } from "./fields.ts";
+import {
+  absolutePath,
+  CONTEXT_PATH,
+  hostname,
+  imageUrl,
+  normalizeContextPath,
+  text,
+  timestamp,
+} from "./fields.ts";
 
 describe("isCidr", () => {
   it("accepts addresses of either family with a prefix", () => {

@@ -10,8 +10,8 @@ import { z } from "zod";
 import { StepError } from "../failures/codes.ts";
 import type { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";
+import type { TreeEntry } from "./git.ts";
 import { authorization, type GitServer, isSameOrigin, requestServer } from "./server-request.ts";
-import type { TreeEntry } from "./tree.ts";
 
 /** Longest text of a pointer. */
 const MAX_POINTER = 1024;

@@ -6,15 +6,14 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { GitServer, type GitServerOptions } from "../../../test/kit/builder/git-server.ts";
 import { Repository } from "../../../test/kit/builder/repository.ts";
-import type { FailureCode } from "../failures/codes.ts";
-import { StepError } from "../failures/codes.ts";
+import { type FailureCode, StepError } from "../failures/codes.ts";
 import { Redactor } from "../log/redact.ts";
 import { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";
+import { parseTree } from "./git.ts";
 import { readPointer } from "./lfs.ts";
 import { fetchSource } from "./step.ts";
 import { ownAddress } from "./submodules.ts";
-import { parseTree } from "./tree.ts";
 
 const PASSWORD = "canary-Kq7 $(id)'\"-password";
 const GONE = "0123456789012345678901234567890123456789";

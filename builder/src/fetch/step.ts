@@ -3,14 +3,12 @@
 import { mkdir } from "node:fs/promises";
 import type { ExitResult } from "../exec.ts";
 import { classify, forProvider } from "../failures/classify.ts";
-import type { FailureCode } from "../failures/codes.ts";
-import { StepError } from "../failures/codes.ts";
+import { type FailureCode, StepError } from "../failures/codes.ts";
 import type { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";
-import { Git, type GitOptions, wantedRef } from "./git.ts";
+import { Git, type GitOptions, listTree, type TreeEntry, wantedRef } from "./git.ts";
 import { fetchLargeFiles } from "./lfs.ts";
 import { MAX_SUBMODULES, type Submodule, submoduleFolder, submodulesOf } from "./submodules.ts";
-import { listTree, type TreeEntry } from "./tree.ts";
 
 export interface FetchContext {
   task: FetchTask;

@@ -3,8 +3,7 @@
 import { mkdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { StepError } from "../failures/codes.ts";
-import type { Git } from "./git.ts";
-import type { TreeEntry } from "./tree.ts";
+import type { Git, TreeEntry } from "./git.ts";
 
 /** Most of them, those of submodules included. */
 export const MAX_SUBMODULES = 20;

@@ -2,7 +2,7 @@
 
 import type { Runtime, RuntimeCatalog, RuntimeId } from "../catalog.ts";
 import { PlanError, type Tree } from "./input.ts";
-import { readPackageJson } from "./package-json.ts";
+import { readPackageJson } from "./node-manager.ts";
 
 /**
  * Manifests of a language come before package.json, which many of their projects have beside it for the browser's part.

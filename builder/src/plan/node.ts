@@ -2,8 +2,15 @@ import { isPlain } from "./command.ts";
 import { type Context, chooseStart, isSafeName, type Planned } from "./context.ts";
 import { buildStage, imageLines, run, type Stage } from "./dockerfile.ts";
 import { PlanError } from "./input.ts";
-import { detectManager, type Manager, requireManager } from "./node-manager.ts";
-import { hasInstallScripts, type PackageJson, readPackageJson, scriptOf } from "./package-json.ts";
+import {
+  detectManager,
+  hasInstallScripts,
+  type Manager,
+  type PackageJson,
+  readPackageJson,
+  requireManager,
+  scriptOf,
+} from "./node-manager.ts";
 
 /** A Node.js server: install, build, prune, run. */
 export function planNode(context: Context): Planned {

@@ -3,7 +3,7 @@ import type { Context, Planned } from "./context.ts";
 import { APPLICATION_USER, buildStage, envLines, run, type Stage } from "./dockerfile.ts";
 import { PlanError } from "./input.ts";
 import { nodeBuildStages } from "./node.ts";
-import { readPackageJson } from "./package-json.ts";
+import { readPackageJson } from "./node-manager.ts";
 
 /** Exit code of the step that finds no site: failures are told by it. */
 export const NO_SITE = 80;

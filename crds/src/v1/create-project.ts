@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { normalizeContextPath } from "../context-path.ts";
 import { normalizeCron } from "../cron.ts";
+import { normalizeContextPath } from "../fields.ts";
 import { type ProjectSpec, projectSpec } from "../project/spec.ts";
 import { type ProjectType, projectTypes, type TypedField, typedFields } from "../project/types.ts";
 import { renderMessage } from "../rule.ts";

@@ -2,9 +2,8 @@ import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controlle
 import type { Backup } from "@slipway/crds";
 import { beforeEach, describe, expect, test } from "vitest";
 import { etagsHash } from "./agent/protocol.ts";
-import { storePolicy } from "./network-policy.ts";
 import type { S3, UploadedPart } from "./s3.ts";
-import { objectOf, partBytesOf, s3Store } from "./s3-store.ts";
+import { objectOf, partBytesOf, s3Store, storePolicy } from "./s3-store.ts";
 import { parseBackupSettings } from "./settings.ts";
 
 /** A bucket in memory. */

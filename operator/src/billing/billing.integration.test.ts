@@ -6,8 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { exampleJob } from "../../../test/kit/operator/projects.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
-import { ledgerBilling } from "./billing.ts";
-import { runSettlement } from "./settlement.ts";
+import { ledgerBilling, runSettlement } from "./billing.ts";
 import { StorageMeter } from "./storage-meter.ts";
 
 const HOUR = 3_600_000;

@@ -2,9 +2,15 @@
 
 import type { Manager, Store } from "@slipway/controller-runtime";
 import type { Catalog, Project } from "@slipway/crds";
-import { type Ledger, lastStorageHour, recordStorageCharges, settleCycle } from "@slipway/ledger";
+import {
+  type Ledger,
+  lastStorageHour,
+  newestSettleableCycle,
+  recordStorageCharges,
+  settleCycle,
+} from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Counter } from "prom-client";
-import { runSettlement, type SettleCycle } from "./settlement.ts";
 import { type StorageLedger, StorageMeter } from "./storage-meter.ts";
 
 /** Ledger operations of billing. */
@@ -49,4 +55,42 @@ export function addBilling(
     run: (signal) => runSettlement({ settle: ledger.settle, clock, log }, signal),
   });
   return meter;
+}
+
+/** Settles billing cycles, at start and hourly: whole cents are charged, the fraction is carried. */
+
+/** Settles a cycle and all before it; returns how many settlements that made. Throws when the ledger is unavailable. */
+export type SettleCycle = (cycleStart: Date) => Promise<number>;
+
+const PERIOD_MS = 3_600_000;
+const RETRY_MS = 60_000;
+
+/**
+ * Runs until the signal aborts. The ledger settles in order and only once, so that starting again, or a second leader,
+ * changes nothing. A charge that arrives later than two hours after its cycle is part of the next settlement.
+ */
+export async function runSettlement(
+  { settle, clock, log }: { settle: SettleCycle; clock: Clock; log: Logger },
+  signal: AbortSignal,
+): Promise<void> {
+  /** The newest cycle settled by this process, which is not requested again. */
+  let settled: number | undefined;
+  while (!signal.aborted) {
+    let pause = PERIOD_MS;
+    let cycle: Date | undefined;
+    try {
+      cycle = newestSettleableCycle(clock.now());
+      if (cycle.getTime() !== settled) {
+        const made = await settle(cycle);
+        settled = cycle.getTime();
+        log.info({ cycle, made }, "billing cycle settled");
+      }
+    } catch (error) {
+      pause = RETRY_MS;
+      if (!signal.aborted) {
+        log.warn({ err: error, cycle }, "billing cycle could not be settled");
+      }
+    }
+    await sleep(clock, pause, signal);
+  }
 }

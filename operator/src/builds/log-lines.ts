@@ -10,7 +10,7 @@ import {
   type Step,
 } from "@slipway/builder/contract";
 import type { BuildLogChunk } from "@slipway/ledger";
-import { isKubeletMessage } from "../metrics/kubelet-messages.ts";
+import { isKubeletMessage } from "../logs/kubelet-messages.ts";
 
 /** Offset of each step's sequence numbers, in units of the most lines that a step can have. */
 const BASE = { queue: 0, fetch: 1, plan: 2, build: 3, push: 4, publish: 5 } as const;

@@ -3,8 +3,7 @@
 import { type KubeClient, KubeError } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import type { RunLogSource } from "../jobs/runs/ports.ts";
-import { FollowedTail } from "./followed-tail.ts";
-import { TailBuffer } from "./log-tail.ts";
+import { FollowedTail, TailBuffer } from "./log-tail.ts";
 
 export type LogClient = Pick<KubeClient, "streamPodLog">;
 

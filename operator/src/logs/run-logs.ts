@@ -3,7 +3,7 @@
 import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import type { FollowedLog, RunLogSource, RunLogs } from "../jobs/runs/ports.ts";
-import { isKubeletMessage } from "../metrics/kubelet-messages.ts";
+import { isKubeletMessage } from "./kubelet-messages.ts";
 import { FollowedEnd, readEnd } from "./log-request.ts";
 import { tailText } from "./log-tail.ts";
 

@@ -8,10 +8,9 @@ export {
   type ChildKind,
 } from "./apply/applier.ts";
 export type { Owner, OwnerLabel } from "./apply/desired-object.ts";
+export { controllerOf, controllerReference } from "./apply/desired-object.ts";
 export { ensureFinalizer, type FinalizerOptions, hasFinalizer, removeFinalizer } from "./apply/finalizers.ts";
-export { canonicalJson, equalJson, hashJson } from "./apply/json.ts";
-export { mergePatch } from "./apply/merge-patch.ts";
-export { controllerOf, controllerReference } from "./apply/owner.ts";
+export { canonicalJson, equalJson, hashJson, mergePatch } from "./apply/json.ts";
 export { equalQuantities, parseQuantity } from "./apply/quantity.ts";
 export { Backoff, type BackoffOptions, backoffDelay } from "./cache/backoff.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./cache/index-table.ts";
@@ -22,8 +21,8 @@ export {
   type ReflectorOptions,
   type RelistReason,
 } from "./cache/reflector.ts";
-export { compareResourceVersions } from "./cache/resource-version.ts";
 export { dropManagedFields, eventRef, Store, type StoreEvent, type StoreOptions } from "./cache/store.ts";
+export { compareResourceVersions } from "./cache/version-waiters.ts";
 export type { Annotate } from "./client/annotate.ts";
 export {
   type ApplyOptions,
@@ -55,11 +54,12 @@ export {
   isQuotaExceeded,
   isTooManyRequests,
   isTransient,
+  isUnbound,
   KubeError,
+  onceBound,
 } from "./client/errors.ts";
 export type { ExecResult } from "./client/exec.ts";
 export { createKubeMetrics, type KubeMetrics } from "./client/metrics.ts";
-export { isUnbound, onceBound } from "./client/once-bound.ts";
 export { customResource, isOfResource, resources } from "./client/resources.ts";
 export { traceRequests } from "./client/traced-requests.ts";
 export {
@@ -118,12 +118,12 @@ export { type TracedObjects, tracedIn } from "./controller/traced-changes.ts";
 export { WorkQueue, type WorkQueueOptions } from "./controller/work-queue.ts";
 export { ClockGuard, type ClockReference } from "./manager/clock-guard.ts";
 export { LeaderElector, type LeaderElectorOptions } from "./manager/leader-elector.ts";
+export { untilAborted } from "./manager/leadership.ts";
 export { Manager, type ManagerOptions, type Runnable, type StoreRequest } from "./manager/manager.ts";
 export { createRuntimeMetrics, type RuntimeMetrics } from "./manager/runtime-metrics.ts";
-export { untilAborted } from "./manager/until-aborted.ts";
-export { ConditionSet } from "./status/condition-set.ts";
 export {
   type ConditionCatalog,
+  ConditionSet,
   type ConditionUpdate,
   findCondition,
   isConditionTrue,

@@ -1,5 +1,14 @@
 /** What every process of the platform is made of: settings, logger, clock, mounted files, ops server, limits and timeouts. */
-export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
+/** What every process of the platform is made of: clock, logger, settings files, ops server, limits and timeouts. */
+export {
+  type Clock,
+  type Random,
+  sleep,
+  systemClock,
+  TimeoutError,
+  type Timer,
+  withTimeout,
+} from "./clock.ts";
 export { ConcurrencyLimiter, type ConcurrencyLimits, type Release } from "./concurrency-limiter.ts";
 export { createLogger, type Logger, silentLogger } from "./logger.ts";
 export { MountedFile, registerFiles } from "./mounted-file.ts";
@@ -19,5 +28,3 @@ export {
   portNumber,
 } from "./settings.ts";
 export { shutdownSignal } from "./shutdown-signal.ts";
-/** What every process of the platform is made of: clock, logger, settings files, ops server, limits and timeouts. */
-export { TimeoutError, withTimeout } from "./timeout.ts";

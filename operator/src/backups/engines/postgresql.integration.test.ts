@@ -9,7 +9,7 @@ import { exampleCredentials } from "../../../../test/kit/databases/examples.ts";
 import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
 import { setupScript } from "../../databases/postgresql/sql.ts";
 import { WORK } from "../agent/protocol.ts";
-import { postgresqlScripts } from "./postgresql.ts";
+import { postgresqlScripts } from "./index.ts";
 
 /** The scripts of the containers against a real server, in folders of the test's own. */
 

@@ -1,4 +1,4 @@
-import type { KubernetesObject, OwnerReference } from "../client/types.ts";
+import { apiVersionOf, type KubernetesObject, type OwnerReference, type Resource } from "../client/types.ts";
 import { hashJson } from "./json.ts";
 
 /** Keys of the annotations that mark an object as applied. */
@@ -95,4 +95,25 @@ export function isOwnChild(
   // A ReplicaSet copies labels and annotations of its Deployment; its controller tells it apart.
   const controller = ownerReferences?.find((reference) => reference.controller === true);
   return controller?.uid === owner.reference?.uid;
+}
+
+/** The reference that makes `owner` the controller of a child. @throws TypeError when the owner was never stored */
+export function controllerReference(owner: KubernetesObject, resource: Resource): OwnerReference {
+  const { name, uid } = owner.metadata ?? {};
+  if (!name || !uid) {
+    throw new TypeError(`${resource.kind} without name and uid cannot own anything`);
+  }
+  return {
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+/** The controlling owner of an object. */
+export function controllerOf(object: KubernetesObject): OwnerReference | undefined {
+  return object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
 }

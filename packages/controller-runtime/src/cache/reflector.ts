@@ -4,8 +4,7 @@ import { isGone, KubeError } from "../client/errors.ts";
 import type { KubernetesList, KubernetesObject, Resource } from "../client/types.ts";
 import { Backoff } from "./backoff.ts";
 import type { Store } from "./store.ts";
-import { parseWatchEvent, type WatchEvent } from "./watch-event.ts";
-import { splitLines } from "./watch-lines.ts";
+import { parseWatchEvent, splitLines, type WatchEvent } from "./watch-event.ts";
 
 /** What a reflector tells of itself, for logs and metrics. */
 export interface ReflectorEvents {

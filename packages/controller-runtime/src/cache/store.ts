@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from "@slipway/process";
 import { type KubernetesObject, keyOf, type ObjectRef, refKey } from "../client/types.ts";
 import { type Indexer, IndexTable } from "./index-table.ts";
-import { compareResourceVersions, maxResourceVersion } from "./resource-version.ts";
-import { VersionWaiters } from "./version-waiters.ts";
+import { compareResourceVersions, maxResourceVersion, VersionWaiters } from "./version-waiters.ts";
 
 /** What happened to one object. A recreated object (new uid) is a `delete` followed by an `add`. */
 export type StoreEvent<T> =

@@ -44,3 +44,14 @@ export async function leadWhileHeld(options: LeadershipOptions, signal: AbortSig
   }
   metrics.leader.set({ name }, 0);
 }
+
+/** Waits until the signal aborts. Never rejects. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve();
+    } else {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    }
+  });
+}

@@ -23,9 +23,8 @@ import type { ControllerTracing } from "../controller/traced-changes.ts";
 import { ApiEventRecorder, type EventRecorder } from "../status/events.ts";
 import { ClockGuard, type ClockReference } from "./clock-guard.ts";
 import { LeaderElector } from "./leader-elector.ts";
-import { leadWhileHeld } from "./leadership.ts";
+import { leadWhileHeld, untilAborted } from "./leadership.ts";
 import { createRuntimeMetrics, DEFAULT_TELEMETRY_PREFIX, type RuntimeMetrics } from "./runtime-metrics.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 export interface ManagerOptions {
   /** Where the cluster is; or a client made elsewhere. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ConditionSet } from "./condition-set.ts";
-import { isConditionTrue, setCondition } from "./conditions.ts";
+import { ConditionSet, isConditionTrue, setCondition } from "./conditions.ts";
 
 const NOW = new Date("2026-01-01T00:00:00.123Z");
 const LATER = new Date("2026-01-01T01:00:00Z");

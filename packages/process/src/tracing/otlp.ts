@@ -16,8 +16,8 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import type { TracingOptions, TracingSettings } from "./settings.ts";
-import { formatTraceparent, parseTraceparent } from "./traceparent.ts";
 import type { Span, SpanSource, SpanStart } from "./tracing.ts";
+import { formatTraceparent, parseTraceparent } from "./tracing.ts";
 
 /** Spans that wait to be sent, and how many go at once: what comes beyond is lost. */
 const QUEUE = 2_048;

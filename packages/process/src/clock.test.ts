@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TimeoutError, withTimeout } from "./timeout.ts";
+import { TimeoutError, withTimeout } from "./clock.ts";
 
 test("resolves or rejects as the promise does within the time", async () => {
   expect(await withTimeout(Promise.resolve(1), 1_000)).toBe(1);

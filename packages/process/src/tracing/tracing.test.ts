@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatTraceparent, parseTraceparent } from "./traceparent.ts";
+import { formatTraceparent, parseTraceparent } from "./tracing.ts";
 
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
 const span = "00f067aa0ba902b7";

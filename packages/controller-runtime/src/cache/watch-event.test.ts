@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseWatchEvent } from "./watch-event.ts";
-import { splitLines } from "./watch-lines.ts";
+import { parseWatchEvent, splitLines } from "./watch-event.ts";
 
 async function lines(...chunks: (string | Buffer)[]): Promise<string[]> {
   async function* stream() {

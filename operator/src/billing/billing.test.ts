@@ -1,7 +1,7 @@
 import { silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
-import { runSettlement } from "./settlement.ts";
+import { runSettlement } from "./billing.ts";
 
 test("a cycle is settled two hours after its end, once, and retried while the ledger is unavailable", async () => {
   const clock = new FakeClock("2026-01-31T22:30:00Z");

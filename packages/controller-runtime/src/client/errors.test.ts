@@ -1,6 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { KubeError } from "./errors.ts";
-import { isUnbound, onceBound } from "./once-bound.ts";
+import { isUnbound, KubeError, onceBound } from "./errors.ts";
 
 const forbidden = (message: string) => new KubeError({ status: 403, reason: "Forbidden", message });
 const unbound = forbidden(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mergePatch } from "./merge-patch.ts";
+import { mergePatch } from "./json.ts";
 
 describe("mergePatch", () => {
   it.each([

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Condition, JobRunCondition } from "./conditions.ts";
-import type { JobRun } from "./jobrun.ts";
-import { isRunPending } from "./jobrun-state.ts";
+import { isRunPending, type JobRun } from "./jobrun.ts";
 
 const told = (type: JobRunCondition, status: Condition["status"]): Condition => ({
   type,
