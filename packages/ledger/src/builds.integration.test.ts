@@ -73,7 +73,7 @@ const idsOf = ({ builds }: { builds: { id: string }[] }) => builds.map(({ id }) 
 const firstPage = { offset: 0, limit: 50 };
 
 describe("builds", () => {
-  it("go through their states, whatever order these are told in", async () => {
+  it("go through their states, whatever order these are recorded in", async () => {
     expect(await recordBuild(ledger, pending("b1"))).toBe(true);
     const building = pending("b1", { status: "building", started_at: minute(1), commit_sha: "a".repeat(40) });
     expect(await recordBuild(ledger, building)).toBe(true);
@@ -221,7 +221,7 @@ describe("triggers of builds", () => {
     expect(await claimDeliveredTrigger(ledger, { ...trigger, ref: "v3" }, "b5")).toBe("b5");
   });
 
-  it("tell whether and for which build they are known", async () => {
+  it("report whether and for which build they are known", async () => {
     await noteBuildTriggers(ledger, [trigger]);
     const claimed = { ...trigger, ref: "v2" };
     await claimBuildTrigger(ledger, claimed, "b1");

@@ -23,7 +23,7 @@ const RANK: Record<BuildStatus, number> = { pending: 0, building: 1, success: 2,
  */
 export async function recordBuild(ledger: Ledger, row: BuildRow): Promise<boolean> {
   const now = sql<Date>`now()`;
-  const { organization_id, project_id, id, created_at, triggered_by, project_uid, ...told } = row;
+  const { organization_id, project_id, id, created_at, triggered_by, project_uid, ...changes } = row;
   const before = (Object.keys(RANK) as BuildStatus[]).filter(
     (status) => RANK[status] < 2 && RANK[status] <= RANK[row.status],
   );
@@ -33,7 +33,7 @@ export async function recordBuild(ledger: Ledger, row: BuildRow): Promise<boolea
     .onConflict((conflict) =>
       conflict
         .columns(["organization_id", "project_id", "id"])
-        .doUpdateSet({ ...told, updated_at: now })
+        .doUpdateSet({ ...changes, updated_at: now })
         .where("builds.status", "in", before)
         .where("builds.project_uid", "=", project_uid),
     )

@@ -40,7 +40,7 @@ export async function findIdempotencyRecord(
 
 /**
  * Commits the key before anything is created, and holds it when nobody else does. All callers get the same record:
- * `project_id` names the resource, `body_sha256` tells a repeat from a conflict, `holder` says whose turn it is.
+ * `project_id` names the resource, `body_sha256` distinguishes a repeat from a conflict, `holder` names who creates it now.
  */
 export async function reserveIdempotencyKey(
   ledger: Ledger,
@@ -143,7 +143,7 @@ export async function deleteIdempotencyKey(
     .execute();
 }
 
-/** Remembers that a project was deleted, so that deleting it again is told from a project that never was. */
+/** Remembers that a project was deleted, which distinguishes its repeated deletion from that of a project that never existed. */
 export async function insertTombstone(
   ledger: Ledger,
   organizationId: string,

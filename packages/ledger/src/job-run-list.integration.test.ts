@@ -102,7 +102,7 @@ describe("a list of runs", () => {
     );
   }, 120_000);
 
-  it("tells how many there are on a page behind the last", async () => {
+  it("counts all runs on a page after the last", async () => {
     await recordJobRuns(test.ledger, [jobRun({ organization_id: "acme", scheduled_at: from })]);
     expect(await listJobRuns(test.ledger, { ...cycle, offset: 50, limit: 50 })).toEqual({
       total: 1,

@@ -54,7 +54,7 @@ export function differences(a: JobRunRow, b: JobRunRow): string[] {
 }
 
 /**
- * The scheduled minute that a run's id tells, which says in which partition it stands. Undefined for what is no id of a
+ * The scheduled minute in a run's id, which determines its partition. Undefined for what is no id of a
  * run of this project.
  */
 export function scheduledMinute({ projectId, id }: JobRunKey): Date | undefined {

@@ -109,13 +109,16 @@ describe("a run", () => {
         }),
       },
     ],
-  ])("that comes again with another %s is told, and the first one stands", async (fields, change) => {
-    await recordJobRuns(test.ledger, [first]);
-    const [answer] = await recordJobRuns(test.ledger, [{ ...first, ...change }]);
-    expect(answer).toMatchObject({ outcome: "differs", row: first });
-    expect(answer?.reason?.split(", ").sort()).toEqual(fields.split(", ").sort());
-    expect(await charges()).toEqual({ entries: 1, amount: "0.35" });
-  });
+  ])(
+    "that is recorded again with another %s is reported, and the first one is kept",
+    async (fields, change) => {
+      await recordJobRuns(test.ledger, [first]);
+      const [answer] = await recordJobRuns(test.ledger, [{ ...first, ...change }]);
+      expect(answer).toMatchObject({ outcome: "differs", row: first });
+      expect(answer?.reason?.split(", ").sort()).toEqual(fields.split(", ").sort());
+      expect(await charges()).toEqual({ entries: 1, amount: "0.35" });
+    },
+  );
 
   it.each<[string, Partial<JobRunRow>]>([
     ["job_runs_billed_minutes_check", { billed_minutes: 61, amount: "21.35" }],

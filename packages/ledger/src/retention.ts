@@ -114,7 +114,7 @@ async function retireTable(
   return removed;
 }
 
-/** The last hour of every project stays: it tells whoever charges where to go on. */
+/** The last hour of every project stays: the next charge continues after it. */
 async function retireStorageHours(ledger: Ledger, before: Date): Promise<number> {
   let removed = 0;
   for (let step = STEP_ROWS; step === STEP_ROWS; removed += step) {

@@ -49,7 +49,7 @@ describe("hours of storage", () => {
     expect(await charges()).toEqual(["2026-01-01 4 0.48", "2026-02-01 44 5.28"]);
   });
 
-  it("that come again with another amount are told, and the first ones stand", async () => {
+  it("that are recorded again with another amount are reported, and the first ones are kept", async () => {
     await recordStorageCharges(test.ledger, hours(2));
     expect(await outcomes(hours(2, { gb: 20, amount: "0.24" }))).toEqual(["differs", "differs"]);
     expect(await charges()).toEqual(["2026-01-01 2 0.24"]);
@@ -72,7 +72,7 @@ describe("hours of storage", () => {
     expect(await charges()).toHaveLength(1);
   });
 
-  it("tell up to which one a project is charged", async () => {
+  it("show up to which one a project is charged", async () => {
     const key = { organizationId: organization_id, projectUid: hours(1)[0]?.project_uid as string };
     expect(await lastStorageHour(test.ledger, key)).toBeUndefined();
     await recordStorageCharges(test.ledger, hours(5));

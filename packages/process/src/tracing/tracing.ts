@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What a span tells beside its name. Values are bounded by whoever keeps the spans. */
+/** Attributes of a span. The exporter bounds their values. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** One sampled span, until it ends. */
