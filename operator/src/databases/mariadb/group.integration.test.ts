@@ -1,7 +1,12 @@
 import { annotations, type DatabaseStatus } from "@slipway/crds";
 import { silentLogger, systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { databaseOf, exampleCredentials, exampleDatabase, liveOf } from "../../../../test/kit/databases/examples.ts";
+import {
+  databaseOf,
+  exampleCredentials,
+  exampleDatabase,
+  liveOf,
+} from "../../../../test/kit/databases/examples.ts";
 import { TestGroup } from "../../../../test/kit/databases/mariadb.ts";
 import { WORK } from "../../backups/agent/protocol.ts";
 import { mariadbScripts } from "../../backups/engines/index.ts";
