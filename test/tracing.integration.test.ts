@@ -227,7 +227,7 @@ async function observed(id: string): Promise<Project> {
 const named = (name: string): ReceivedSpan[] => receiver.spans.filter((span) => span.name === name);
 
 describe("tracing that is off", () => {
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: off, it loads nothing, annotates
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: disabled, it loads nothing
   it("loads none of OpenTelemetry's packages, annotates nothing and sends nothing", async () => {
     operator = operatorWith("operator-off", {});
     operator.start();
@@ -248,7 +248,7 @@ describe("tracing that is off", () => {
 });
 
 describe("a change through /v1", () => {
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: one trace id from the request to the
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: one trace id from the request to the
   it("has one trace, from the request through what it writes to the reconcile and its writes", async () => {
     const env = { SLIPWAY_OTLP_TRACES_URL: receiver.url };
     operator = operatorWith("operator-on", env);
@@ -314,7 +314,7 @@ describe("a change through /v1", () => {
     expect(modulesOf("api-on")).toContain("@opentelemetry/sdk-trace");
   }, 240_000);
 
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: an operator that rests or starts again
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: an operator with nothing to
   it("leaves no span of what is acted on already, neither while the operator rests nor when it starts again", async () => {
     const reconciles = () =>
       receiver.spans.filter(({ service, kind }) => service === "slipway-operator" && kind !== 3).length;
@@ -343,7 +343,7 @@ describe("a change through /v1", () => {
     expect(reconciles()).toBe(before);
   }, 120_000);
 
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: a receiver that is away slows nothing
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: an unavailable receiver slows
   it("does as well when nobody takes its traces, and the processes end in time", async () => {
     const gone = await startTraceReceiver();
     await gone.stop();

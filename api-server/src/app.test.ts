@@ -26,13 +26,13 @@ describe("the policy table", () => {
     expect(routes.map((route) => route.operationId).sort()).toEqual(Object.keys(policies).sort());
   });
 
-  // Shows: docs/applications.md#authentication: a route without a policy entry stops the start
+  // Shows: docs/applications.md#authentication: the API server does not start with a route that has no
   it("stops the start for a route without a line", () => {
     const stray = { ...routes[0], operationId: "stray" } as unknown as AnyRoute;
     expect(() => registerRoute(fastify(), stray, harness.services, bodyBudgets())).toThrow(/no policy/);
   });
 
-  // Shows: docs/applications.md#authentication: a route without a policy entry stops the start
+  // Shows: docs/applications.md#authentication: the API server does not start with a route that has no
   it("stops the start for a route that was added past it", async () => {
     const late = await startFakeHarness();
     expect(() => late.app.get("/v1/stray", () => "")).toThrow();
@@ -67,7 +67,7 @@ describe("GET /v1/project/:id", () => {
     expect(response.json().data.domain).toMatch(/^shop-front-[0-9a-f]{8}\.apps\.localhost$/);
   });
 
-  // Shows: docs/applications.md#read: 404 for what is not there
+  // Shows: docs/applications.md#read: 404 for a project that does not exist
   // Shows: docs/applications.md#errors-every-operation: 404 | `PROJECT_NOT_FOUND`
   it("shows a foreign project as missing, exactly as one that is not there", async () => {
     await harness.project("read-b", "pforeign");
@@ -84,7 +84,7 @@ describe("GET /v1/project/:id", () => {
     expect(outcome(await get("/v1/project/pmissing", headers))).toEqual(failure(403, "PERMISSION_DENIED"));
   });
 
-  // Shows: docs/applications.md#read: finds what another replica made a moment ago
+  // Shows: docs/applications.md#read: includes what another replica has just created
   it("finds a project that another replica made before the watch brought it", async () => {
     harness.apiserver.stalled = true;
     try {
@@ -103,7 +103,7 @@ describe("GET /v1/project/:id", () => {
     expect((await get("/v1/project/pc", await harness.owner("read-c"))).statusCode).toBe(200);
   });
 
-  // Shows: docs/applications.md#read: from memory: no call to the cluster
+  // Shows: docs/applications.md#read: from the replica's cache: no request to the cluster
   it("makes no request to the cluster for what is in memory", async () => {
     await harness.project("read-d", "pd");
     const headers = harness.key("read-d", "project.read on project:*");
@@ -156,7 +156,7 @@ describe("GET /v1/project", () => {
 });
 
 describe("refusals", () => {
-  // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_REQUEST`: bad paths and bytes
+  // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_REQUEST`: invalid paths, and
   it.each([
     ["GET", "/v1/nothing", 404, "ROUTE_NOT_FOUND"],
     ["GET", "/v1/project", 401, "CREDENTIAL_MISSING"],
@@ -220,7 +220,7 @@ describe("catalogs", () => {
     expect(data[0].capabilities.logs).toBe(true);
   });
 
-  // Shows: docs/applications.md#catalogs: switched off by configuration: `SCHEDULED_JOBS_UNAVAILABLE`
+  // Shows: docs/applications.md#catalogs: disabled by configuration: `SCHEDULED_JOBS_UNAVAILABLE`
   // Shows: docs/applications.md#errors-other-operations: job plans | 503 `SCHEDULED_JOBS_UNAVAILABLE`
   // Shows: docs/applications.md#errors-other-operations: database plans and catalog | 503
   it("answer 503 with their codes when switched off", async () => {

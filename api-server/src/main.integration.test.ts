@@ -99,7 +99,7 @@ const status = (url: string) =>
   );
 
 describe("the API server's process", () => {
-  // Shows: docs/applications.md#conventions: several replicas and their stops cost no answer
+  // Shows: docs/applications.md#conventions: no answer is lost with several replicas, nor when one stops
   it("serves on while it drains: no request fails, and it ends by itself", async () => {
     const child = await start({ SLIPWAY_DRAIN_SECONDS: "4" });
     const answers: number[] = [];

@@ -43,7 +43,7 @@ describe("an id with a NUL, which PostgreSQL takes in no text", () => {
   const cases = withIds.flatMap((route) =>
     [...route.path.matchAll(/:\w+/g)].map(([name]) => [route.method, route.path, name] as const),
   );
-  // Shows: docs/applications.md#read: 404 for what is not there
+  // Shows: docs/applications.md#read: 404 for a project that does not exist
   it.each(cases)("is answered as any unknown one: %s %s, in %s", async (method, path, name) => {
     const { id: organizationId } = await harness.organization();
     const owner = await harness.owner(organizationId);
@@ -155,7 +155,7 @@ describe("what this platform cannot run yet", () => {
   beforeAll(() => switchTo(supports(["http", "job"], () => ({}))));
   afterAll(() => switchTo(() => true));
 
-  // Shows: docs/applications.md#create: the other types: checked in full, then 503 until the platform can
+  // Shows: docs/applications.md#create: the other types: validated in full, then 503 where the platform
   // Shows: docs/applications.md#errors-project-creation: 400 | unsupported version (databases)
   // Shows: docs/applications.md#errors-project-creation: 503 | `PROJECT_TYPE_UNAVAILABLE`
   it.each(cases)("a %s is checked in full, then refused, and frees its key", async (type, body, broken) => {
@@ -168,7 +168,7 @@ describe("what this platform cannot run yet", () => {
     expect((await post(headers, basic(), key)).statusCode).toBe(201);
   });
 
-  // Shows: docs/applications.md#create: from a Git repository: checked in full, then 503 until the
+  // Shows: docs/applications.md#create: from a Git repository: validated in full, then 503 where the
   // Shows: docs/applications.md#errors-project-creation: 503 | `PROJECT_FEATURE_UNAVAILABLE`: from a Git
   it("an application from a Git repository, too", async () => {
     const { headers } = await harness.organization();
@@ -215,7 +215,7 @@ describe("an Idempotency-Key", () => {
     expect(new Set(ids).size).toBe(2);
   });
 
-  // Shows: docs/applications.md#create: `Idempotency-Key`: stands for its project also after that is
+  // Shows: docs/applications.md#create: `Idempotency-Key`: refers to its project also after that is
   it("stands for a project that is deleted: it makes no second one", async () => {
     const { headers } = await harness.organization();
     const { project_id: id } = (await post(headers, basic(), key)).json().data;
@@ -225,7 +225,7 @@ describe("an Idempotency-Key", () => {
 });
 
 describe("a deletion", () => {
-  // Shows: docs/applications.md#delete: a try after 503 goes on with what was begun
+  // Shows: docs/applications.md#delete: a request after 503 continues the deletion
   // Shows: docs/applications.md#errors-project-deletion: 503 | `DOMAIN_RELEASE_PENDING`: the domain
   it("is 503 while the domain cannot be given back, and the next try gives it back", async () => {
     const { headers } = await harness.organization();
@@ -281,7 +281,7 @@ describe("a deletion", () => {
     },
   );
 
-  // Shows: docs/applications.md#delete: reads answer 404 then, and every other operation
+  // Shows: docs/applications.md#delete: reads answer 404 afterwards, and so does every other operation
   it("leaves nothing that could be changed: every operation answers 404 afterwards", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const id = await made(headers, basic({ envs: [{ name: "A", value: "1" }] }));

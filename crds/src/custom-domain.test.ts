@@ -45,7 +45,7 @@ describe("isReservedHostname", () => {
     expect(isReservedHostname(hostname, platform)).toBe(reserved);
   });
 
-  // Shows: docs/applications.md#project-settings: 2. one new custom domain a call; reserved names are
+  // Shows: docs/applications.md#project-settings: 2. one new custom domain a request; reserved names are
   it("tells the zone from what only ends like it", () => {
     expect(isInZone("a.apps.example.org", "apps.example.org")).toBe(true);
     expect(isInZone("a.myapps.example.org", "apps.example.org")).toBe(false);

@@ -6,7 +6,7 @@ import { stack } from "./support/stack.ts";
 /** What a client meets at the API's entry point beside its operations: through the ingress, not past it. */
 
 // Shows: docs/applications.md#endpoints: `GET /docs` | the document as a page
-// Shows: docs/applications.md#endpoints: `GET /docs/:file` | what the page is made of
+// Shows: docs/applications.md#endpoints: `GET /docs/:file` | the files of that page
 test("the documentation is read without a credential, and all of it comes from the API itself", async () => {
   const page = await fetch(`${stack.url}/docs`);
   expect(page.status).toBe(200);

@@ -85,7 +85,7 @@ async function listedProject({ white, black = [] }: Lists) {
 
 describe("over the API", () => {
   // Shows: docs/applications.md#fields-of-answers: network access | items of `cidr` and `description`
-  // Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
+  // Shows: docs/applications.md#create: `config.network_access`: the white list without the black list
   test.each(cases)("%s", async (_, lists, admitted) => {
     const { domain } = await listedProject(lists);
     // Running means that it answers, or refuses: no retry here.
@@ -103,7 +103,7 @@ describe("over the API", () => {
 });
 
 describe("by kubectl", () => {
-  // Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
+  // Shows: docs/applications.md#create: `config.network_access`: the white list without the black list
   test("every change of the lists is seen at the ingress, and an open list leaves nothing behind", async () => {
     const { id, domain } = await listedProject({ white: [everybody] });
     for (const [, lists, admitted] of cases) {
@@ -189,7 +189,7 @@ describe("by kubectl", () => {
     expect([...report.versions].sort()).toEqual([...versions].sort());
   });
 
-  // Shows: docs/applications.md#conventions: `kubectl` meets the same rules
+  // Shows: docs/applications.md#conventions: the same rules hold for `kubectl`
   test("a plan without network access refuses them, and says so", async () => {
     const name = uniqueName("unlisted");
     const spec = {

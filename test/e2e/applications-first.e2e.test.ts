@@ -24,7 +24,7 @@ async function untilRunning(id: string): Promise<Project> {
 // Shows: docs/applications.md#endpoints: `GET /v1/project` | `data.projects`, `data.pagination`
 // Shows: docs/applications.md#endpoints: `DELETE /v1/project/:id` | 200, `message` alone
 // Shows: docs/applications.md#states: `running` | it serves: a public project answers through the
-// Shows: docs/applications.md#create: `config.envs`: literal, whatever characters; what a process
+// Shows: docs/applications.md#create: `config.envs`: literal, any characters; what cannot be an
 // Shows: docs/applications.md#delete: it waits for the operator, and nothing of the project is left
 test("an application created over the API serves at its own address, and deletion leaves nothing", async () => {
   const name = uniqueName();
@@ -97,7 +97,7 @@ test("children that are deleted or edited by hand are healed", async () => {
   expect((await call("DELETE", `/v1/project/${name}`)).status).toBe(200);
 });
 
-// Shows: docs/applications.md#create: the other types: checked in full, then 503 until the platform can
+// Shows: docs/applications.md#create: the other types: validated in full, then 503 where the platform
 // Shows: docs/applications.md#errors-project-creation: 503 | `PROJECT_TYPE_UNAVAILABLE`
 test("what is not carried out is validated in full and then refused, never faked", async () => {
   const invalid = await call("POST", "/v1/project", {

@@ -46,7 +46,7 @@ test("the documented Project reaches Ready by kubectl apply, and serves", async 
   }
 });
 
-// Shows: docs/applications.md#conventions: `kubectl` meets the same rules
+// Shows: docs/applications.md#conventions: the same rules hold for `kubectl`
 test("an invalid Project is refused by the cluster itself with a message that names the field", async () => {
   const invalid = await documented("invalid-example");
   invalid.spec.port = 70_000;

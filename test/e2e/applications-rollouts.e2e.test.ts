@@ -91,9 +91,9 @@ describe("a rollout loses no request", () => {
 
 describe("a version that cannot start", () => {
   // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/rollback` | `data`: `project_id`
-  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is tried on or the old
-  // Shows: docs/applications.md#fields-of-answers: single project | optional ones where known
-  // Shows: docs/applications.md#project-settings: image: an old version serves until the new one does
+  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is retried or the old
+  // Shows: docs/applications.md#fields-of-answers: single project | optional fields where known
+  // Shows: docs/applications.md#project-settings: image: the old version serves until the new one does
   test("of an image: the old one serves, the project is failing, and a rollback heals it", async () => {
     const { project_id: id, domain } = await runningProject();
     const good = await deployed(id, "succeeded");
@@ -140,7 +140,7 @@ describe("a version that cannot start", () => {
     expect((await call("GET", `/v1/project/${id}/envs`)).body.data).toEqual(envs);
   });
 
-  // Shows: docs/applications.md#project-settings: rollback: image (the very manifest), port, variables
+  // Shows: docs/applications.md#project-settings: rollback: image (by its digest), port, variables
   test("of a plan is gone back from by a rollback, and an unknown deployment is not found", async () => {
     const { project_id: id } = await runningProject();
     const good = await deployed(id, "succeeded");

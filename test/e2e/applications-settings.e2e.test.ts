@@ -50,7 +50,7 @@ describe("name and description", () => {
 
 describe("the subdomain", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/domain` | `message`
-  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as given; in use: 409, never
+  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as requested; in use: 409
   // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `DOMAIN_UNAVAILABLE`, a
   test("changes: the new one answers, the old one is free at once", async () => {
     const { project_id: id, domain: first } = await runningProject();
@@ -102,7 +102,7 @@ describe("exposure", () => {
 
 describe("a custom domain", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/custom-domains` | `message`
-  // Shows: docs/applications.md#project-settings: 2. one new custom domain a call; reserved names are
+  // Shows: docs/applications.md#project-settings: 2. one new custom domain a request; reserved names are
   // Shows: docs/applications.md#errors-project-creation: 409 | domain unavailable: `DOMAIN_UNAVAILABLE`
   // Shows: docs/applications.md#administration: `admin domain verify`
   test("is claimed, proved, routed, and gone when it is removed", async () => {
@@ -180,7 +180,7 @@ describe("pause and resume", () => {
 
 describe("logs", () => {
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` | the application's lines, of all
-  // Shows: docs/applications.md#create: `config.instances`: as many as the plan has
+  // Shows: docs/applications.md#create: `config.instances`: at most as many as the plan allows
   // Shows: docs/applications.md#errors-other-operations: GET logs | 404 `INSTANCE_NOT_FOUND`, 503
   test("are the application's lines, of all instances or of one", async () => {
     const { project_id: id, domain } = await runningProject({ instances: 2 });

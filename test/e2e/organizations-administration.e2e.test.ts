@@ -118,7 +118,7 @@ describe("a key", () => {
 });
 
 describe("a member", () => {
-  // Shows: docs/applications.md#authentication: 4. assistants, members and keys what they were granted
+  // Shows: docs/applications.md#authentication: 4. assistants, members and keys have what they were
   // Shows: docs/applications.md#administration: `admin user-token create`
   test("may what the token's user was granted", async () => {
     const { project_id: id } = await createProject(call, privateProject());

@@ -22,7 +22,7 @@ const longValue = (seed: number): string => `${seed}:`.padEnd(32_760, String.fro
 describe("the specification's limits, at their edges", () => {
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/envs` | the variables in clear text, as
   // Shows: docs/applications.md#create: `config.storage`: 1 to 250 GB at `dir_path_to_persist`
-  // Shows: docs/applications.md#create: `config.envs`: literal, whatever characters; what a process
+  // Shows: docs/applications.md#create: `config.envs`: literal, any characters; what cannot be an
   // Shows: docs/applications.md#limits: description | 1 to 256 characters
   // Shows: docs/applications.md#limits: subdomain | 3 to 54 characters
   // Shows: docs/applications.md#limits: custom domains | at most 20
@@ -70,7 +70,7 @@ describe("the specification's limits, at their edges", () => {
     expect((await call("DELETE", `/v1/project/${id}`)).status).toBe(200);
   });
 
-  // Shows: docs/applications.md#conventions: every broken rule is told at once, each naming its field
+  // Shows: docs/applications.md#conventions: every broken rule is reported in one answer, each naming
   // Shows: docs/applications.md#limits: project name | 6 to 32 characters
   // Shows: docs/applications.md#limits: description | 1 to 256 characters
   // Shows: docs/applications.md#limits: subdomain | 3 to 54 characters
@@ -113,8 +113,8 @@ describe("the specification's limits, at their edges", () => {
     ]);
   });
 
-  // Shows: docs/applications.md#project-settings: pause and resume: the slot is given back and taken
-  // Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 requests at
+  // Shows: docs/applications.md#project-settings: pause and resume: the quota is released and reserved
+  // Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 concurrent
   // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_REACHED`
   // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_EXCEEDED`
   test("the free plan has two instances, and says how many are left", async () => {

@@ -159,7 +159,7 @@ const stops: readonly Stop[] = [
 ];
 
 describe("two API servers and two operators", () => {
-  // Shows: docs/applications.md#conventions: several replicas and their stops cost no answer
+  // Shows: docs/applications.md#conventions: no answer is lost with several replicas, nor when one stops
   test.each(stops)(
     `answer ${RATE} mixed requests a second for ${SECONDS} s, API servers being $how in turn, and lose $lost`,
     {
@@ -209,7 +209,7 @@ describe("two API servers and two operators", () => {
     },
   );
 
-  // Shows: docs/applications.md#conventions: what was written is read, on either replica
+  // Shows: docs/applications.md#conventions: a write is read afterwards, on either replica
   test("let a client read on either what it wrote through the other", async () => {
     const { project_id: id } = await createProject(
       call,

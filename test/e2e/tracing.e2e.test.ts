@@ -77,7 +77,7 @@ async function rollout(id: string) {
   };
 }
 
-// Shows: docs/operations/tracing.md#when-the-receiver-is-away: on a running stack nothing rolls out
+// Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: on a running stack tracing rolls
 test("switched on while projects run, follows a change to the operator and rolls nothing out", async () => {
   const id = await running("traced");
   const before = await rollout(id);

@@ -71,7 +71,7 @@ async function made(type: EngineName, change: object = {}, config: object = {}) 
 
 describe("a creation", () => {
   // Shows: docs/databases-api.md#endpoints: `POST /v1/project` | 201, `data`: `project_id`, `type`
-  // Shows: docs/databases-api.md#passwords: a password stands in the Secret `<id>-credentials` alone
+  // Shows: docs/databases-api.md#passwords: a password is in the Secret `<id>-credentials` alone: not in
   it.each(["postgresql", "mariadb", "clickhouse"] as const)(
     "of %s answers the connection with its password, which stands in its Secret alone",
     async (type) => {
@@ -141,7 +141,7 @@ describe("a creation", () => {
     });
   });
 
-  // Shows: docs/databases-api.md#rules-of-a-creation: what was made for a project that is refused is
+  // Shows: docs/databases-api.md#rules-of-a-creation: what was created for a project that is rejected is
   it("takes its Secret back when the project is refused", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const ref = { namespace: organizationNamespace(organizationId), name: "none" };
@@ -214,7 +214,7 @@ describe("a creation", () => {
 });
 
 describe("an Idempotency-Key", () => {
-  // Shows: docs/databases-api.md#passwords: of 20 identical requests at once one makes the service, and
+  // Shows: docs/databases-api.md#passwords: of 20 identical concurrent requests one creates the service
   it("of Valkey makes one service under 20 identical requests, and one of them is shown the password", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
@@ -234,9 +234,9 @@ describe("an Idempotency-Key", () => {
     expect(await secretsIn(organizationId)).toHaveLength(1);
   });
 
-  // Shows: docs/databases-api.md#passwords: a password stands in the Secret `<id>-credentials` alone
-  // Shows: docs/databases-api.md#passwords: `Idempotency-Key` is required for Valkey, and taken for the
-  // Shows: docs/databases-api.md#passwords: a repeat is answered as the project is then, without
+  // Shows: docs/databases-api.md#passwords: a password is in the Secret `<id>-credentials` alone: not in
+  // Shows: docs/databases-api.md#passwords: `Idempotency-Key` is required for Valkey, and optional for
+  // Shows: docs/databases-api.md#passwords: a repeated request is answered with the project's current
   it.each(databaseTypes)("repeated for %s answers the same project without the password", async (type) => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
@@ -258,7 +258,7 @@ describe("an Idempotency-Key", () => {
     ]);
   });
 
-  // Shows: docs/databases-api.md#passwords: `Idempotency-Key` is required for Valkey, and taken for the
+  // Shows: docs/databases-api.md#passwords: `Idempotency-Key` is required for Valkey, and optional for
   it("is required for Valkey, and for no other", async () => {
     const { headers } = await harness.organization();
     expect(statusAndCode(await post(headers, databaseBody("valkey")))).toEqual([
@@ -268,7 +268,7 @@ describe("an Idempotency-Key", () => {
     expect((await post(headers, databaseBody("postgresql"))).statusCode).toBe(201);
   });
 
-  // Shows: docs/databases-api.md#passwords: a creation that could not be answered is finished by the
+  // Shows: docs/databases-api.md#passwords: a creation that could not be answered is completed by the
   it("shows the password to the call that finishes what one without an answer has made", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
@@ -331,7 +331,7 @@ describe("free plans", () => {
 });
 
 describe("a plan change", () => {
-  // Shows: docs/databases-api.md#endpoints: `PATCH /v1/project/:id/plan` | 200 and in force at once; of
+  // Shows: docs/databases-api.md#endpoints: `PATCH /v1/project/:id/plan` | 200 and in force immediately
   it.each([
     ["postgresql", "db-business"],
     ["mariadb", "db-basic"],
@@ -346,7 +346,7 @@ describe("a plan change", () => {
     expect((await live(organizationId, id)).spec.planRequestedAt).toBeUndefined();
   });
 
-  // Shows: docs/databases-api.md#endpoints: `PATCH /v1/project/:id/plan` | 200 and in force at once; of
+  // Shows: docs/databases-api.md#endpoints: `PATCH /v1/project/:id/plan` | 200 and in force immediately
   // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: `plan` is the one in force
   it("of ClickHouse is 202, runs in the background, and may fail", async () => {
     const { id, organizationId, headers } = await made("clickhouse");
@@ -409,7 +409,7 @@ describe("a plan change", () => {
 });
 
 describe("a snapshot", () => {
-  // Shows: docs/databases-api.md#metrics: the newest sample that the ledger has, however old; of a
+  // Shows: docs/databases-api.md#metrics: the newest sample in the ledger, however old; none of a
   it("is the newest that the ledger has, of this very database", async () => {
     const { id, organizationId, headers } = await made("postgresql");
     const instance = `${id}-0`;
@@ -457,7 +457,7 @@ describe("credentials", () => {
 });
 
 describe("a deletion", () => {
-  // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is gone; of Valkey
+  // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is deleted; of Valkey
   // Shows: docs/databases-api.md#deletion-and-settings: 409 `MANAGED_SERVICE_OPERATION_IN_PROGRESS`: a
   it("of Valkey is 202 and goes on in the background, and a second one 409", async () => {
     const { id, organizationId, headers } = await made("valkey");
@@ -476,7 +476,7 @@ describe("a deletion", () => {
     expect(statusAndCode(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
   });
 
-  // Shows: docs/databases-api.md#deletion-and-settings: a key stands for no service that is being
+  // Shows: docs/databases-api.md#deletion-and-settings: a key does not refer to a service that is being
   it("of Valkey ends what its key stood for", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
@@ -494,7 +494,7 @@ describe("a deletion", () => {
     await hold([]);
   });
 
-  // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is gone; of Valkey
+  // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is deleted; of Valkey
   it.each(["postgresql", "mariadb", "clickhouse"] as const)("of %s is 200 once it is gone", async (type) => {
     const { id, headers } = await made(type);
     const deleted = await on("DELETE", id, headers);

@@ -59,7 +59,7 @@ describe("the plan of a ClickHouse project", () => {
     expect(shown(premium, { plan: "analytics-premium" })).toEqual(["analytics-premium", undefined]);
   });
 
-  // Shows: docs/databases-api.md#change-of-plan: a change that fails leaves the plan before: `failed`
+  // Shows: docs/databases-api.md#change-of-plan: a change that fails leaves the previous plan: `failed`
   it("stays on the one before when the change fails", () => {
     expect(shown(premium, { plan: "analytics-basic", planChange: failed })).toEqual([
       "analytics-basic",
@@ -67,7 +67,7 @@ describe("the plan of a ClickHouse project", () => {
     ]);
   });
 
-  // Shows: docs/databases-api.md#change-of-plan: the next request clears a failure; no change, no
+  // Shows: docs/databases-api.md#change-of-plan: the next request clears a failure; without a change
   it("is cleared of a failure by the next request, for the same plan or back to the one in force", () => {
     const status = { plan: "analytics-basic", planChange: failed };
     const again = { ...running, started_at: SECOND };

@@ -60,7 +60,7 @@ const refusal = (renewal: Promise<unknown>) =>
   );
 
 describe("a renewal", () => {
-  // Shows: docs/databases-api.md#passwords: a renewal answers once the engine has taken the password
+  // Shows: docs/databases-api.md#passwords: a renewal answers once the engine has the new password; open
   it("shows the new password once it is in force, and keeps the old one until then", async () => {
     const project = await database("pone");
     const renewal = renewCredentials(project, harness.services, 5_000);
@@ -93,7 +93,7 @@ describe("a renewal", () => {
     expect((await secretOf("ptwo")).password).not.toBe(password);
   });
 
-  // Shows: docs/databases-api.md#passwords: renewals at the same time are one
+  // Shows: docs/databases-api.md#passwords: concurrent renewals result in one password
   it("of many at once is one", async () => {
     const project = await database("pthree");
     const many = Promise.all(
@@ -106,7 +106,7 @@ describe("a renewal", () => {
     expect(new Set((await many).map(({ connection }) => connection.password)).size).toBe(1);
   });
 
-  // Shows: docs/databases-api.md#passwords: 409 `PROJECT_PAUSED`: a paused database takes over no
+  // Shows: docs/databases-api.md#passwords: 409 `PROJECT_PAUSED`: the password of a paused database
   it("of a paused database is 409, and changes nothing", async () => {
     const project = await database("pfour", { paused: true });
     expect(await refusal(renewCredentials(project, harness.services))).toEqual([409, "PROJECT_PAUSED"]);

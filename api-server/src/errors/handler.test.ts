@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-// Shows: docs/applications.md#errors-other-operations: any | 500 `INTERNAL_ERROR`: a bug, with nothing
+// Shows: docs/applications.md#errors-other-operations: any | 500 `INTERNAL_ERROR`: a bug, no detail of
 it("answers 500 to what was not foreseen, in the envelope, with nothing of it in the answer", async () => {
   const headers = harness.key("acme", "project.read on project:*");
   const bug = vi.spyOn(harness.projects, "list").mockImplementation(() => {

@@ -59,7 +59,7 @@ async function expectAlive(): Promise<void> {
 const HEAD = "Host: a\r\nConnection: close\r\n";
 const POST = `POST /v1/project HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\n`;
 
-// Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_REQUEST`: bad paths and bytes
+// Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_REQUEST`: invalid paths, and
 describe("bytes that are no request", () => {
   it.each<[string, string]>([
     ["no HTTP", "NONSENSE\r\n\r\n"],

@@ -201,7 +201,7 @@ it("leaves a row that says unknown when the ledger goes away in the middle of a 
   expect(await listSlots(ledger)).toHaveLength(slotsBefore + 1);
 });
 
-// Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
+// Shows: docs/applications.md#create: `Idempotency-Key`: a rejection releases it; a creation that a
 it("tells that the key of a refused request could not be freed, and frees it with the next try", async () => {
   const keyed = { "idempotency-key": "refused-in-the-middle" };
   onNextProjectCreation(async () => {

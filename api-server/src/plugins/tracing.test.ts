@@ -53,7 +53,7 @@ const live = (id: string): Promise<Project> =>
   harness.kube.get<Project>(projectResource, { namespace: NAMESPACE, name: id });
 
 describe("a traced request", () => {
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: spans hold no secrets, and answers no
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: spans hold no secrets, and answers no
   it("has a span named by its route, with the outcome and without what the client wrote", async () => {
     await harness.project("acme", "ptraced");
     const url = "/v1/project/ptraced?secret=s3cr3t";
@@ -82,7 +82,7 @@ describe("a traced request", () => {
     expect(body).not.toContain("traceparent");
   });
 
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: a client forces no sampling
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: a client cannot force sampling
   it("begins a trace of its own whatever the client says, which becomes a link", async () => {
     const linked = { ...headers, traceparent: STRANGER };
     await harness.app.inject({ url: "/v1/project", headers: linked });
@@ -93,7 +93,7 @@ describe("a traced request", () => {
     expect(second?.links).toEqual([]);
   });
 
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: spans hold no secrets, and answers no
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: spans hold no secrets, and answers no
   it("writes its name on what it writes, and its calls to Kubernetes are its children; no answer tells of it", async () => {
     await harness.project("acme", "pwritten");
     const url = "/v1/project/pwritten/name";
@@ -137,7 +137,7 @@ describe("a traced request", () => {
 });
 
 describe("a request that is not sampled", () => {
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: a client forces no sampling
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: a client cannot force sampling
   it("leaves no span, whatever the client says, and takes an earlier trace off what it writes", async () => {
     const unheard = await startTraceReceiver();
     const none = await open(unheard.url, 0);

@@ -92,7 +92,7 @@ function expectRefusal(response: Response, ...statuses: number[]): void {
 }
 
 describe.each(having("public"))("$name, public,", (one) => {
-  // Shows: docs/applications.md#catalogs: public: no credential, and none that is wrong, matters
+  // Shows: docs/applications.md#catalogs: public: neither a missing nor a wrong credential matters
   // Shows: docs/applications.md#authentication: 3. the five catalogs need no credential
   it("answers without a credential, and whatever the credential", async () => {
     for (const headers of [{}, { "x-api-key": "nonsense" }, { authorization: "Basic eDp5" }]) {
@@ -211,7 +211,7 @@ describe.each(having("everyProject"))("$name", (one) => {
 describe.each(having("project"))("$name", (one) => {
   const { permission } = one.policy.access as Extract<Access, { kind: "project" }>;
 
-  // Shows: docs/applications.md#authentication: 4. assistants, members and keys what they were granted
+  // Shows: docs/applications.md#authentication: 4. assistants, members and keys have what they were
   it("answers 403 to every grant but its own on this project, the project there or not", async () => {
     const others = PERMISSIONS.filter((other) => other !== permission);
     for (const grants of [
@@ -247,7 +247,7 @@ describe.each(having("project"))("$name", (one) => {
     expectRefusal(response, 400);
   });
 
-  // Shows: docs/applications.md#conventions: ids that are none harm nobody
+  // Shows: docs/applications.md#conventions: malformed ids have no effect
   it("answers ids that are none without asking the cluster", async () => {
     const before = harness.apiserver.requests.length;
     const bad = [
@@ -375,7 +375,7 @@ describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", 
     }
   });
 
-  // Shows: docs/applications.md#limits: body | 12 MiB where variables are, else 1 MiB
+  // Shows: docs/applications.md#limits: body | 12 MiB where it has variables, else 1 MiB
   // Shows: docs/applications.md#errors-every-operation: 413 | `BODY_TOO_LARGE`, with `limit`
   it("answers 413 to a body over its limit", async () => {
     const limit = one.route.bodyLimit ?? 1024 * 1024;

@@ -151,7 +151,7 @@ describe("the limit of", () => {
 
 describe("the source address", () => {
   const read = "GET /v1/project/:id";
-  // Shows: docs/applications.md#limits: the address is what a trusted proxy says, not what a client says
+  // Shows: docs/applications.md#limits: the address is that of a trusted proxy's header, not of a
   it("is what a trusted proxy says, and nothing that a client says of itself", async () => {
     const one = key();
     const direct = (forwarded: string) =>
@@ -227,7 +227,7 @@ const scopes: [string, Permission][] = [
   ["POST /v1/project/:id/pause", "project.lifecycle.update"],
   // Shows: docs/applications.md#authentication: resume | `project.lifecycle.update`
   ["POST /v1/project/:id/resume", "project.lifecycle.update"],
-  // Shows: docs/applications.md#authentication: rollback | `project.deploy.trigger`, and what its
+  // Shows: docs/applications.md#authentication: rollback | `project.deploy.trigger`, and the scope of
   ["POST /v1/project/:id/rollback", "project.deploy.trigger"],
   // Shows: docs/jobs.md#scopes-and-limits: run now | `project.deploy.trigger`
   ["POST /v1/project/:id/job-runs", "project.deploy.trigger"],
@@ -306,7 +306,7 @@ describe("the scope of", () => {
   // Shows: docs/applications.md#authentication: plan | `project.plan.update`
   // Shows: docs/applications.md#authentication: pause | `project.lifecycle.update`
   // Shows: docs/applications.md#authentication: resume | `project.lifecycle.update`
-  // Shows: docs/applications.md#authentication: rollback | `project.deploy.trigger`, and what its
+  // Shows: docs/applications.md#authentication: rollback | `project.deploy.trigger`, and the scope of
   // Shows: docs/databases-api.md#deletion-and-settings: read the connection | `project.read`
   // Shows: docs/databases-api.md#deletion-and-settings: renew the password | `database.credentials.renew`
   // Shows: docs/databases-api.md#deletion-and-settings: read snapshots | `project.metrics.read`
@@ -354,7 +354,7 @@ describe("Git", () => {
 
 describe("a role", () => {
   const read = "GET /v1/project/:id";
-  // Shows: docs/applications.md#authentication: 4. owners may everything
+  // Shows: docs/applications.md#authentication: 4. owners have every permission
   it("owner may everything without a grant", async () => {
     const owner = await harness.user(ORGANIZATION, "owner");
     for (const [operation] of scopes) {
@@ -364,7 +364,7 @@ describe("a role", () => {
   });
 
   // Shows: docs/applications.md#list: only projects that the credential can read; no scope of its own
-  // Shows: docs/applications.md#authentication: 4. assistants, members and keys what they were granted
+  // Shows: docs/applications.md#authentication: 4. assistants, members and keys have what they were
   it.each(["assistant", "member"] as const)("%s may what it was granted, and nothing else", async (role) => {
     const nothing = await harness.user(ORGANIZATION, role);
     expect((await call(read, nothing, newAddress())).statusCode).toBe(403);

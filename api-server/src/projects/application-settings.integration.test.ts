@@ -140,8 +140,8 @@ describe("envs", () => {
     expect((await app.secrets()).map(({ metadata }) => metadata?.name)).toContain(before?.[0]?.name);
   });
 
-  // Shows: docs/applications.md#project-settings: envs: limits and broken lists
-  // Shows: docs/applications.md#limits: body | 12 MiB where variables are, else 1 MiB
+  // Shows: docs/applications.md#project-settings: envs: limits and malformed lists
+  // Shows: docs/applications.md#limits: body | 12 MiB where it has variables, else 1 MiB
   it("take the largest legal set, also written as escapes", async () => {
     const app = await application();
     const largest = Array.from({ length: 50 }, (_, index) => ({
@@ -184,7 +184,7 @@ describe("envs", () => {
     expect((await app.send("GET", "envs")).json()).toEqual({ status: "success", data: [] });
   });
 
-  // Shows: docs/applications.md#project-settings: envs: Secrets that `kubectl` gave are read and
+  // Shows: docs/applications.md#project-settings: envs: Secrets that `kubectl` set are read and
   it("are read from Secrets that kubectl gave, which a change replaces", async () => {
     const app = await application({ plan: "premium" }, { envs: [{ name: "A", value: "1" }] });
     const own = {
@@ -234,7 +234,7 @@ describe("envs", () => {
 
 describe("image", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/image` | `message`; a new deployment
-  // Shows: docs/applications.md#project-settings: image: the same one again is deployed anew; a private
+  // Shows: docs/applications.md#project-settings: image: the same one is deployed again; a private one
   it("changes, lets a pinned manifest go, and is deployed anew when it is the same", async () => {
     const app = await application();
     await admin.patch(projectResource, app.ref, { spec: { image: { digest: `sha256:${"a".repeat(64)}` } } });
@@ -251,7 +251,7 @@ describe("image", () => {
     expect(again.metadata.generation).toBe((changed.metadata.generation ?? 0) + 1);
   });
 
-  // Shows: docs/applications.md#project-settings: image: the same one again is deployed anew; a private
+  // Shows: docs/applications.md#project-settings: image: the same one is deployed again; a private one
   it("keeps a private image's credentials, and its registry", async () => {
     const authentication = { auth_type: "username_password", username: "robot", token: "p4ss" };
     const app = await application(
@@ -392,7 +392,7 @@ describe("pause and resume", () => {
     expect((await answer).json().data).toEqual({ project_id: app.id, status: "stopped" });
   });
 
-  // Shows: docs/applications.md#project-settings: pause and resume: the slot is given back and taken
+  // Shows: docs/applications.md#project-settings: pause and resume: the quota is released and reserved
   // Shows: docs/applications.md#errors-other-operations: resume | 402, 409
   it("answers 402 and 409 to what may not start again", async () => {
     const { id: organizationId, headers } = await harness.organization();
@@ -477,7 +477,7 @@ describe("rollback", () => {
     expect((await app.live()).spec.image).not.toHaveProperty("digest");
   });
 
-  // Shows: docs/applications.md#project-settings: rollback of what is built from Git: a build's image
+  // Shows: docs/applications.md#project-settings: rollback of a project that is built from Git: a
   it("of what is built from Git names the build's digest, and no image", async () => {
     const app = await application({ plan: "basic" });
     const url = `builds.example/${app.organizationId}/${app.id}`;

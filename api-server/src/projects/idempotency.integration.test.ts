@@ -107,7 +107,7 @@ async function without<T>(what: "plan" | "template", work: () => Promise<T>): Pr
 }
 
 describe("a second try", () => {
-  // Shows: docs/applications.md#create: `Idempotency-Key`: calls with one key follow one another, over
+  // Shows: docs/applications.md#create: `Idempotency-Key`: requests with one key are serialized, over
   it.each([
     [429, "TooManyRequests"],
     [403, "Forbidden"],
@@ -127,7 +127,7 @@ describe("a second try", () => {
     expect((await org.slots())[0]?.version).toBe(slot?.version);
   });
 
-  // Shows: docs/applications.md#errors-project-creation: 503 | `CREATION_IN_PROGRESS`: another call with
+  // Shows: docs/applications.md#errors-project-creation: 503 | `CREATION_IN_PROGRESS`: another request
   it("waits for a project on its way out, and makes nothing of it", async () => {
     const org = await organization();
     const id = idOf(await org.create(basic()));
@@ -143,7 +143,7 @@ describe("a second try", () => {
     await kube.patch(projectResource, ref, { metadata: { finalizers: [] } });
   });
 
-  // Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
+  // Shows: docs/applications.md#create: `Idempotency-Key`: a rejection releases it; a creation that a
   it("gets another id once what was refused is taken back, whatever the status", async () => {
     const org = await organization();
     fail(403, "Forbidden", "POST", /domainclaims/);
@@ -171,7 +171,7 @@ describe("what a crash left unfinished", () => {
     expect((await org.projects())[0]?.spec.creationPending).toBeUndefined();
   });
 
-  // Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
+  // Shows: docs/applications.md#create: `Idempotency-Key`: a rejection releases it; a creation that a
   it("is taken back with its slot before its key is free, when its domain is another's now", async () => {
     const org = await half("given-to-another");
     const name = `given-to-another.${ZONE}`;
@@ -227,7 +227,7 @@ describe("calls with one key at the same time", () => {
     expect(await org.slots()).toHaveLength(1);
   });
 
-  // Shows: docs/applications.md#create: `Idempotency-Key`: calls with one key follow one another, over
+  // Shows: docs/applications.md#create: `Idempotency-Key`: requests with one key are serialized, over
   it("wait for the one of another replica, and go on under its id", async () => {
     const org = await organization();
     const name = { organizationId: org.id, key: KEY };

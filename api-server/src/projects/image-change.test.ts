@@ -33,7 +33,7 @@ describe("withImage", () => {
     });
   });
 
-  // Shows: docs/applications.md#project-settings: image: the same one again is deployed anew; a private
+  // Shows: docs/applications.md#project-settings: image: the same one is deployed again; a private one
   it("refuses a project that is built from Git", () => {
     expect(() => withImage({ ...exampleSpec, image: undefined }, image.url, NOW)).toThrow(
       expect.objectContaining({ status: 400, code: "PROJECT_TYPE_MISMATCH" }),

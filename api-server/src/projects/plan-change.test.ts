@@ -107,7 +107,7 @@ describe("withPlan", () => {
     expect(failure).toMatchObject({ status: 400, code, extra: { errors: [{ field }] } });
   });
 
-  // Shows: docs/applications.md#project-settings: plan: what does not fit it is 400, what it lacks 403
+  // Shows: docs/applications.md#project-settings: plan: settings that do not fit it are 400
   it("names every broken rule at once", () => {
     const spec: ProjectSpec = { ...http, storage: { persistent: false, capacity: 2 } };
     const failure = failureOf(() => withPlan(spec, { plan: "free", paymentMode: "per_minute" }, catalog));
@@ -119,7 +119,7 @@ describe("withPlan", () => {
     expect((failure as { extra: { errors: unknown[] } }).extra.errors).toHaveLength(2);
   });
 
-  // Shows: docs/applications.md#project-settings: plan: what does not fit it is 400, what it lacks 403
+  // Shows: docs/applications.md#project-settings: plan: settings that do not fit it are 400
   it.each([
     [{ healthcheck: { enabled: true, path: "/up" } }, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN"],
     [{ autoscaling: { enabled: true, maxInstances: 2 } }, "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN"],
@@ -209,7 +209,7 @@ describe("withRequestedPlan", () => {
     expect(ask(project, "analytics-basic", "yearly")).toEqual({ ...project.spec, paymentMode: "yearly" });
   });
 
-  // Shows: docs/databases-api.md#change-of-plan: 409 `PLAN_CHANGE_IN_PROGRESS`: another one runs
+  // Shows: docs/databases-api.md#change-of-plan: 409 `PLAN_CHANGE_IN_PROGRESS`: another one is in
   it("is refused with 409 while another one runs", () => {
     const running = live(asked, {
       plan: "analytics-basic",
@@ -223,7 +223,7 @@ describe("withRequestedPlan", () => {
     }
   });
 
-  // Shows: docs/databases-api.md#change-of-plan: the next request clears a failure; no change, no
+  // Shows: docs/databases-api.md#change-of-plan: the next request clears a failure; without a change
   it("is a new request after one that failed, for the same plan, another one, and back", () => {
     const failed = live(asked, { plan: "analytics-basic", planChange });
     for (const plan of ["analytics-premium", "analytics-business", "analytics-basic"]) {

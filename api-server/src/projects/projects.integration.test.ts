@@ -155,7 +155,7 @@ describe("POST /v1/project", () => {
     expect((await on("GET", hidden.project_id, headers)).json().data).not.toHaveProperty("domain");
   });
 
-  // Shows: docs/applications.md#create: `config.envs`: literal, whatever characters; what a process
+  // Shows: docs/applications.md#create: `config.envs`: literal, any characters; what cannot be an
   it("takes the largest legal environment, also written as escapes", async () => {
     const { id: org, headers } = await organization();
     const envs = Array.from({ length: 50 }, (_, index) => ({
@@ -220,7 +220,7 @@ describe("POST /v1/project", () => {
     expect(conflict.statusCode).toBe(409);
   });
 
-  // Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
+  // Shows: docs/applications.md#create: `Idempotency-Key`: a rejection releases it; a creation that a
   it("frees the key of a refused request", async () => {
     const { headers } = await organization();
     const keyed = { ...headers, "idempotency-key": "refused-0123456789" };
@@ -228,7 +228,7 @@ describe("POST /v1/project", () => {
     expect((await post(keyed, exampleBody())).statusCode).toBe(201);
   });
 
-  // Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
+  // Shows: docs/applications.md#create: `Idempotency-Key`: a rejection releases it; a creation that a
   // Shows: docs/applications.md#errors-every-operation: 503 | `CLUSTER_UNAVAILABLE`
   it("finishes under the same key what a cut connection left half done", async () => {
     const { id: org, headers } = await organization();
@@ -262,7 +262,7 @@ describe("POST /v1/project", () => {
     expect(refused.statusCode).toBe(402);
   });
 
-  // Shows: docs/applications.md#create: `template_id`, `template_revision`: what is sent wins over the
+  // Shows: docs/applications.md#create: `template_id`, `template_revision`: fields of the body override
   it("creates what a template and the request say together", async () => {
     const { id: org, headers } = await organization();
     const template = { template_id: "hello", template_revision: 1 };

@@ -113,7 +113,7 @@ function beforeDelete(ledger: Ledger, first: () => Promise<unknown>): Ledger {
 }
 
 describe("50 identical requests at once over two replicas", () => {
-  // Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 requests at
+  // Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 concurrent
   // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_REACHED`
   it("create exactly as many free projects as the limit allows", async () => {
     const { id, create } = await organization();
@@ -177,7 +177,7 @@ describe("slots of a creation", () => {
     expect((await create(1)).statusCode).toBe(201);
   });
 
-  // Shows: docs/applications.md#delete: the slots of the project are free
+  // Shows: docs/applications.md#delete: the quota of the project is released
   it("are free again once a project is deleted", async () => {
     const { id, create, remove } = await organization();
     const first = (await create(0)).json().data.project_id;

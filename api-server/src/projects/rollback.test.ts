@@ -101,7 +101,7 @@ describe("the Secrets of a rollback", () => {
 });
 
 describe("withDeployment", () => {
-  // Shows: docs/applications.md#project-settings: rollback: image (the very manifest), port, variables
+  // Shows: docs/applications.md#project-settings: rollback: image (by its digest), port, variables
   it("brings back image, port, environment, health check, plan and payment mode, and nothing else", () => {
     const settings = {
       image: {
@@ -186,7 +186,7 @@ describe("a rollback of what is built from Git", () => {
     expect(rollbackTo(deployment(ofBuilds(`${repository}@${other}`), digest))).toEqual(rollbackTo(one));
   });
 
-  // Shows: docs/applications.md#project-settings: rollback of what is built from Git: a build's image
+  // Shows: docs/applications.md#project-settings: rollback of a project that is built from Git: a
   it("is never before the build that it overtakes", () => {
     expect(rollbackTo(deployment(ofBuilds(), digest), built, "2026-03-01T10:59:00Z")).toEqual({
       at: "2026-03-01T11:00:00.000Z",

@@ -83,7 +83,7 @@ const claimsOf = async (id: string) =>
 const statuses = (answers: { statusCode: number }[]) => answers.map(({ statusCode }) => statusCode).sort();
 
 describe("changes", () => {
-  // Shows: docs/applications.md#project-settings: changes at once lose nothing
+  // Shows: docs/applications.md#project-settings: concurrent changes lose nothing
   it("loses none of 50 at once through two replicas", async () => {
     const id = await make();
     await expect
@@ -103,7 +103,7 @@ describe("changes", () => {
     expect([...((await live(id)).spec.description ?? "")].sort()).toEqual(letters);
   });
 
-  // Shows: docs/applications.md#project-settings: changes at once lose nothing
+  // Shows: docs/applications.md#project-settings: concurrent changes lose nothing
   it("answers 50 mixed PATCHes at once without a failure, and ends with one value of each", async () => {
     const id = await make();
     const sent = Array.from({ length: 50 }, (_, index): [string, Record<string, string>] => {
@@ -125,7 +125,7 @@ describe("changes", () => {
     await expect.poll(() => claimsOf(id), POLL).toEqual([`${spec.subdomain}.${ZONE}`]);
   });
 
-  // Shows: docs/applications.md#fields-of-answers: single project | `updated_at` moves with every change
+  // Shows: docs/applications.md#fields-of-answers: single project | `updated_at` changes with every
   it("keep what others set, and what others set later counts as a change too", async () => {
     const id = await make();
     await admin.patch(projectResource, ref(id), {
@@ -149,7 +149,7 @@ describe("changes", () => {
       .toBe(true);
   });
 
-  // Shows: docs/applications.md#fields-of-answers: single project | `updated_at` moves with every change
+  // Shows: docs/applications.md#fields-of-answers: single project | `updated_at` changes with every
   it("move updated_at, also when something is only removed", async () => {
     const id = await make({ custom_domains: ["removed.example.com"] });
     const { updated_at: before } = await read(id);
@@ -157,7 +157,7 @@ describe("changes", () => {
     expect((await read(id)).updated_at > before).toBe(true);
   });
 
-  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as given; in use: 409, never
+  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as requested; in use: 409
   it("give a subdomain to exactly one of two projects, ten times over", async () => {
     const ids = [await make(), await make()];
     for (let round = 0; round < 10; round += 1) {
@@ -234,7 +234,7 @@ describe("DELETE", () => {
     expect(next.statusCode).toBe(201);
   });
 
-  // Shows: docs/applications.md#delete: a repeat is 409, also through the other replica
+  // Shows: docs/applications.md#delete: a second deletion is 409, also through the other replica
   // Shows: docs/applications.md#errors-project-deletion: 409 | `PROJECT_ALREADY_DELETED`
   it("through two replicas at once is done once; both then answer 404 to reads and 409 to a repeat", async () => {
     for (let round = 0; round < 5; round += 1) {
@@ -257,7 +257,7 @@ describe("DELETE", () => {
     }
   });
 
-  // Shows: docs/applications.md#delete: a try after 503 goes on with what was begun
+  // Shows: docs/applications.md#delete: a request after 503 continues the deletion
   it("tried again after 503 goes on with what was begun, and answers 200", async () => {
     const id = await make();
     await admin.patch(projectResource, ref(id), { metadata: { finalizers: ["slipway.dev/project"] } });

@@ -72,7 +72,7 @@ describe("the single read", () => {
     expect(shown({ subdomain: "new" }, { domain: `old.${zone}` })).toMatchObject({ domain: `new.${zone}` });
   });
 
-  // Shows: docs/applications.md#fields-of-answers: single project | optional ones where known
+  // Shows: docs/applications.md#fields-of-answers: single project | optional fields where known
   it("shows what only some have, in snake_case", () => {
     const data = shown(
       {

@@ -98,7 +98,7 @@ const issuesOf = (body: unknown) => {
 };
 
 describe("parseCreateProject", () => {
-  // Shows: docs/applications.md#create: `config` of a complete body is taken, each rule of it held
+  // Shows: docs/applications.md#create: `config` of a complete body is accepted, and each of its rules
   it.each(Object.keys(valid) as Case[])("accepts a complete body of %s", (name) => {
     expect(issuesOf(valid[name]())).toEqual([]);
   });
@@ -320,11 +320,11 @@ describe("parseCreateProject", () => {
   // Shows: docs/applications.md#conventions: fields of another type of project are 400
   // Shows: docs/applications.md#create: `name`, `description`: lengths and letters
   // Shows: docs/applications.md#create: `plan`: known, and for the type
-  // Shows: docs/applications.md#create: `config` of a complete body is taken, each rule of it held
+  // Shows: docs/applications.md#create: `config` of a complete body is accepted, and each of its rules
   // Shows: docs/applications.md#create: `config.exposure`: private has no domain, no subdomain, no
   // Shows: docs/applications.md#create: `config.image.url`: without a scheme
   // Shows: docs/applications.md#create: `config.image.is_public` false needs `authentication`
-  // Shows: docs/applications.md#create: `config.envs`: literal, whatever characters; what a process
+  // Shows: docs/applications.md#create: `config.envs`: literal, any characters; what cannot be an
   // Shows: docs/applications.md#errors-project-creation: 400 | plan incompatible with the type
   // Shows: docs/applications.md#errors-project-creation: 400 | unsupported version (databases)
   // Shows: docs/databases-api.md#rules-of-a-creation: 400: plan by type and profile: `db-*`
@@ -336,7 +336,7 @@ describe("parseCreateProject", () => {
     expect(found.map((issue) => issue.message).join("; ")).toMatch(message);
   });
 
-  // Shows: docs/applications.md#conventions: every broken rule is told at once, each naming its field
+  // Shows: docs/applications.md#conventions: every broken rule is reported in one answer, each naming
   it("names every broken rule at once, each once", () => {
     const body = structuredClone(valid.http());
     for (const change of [

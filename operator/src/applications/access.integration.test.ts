@@ -99,7 +99,7 @@ test("without Traefik, nginx has an annotation, and a deletion ends", async () =
   await remove("by-nginx");
 });
 
-// Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
+// Shows: docs/applications.md#create: `config.network_access`: the white list without the black list, at
 test("an ingress that enforces nothing gets no route to a project with an access list", async () => {
   await start("none");
   await create("unenforced", listed);

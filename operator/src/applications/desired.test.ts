@@ -202,7 +202,7 @@ describe("settings are applied to the cluster:", () => {
     expect(find("Service")).toMatchObject({ spec: { ports: [{ port: 80, targetPort: "http" }] } });
   });
 
-  // Shows: docs/applications.md#create: `config.instances`: as many as the plan has
+  // Shows: docs/applications.md#create: `config.instances`: at most as many as the plan allows
   test("instances, with a disruption budget for two or more", () => {
     expect(childrenOf({ instances: 1 }).find("PodDisruptionBudget")).toBeUndefined();
     const { deployment, find } = childrenOf({ instances: 3 });
@@ -210,7 +210,7 @@ describe("settings are applied to the cluster:", () => {
     expect(find("PodDisruptionBudget")).toMatchObject({ spec: { maxUnavailable: 1 } });
   });
 
-  // Shows: docs/applications.md#create: `config.healthcheck`: on plans that have it, and probed
+  // Shows: docs/applications.md#create: `config.healthcheck`: on plans that have it, as a readiness
   test("a health check, as the probes' path; without one the port is probed", () => {
     const { container } = childrenOf({ healthcheck: { enabled: true, path: "/ready" } });
     const httpGet = { path: "/ready", port: "http" };

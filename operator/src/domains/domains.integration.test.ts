@@ -426,7 +426,7 @@ describe("exposure", () => {
     expect(after.status?.customDomains).toBeUndefined();
   });
 
-  // Shows: docs/applications.md#states: exposure change | a second one while one runs is 409; afterwards
+  // Shows: docs/applications.md#states: exposure change | a second one while one is in progress is 409
   test("back to public: a default domain again, and changing until the ingress answers", async () => {
     const name = (await get("open")).spec.name;
     await served("open");
@@ -527,7 +527,7 @@ describe("a domain that nobody proves for seven days", () => {
   const touch = (claim: string) =>
     cluster.client.patch(domainClaimResource, { name: claim }, { metadata: { labels: { touched: "yes" } } });
 
-  // Shows: docs/applications.md#project-settings: custom domains: one that nobody proves is free after
+  // Shows: docs/applications.md#project-settings: custom domains: one whose ownership is not proved is
   test("expires: its claim is deleted, and it is not claimed again automatically", async () => {
     const project = await running("idle", { customDomains: [host, "kept.example.com"] });
     publish("kept.example.com", "alpha");
@@ -706,7 +706,7 @@ test("an unchanged platform writes nothing and looks nothing up, with domains in
 });
 
 describe("the organization that proves a domain has it", () => {
-  // Shows: docs/applications.md#project-settings: custom domains: a proof beats an earlier claim without
+  // Shows: docs/applications.md#project-settings: custom domains: proved ownership takes precedence over
   test("from an earlier claim without a proof, which is replaced", async () => {
     const host = "squatted.example.com";
     await running("squatter", { customDomains: [host] });
@@ -719,7 +719,7 @@ describe("the organization that proves a domain has it", () => {
     await domain("squatter", host, { status: "failed", message: /another organization/ });
   });
 
-  // Shows: docs/applications.md#project-settings: custom domains: a proof beats an earlier claim without
+  // Shows: docs/applications.md#project-settings: custom domains: proved ownership takes precedence over
   test("a removed proof is reported, and replaced by another organization's", async () => {
     const host = "sold.example.com";
     await restart(undefined, RETRY);

@@ -71,7 +71,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["Progressing=True/ImagePullFailed"],
     "failing",
   ],
-  // Shows: docs/applications.md#states: `failed` | it never served and does not come up; it says why
+  // Shows: docs/applications.md#states: `failed` | it never served and does not start; the reason is
   [
     "a first rollout past its deadline has failed",
     fresh,
@@ -88,7 +88,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
   ],
   // Shows: docs/applications.md#states: `running` | it serves: a public project answers through the
   ["a project that is Ready runs", live, ["Ready=True/Ready", "Progressing=False/Settled"], "running"],
-  // Shows: docs/applications.md#states: `deploying` | a version or a pause is on its way
+  // Shows: docs/applications.md#states: `deploying` | a deployment or a pause is in progress
   ["a rollout of a live project deploys", live, ["Progressing=True/RollingOut"], "deploying"],
   [
     "a live project that fetches a new image is downloading",
@@ -130,7 +130,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["RolloutFailed=True/DeadlineExceeded", "Progressing=True/Unschedulable"],
     "failing",
   ],
-  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is tried on or the old
+  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is retried or the old
   [
     "a rollout past its deadline next to the old version is failing",
     live,
@@ -208,7 +208,7 @@ test.each(rows)("%s", (_, input, texts, phase) => {
   expect(phaseOf({ ...input, conditions: conditions(...texts) })).toBe(phase);
 });
 
-// Shows: docs/applications.md#states: all eight | come from one function over the conditions
+// Shows: docs/applications.md#states: all eight | are derived by one function from the conditions
 test("every phase of the specification is reached by some row", () => {
   expect(new Set(rows.map(([, , , phase]) => phase))).toEqual(new Set(projectPhases));
 });

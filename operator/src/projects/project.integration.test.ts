@@ -195,7 +195,7 @@ describe("a public project", () => {
     await served("first", "running");
   });
 
-  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is tried on or the old
+  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is retried or the old
   test("keeps failing next to its old version when a rollout misses its deadline", async () => {
     await patch("first", { image: { url: "registry.example/team/app:2.0.0", isPublic: true } });
     await phase("first", "deploying");
@@ -238,7 +238,7 @@ describe("a public project", () => {
 });
 
 describe("what a project cannot have", () => {
-  // Shows: docs/applications.md#states: `failed` | it never served and does not come up; it says why
+  // Shows: docs/applications.md#states: `failed` | it never served and does not start; the reason is
   test("a hostname of another project, until that one is deleted", async () => {
     await running("holder", { subdomain: "wanted" });
     await create("waiter", { subdomain: "wanted" });

@@ -177,7 +177,7 @@ describe("credentials that the registry refuses", () => {
 });
 
 describe("an access list", () => {
-  // Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
+  // Shows: docs/applications.md#create: `config.network_access`: the white list without the black list
   test.each<[string, object, object, string]>([
     ["a Secret is missing", missing, { envsFrom: null }, "SecretNotFound"],
     ["its plan is unknown", { plan: "imaginary" }, { plan: "premium" }, "UnknownPlan"],

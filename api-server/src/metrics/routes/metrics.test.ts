@@ -85,7 +85,7 @@ const valkeyGroups = "resources capacity clients activity key_lifecycle profile 
 describe("GET metrics/capabilities", () => {
   // Shows: docs/analytics.md#the-api: `metrics/capabilities` of an HTTP project: `snapshot` with the
   // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id/metrics/capabilities` | `access`
-  // Shows: docs/databases-api.md#metrics: snapshots are for plans whose catalog entry says so
+  // Shows: docs/databases-api.md#metrics: snapshots are for plans whose catalog entry has them
   it.each([
     ["ppg", "snapshot", engineGroups],
     ["pmaria", "snapshot", engineGroups],
@@ -108,7 +108,7 @@ describe("GET metrics/capabilities", () => {
 });
 
 describe("a snapshot that there is none of", () => {
-  // Shows: docs/databases-api.md#metrics: nothing was sampled: `unavailable`, Valkey as the
+  // Shows: docs/databases-api.md#metrics: no sample: `unavailable`, Valkey as the specification has it
   it("of Valkey is unavailable, exactly as the specification says", async () => {
     const response = await get("pkv/metrics");
     expect(response.json()).toEqual({
@@ -126,7 +126,7 @@ describe("a snapshot that there is none of", () => {
     expect(schema?.safeParse(response.json()).error).toBeUndefined();
   });
 
-  // Shows: docs/databases-api.md#metrics: nothing was sampled: `unavailable`, Valkey as the
+  // Shows: docs/databases-api.md#metrics: no sample: `unavailable`, Valkey as the specification has it
   it.each([
     ["ppg", "postgresql", postgresqlMetrics],
     ["pmaria", "mariadb", mariadbMetrics],
@@ -149,7 +149,7 @@ describe("a snapshot that there is none of", () => {
 
 describe("a snapshot", () => {
   // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id/metrics` | the newest snapshot of an
-  // Shows: docs/databases-api.md#metrics: without `instance`: the one that takes writes; 404
+  // Shows: docs/databases-api.md#metrics: without `instance`: the primary; 404 `INSTANCE_NOT_FOUND` for
   it("of PostgreSQL is what was sampled, of the instance that was asked for", async () => {
     const { native, resource, observed_at, collected_at } = sample("postgresql", "ppg-1");
     const { data } = (await get("ppg/metrics?instance=ppg-1")).json();
@@ -212,7 +212,7 @@ describe("a snapshot is refused", () => {
     expect(statusAndCode(await get(`${id}/metrics`))).toEqual([403, "METRICS_NOT_AVAILABLE_FOR_PLAN"]);
   });
 
-  // Shows: docs/databases-api.md#metrics: without `instance`: the one that takes writes; 404
+  // Shows: docs/databases-api.md#metrics: without `instance`: the primary; 404 `INSTANCE_NOT_FOUND` for
   it.each(["ppg-2", "ppg", "pmaria-0", "ppg-01", "ppg--1"])("of an instance %s that is none", async (one) => {
     expect(statusAndCode(await get(`ppg/metrics?instance=${one}`))).toEqual([404, "INSTANCE_NOT_FOUND"]);
   });

@@ -10,7 +10,7 @@ afterAll(() => harness.close());
 
 describe("/docs", () => {
   // Shows: docs/applications.md#endpoints: `GET /docs` | the document as a page
-  // Shows: docs/applications.md#endpoints: `GET /docs/:file` | what the page is made of
+  // Shows: docs/applications.md#endpoints: `GET /docs/:file` | the files of that page
   it("is a page that needs no credential and nothing from elsewhere", async () => {
     const response = await harness.app.inject("/docs");
     expect(response.statusCode).toBe(200);
@@ -39,7 +39,7 @@ describe("/docs", () => {
     expect(response.headers["content-type"]).toMatch(/^(text\/(css|javascript); charset=utf-8|image\/png)$/);
   });
 
-  // Shows: docs/applications.md#endpoints: `GET /docs/:file` | what the page is made of
+  // Shows: docs/applications.md#endpoints: `GET /docs/:file` | the files of that page
   it.each(["package.json", "swagger-ui.js", "..%2fpackage.json", "%2e%2e", "constructor", "page.js%00"])(
     "has no %s",
     async (name) => {

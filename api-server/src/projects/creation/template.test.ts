@@ -15,12 +15,12 @@ const named = (id: string, more: object = {}) => ({
 });
 
 describe("withTemplate", () => {
-  // Shows: docs/applications.md#create: `template_id`, `template_revision`: what is sent wins over the
+  // Shows: docs/applications.md#create: `template_id`, `template_revision`: fields of the body override
   it.each(catalog.templates)("makes of $id a body that is accepted", ({ id }) => {
     expect(parseCreateProject(withTemplate(named(id), catalog))).toMatchObject({ ok: true });
   });
 
-  // Shows: docs/applications.md#create: `template_id`, `template_revision`: what is sent wins over the
+  // Shows: docs/applications.md#create: `template_id`, `template_revision`: fields of the body override
   it("lets the request win, at the top and key by key in config", () => {
     const request = named("hello", { plan: "basic", config: { port: 8080, instances: 2 } });
     const template = catalog.templates.find(({ id }) => id === "hello");

@@ -51,7 +51,7 @@ const live = (id: string) =>
   ) as unknown as Project;
 
 describe("an operation that does not apply to the project's type", () => {
-  // Shows: docs/applications.md#project-settings: 5. schedule of what is not a job: rejected; an invalid
+  // Shows: docs/applications.md#project-settings: 5. schedule of a project that is no job: rejected; an
   // Shows: docs/applications.md#errors-every-operation: 400 | `PROJECT_TYPE_MISMATCH`
   // Shows: docs/jobs.md#failures: every route of runs, PATCH schedule | 400 `PROJECT_TYPE_MISMATCH`: the
   it.each([
@@ -72,7 +72,7 @@ describe("a body that breaks rules", () => {
     ["shop", "envs", undefined, ["body"]],
     ["shop", "envs", {}, ["envs"]],
     ["shop", "envs", { envs: "A=1" }, ["envs"]],
-    // Shows: docs/applications.md#project-settings: envs: limits and broken lists
+    // Shows: docs/applications.md#project-settings: envs: limits and malformed lists
     ["shop", "envs", { envs: [{ name: "A B", value: 1 }], x: 1 }, ["envs[0].name", "envs[0].value", "x"]],
     [
       "shop",
@@ -101,7 +101,7 @@ describe("a body that breaks rules", () => {
     ["nightly", "schedule", {}, ["cron"]],
     ["nightly", "schedule", { cron: "* * * *" }, ["cron"]],
     ["nightly", "schedule", { cron: "@daily" }, ["cron"]],
-    // Shows: docs/applications.md#project-settings: 5. schedule of what is not a job: rejected; an invalid
+    // Shows: docs/applications.md#project-settings: 5. schedule of a project that is no job: rejected
     // Shows: docs/jobs.md#failures: PATCH schedule | 400: not five fields, or a value out of range
     ["nightly", "schedule", { cron: "60 * * * *" }, ["cron"]],
     // Shows: docs/applications.md#errors-every-operation: 400 | `VALIDATION_FAILED`, with `errors`: the

@@ -139,7 +139,7 @@ describe("a body that breaks rules", () => {
     },
   );
 
-  // Shows: docs/applications.md#create: `config.instances`: as many as the plan has
+  // Shows: docs/applications.md#create: `config.instances`: at most as many as the plan allows
   it("asks for more instances than a plan without free limits has", async () => {
     const response = await send(exampleBody({ plan: "basic" }, { instances: 4 }));
     expect(response.statusCode).toBe(400);
@@ -153,7 +153,7 @@ describe("what the plan lacks", () => {
     ingress_white_list: [{ cidr: "0.0.0.0/0", description: "" }],
     ingress_black_list: [{ cidr: "203.0.113.0/24", description: "" }],
   };
-  // Shows: docs/applications.md#create: `config.healthcheck`: on plans that have it, and probed
+  // Shows: docs/applications.md#create: `config.healthcheck`: on plans that have it, as a readiness
   // Shows: docs/applications.md#create: `config.autoscaling`: on plans that have it, `max_instances` at
   // Shows: docs/applications.md#errors-project-creation: 403 | `HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN`
   // Shows: docs/applications.md#errors-project-creation: 403 | plan without autoscaling

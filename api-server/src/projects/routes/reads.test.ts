@@ -51,7 +51,7 @@ describe("pages", () => {
     expect(await ids({ page: "2" })).toHaveLength(2);
   });
 
-  // Shows: docs/applications.md#list: `page` from 1, default 1; a page behind the last is empty
+  // Shows: docs/applications.md#list: `page` from 1, default 1; a page after the last is empty
   // Shows: docs/applications.md#limits: list page size | 1 to 50, default 15
   it("hold 1 to 50, and none is an error that lies behind the last", async () => {
     expect(await ids({ limit: "50" })).toHaveLength(17);
@@ -62,7 +62,7 @@ describe("pages", () => {
     expect(await ids({ page: "2147483647", limit: "50" })).toEqual([]);
   });
 
-  // Shows: docs/applications.md#list: `page` from 1, default 1; a page behind the last is empty
+  // Shows: docs/applications.md#list: `page` from 1, default 1; a page after the last is empty
   it.each(["0", "-1", "1.5", "one", "1e1", "", " 1", "99999999999"])(
     "refuse %j as page and as limit",
     async (text) => {
@@ -109,7 +109,7 @@ describe("filters", () => {
     expect(await fieldsOf({ search: "" })).toEqual(["search"]);
   });
 
-  // Shows: docs/applications.md#conventions: every broken rule is told at once, each naming its field
+  // Shows: docs/applications.md#conventions: every broken rule is reported in one answer, each naming
   // Shows: docs/databases-api.md#endpoints: `GET /v1/project` | `type`, `profile` and
   it("are all judged at once, profile without type=valkey among them", async () => {
     const broken = { type: "mysql", profile: "cache", status: "done", limit: "51", sort_by: "name" };

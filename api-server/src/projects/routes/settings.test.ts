@@ -192,7 +192,7 @@ describe("PATCH domain", () => {
     expect(await holder(`first-choice.${ZONE}`)).toBeUndefined();
   });
 
-  // Shows: docs/applications.md#project-settings: domain: 3 to 54 characters; the one that it has
+  // Shows: docs/applications.md#project-settings: domain: 3 to 54 characters; the current one is 200
   it("answers 200 to the subdomain that the project has", async () => {
     const id = await make();
     await patch(id, "domain", { domain: "the-same" });
@@ -201,7 +201,7 @@ describe("PATCH domain", () => {
     expect((await live(id)).metadata.resourceVersion).toBe(resourceVersion);
   });
 
-  // Shows: docs/applications.md#project-settings: domain: 3 to 54 characters; the one that it has
+  // Shows: docs/applications.md#project-settings: domain: 3 to 54 characters; the current one is 200
   // Shows: docs/applications.md#errors-other-operations: PATCH domain | 400 missing or invalid
   it.each([["ab"], ["x".repeat(55)], ["-shop"], ["shop-"], ["Shop"], ["a.b"], ["a b"], [""]])(
     "refuses %j with 400",
@@ -238,7 +238,7 @@ describe("PATCH domain", () => {
     expect(await holder(`already-taken.${ZONE}`)).toBe(taken);
   });
 
-  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as given; in use: 409, never
+  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as requested; in use: 409
   it("gives one subdomain to exactly one of ten projects", async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, () => make()));
     const answers = await Promise.all(ids.map((id) => patch(id, "domain", { domain: "contested" })));
@@ -371,7 +371,7 @@ describe("PATCH custom-domains", () => {
     expect(fieldsOf(answer)).toEqual(["custom_domains"]);
   });
 
-  // Shows: docs/applications.md#project-settings: 2. one new custom domain a call; reserved names are
+  // Shows: docs/applications.md#project-settings: 2. one new custom domain a request; reserved names are
   // Shows: docs/applications.md#errors-other-operations: PATCH custom-domains | 400 invalid body
   it.each([
     [["a.example.com", "b.example.com"], "TOO_MANY_NEW_DOMAINS", "custom_domains"],
@@ -448,7 +448,7 @@ describe("PATCH exposure", () => {
     expect(await read(id)).toMatchObject({ exposure: "public", domain: first });
   });
 
-  // Shows: docs/applications.md#project-settings: exposure: the one that it has already changes nothing
+  // Shows: docs/applications.md#project-settings: exposure: the current one changes nothing
   it("that it has already changes nothing", async () => {
     const id = await make();
     const { resourceVersion } = (await live(id)).metadata;
@@ -461,7 +461,7 @@ describe("PATCH exposure", () => {
     expect((await live(id)).metadata.resourceVersion).toBe(resourceVersion);
   });
 
-  // Shows: docs/applications.md#states: exposure change | a second one while one runs is 409; afterwards
+  // Shows: docs/applications.md#states: exposure change | a second one while one is in progress is 409
   // Shows: docs/applications.md#errors-other-operations: PATCH exposure | 409 `EXPOSURE_CHANGE_IN_PROGRESS`
   it.each([
     [{ current: "public", changing: true }],
@@ -475,7 +475,7 @@ describe("PATCH exposure", () => {
     expect(answer.statusCode).toBe(409);
   });
 
-  // Shows: docs/applications.md#states: exposure change | a second one while one runs is 409; afterwards
+  // Shows: docs/applications.md#states: exposure change | a second one while one is in progress is 409
   it("may be changed back when it cannot become as asked", async () => {
     const id = await make();
     await setStatus(id, { exposure: { current: "private" }, observedGeneration: 1 });

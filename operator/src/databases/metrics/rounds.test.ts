@@ -29,7 +29,7 @@ function roundsOf(
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-// Shows: docs/databases-metrics.md#how-it-is-sampled: One that hangs is given up and delays no other
+// Shows: docs/databases-metrics.md#how-it-is-sampled: One that does not answer is abandoned and delays no other
 test("500 instances that take 100 ms each, 20 of which hang, are sampled in less than 10 s", async () => {
   const stop = new AbortController();
   const at: number[] = [];
@@ -78,7 +78,7 @@ test("no more than 32 are sampled concurrently", async () => {
 /** Targets below 100 are acme's, the others umbrella's. */
 const organizationOf = (target: number) => (target < 100 ? "acme" : "umbrella");
 
-// Shows: docs/databases-metrics.md#how-it-is-sampled: many of one organization delay nobody else's
+// Shows: docs/databases-metrics.md#how-it-is-sampled: many of one organization do not delay those of others
 test("forty of one organization that hang delay nobody else's", async () => {
   const clock = new FakeClock();
   const { rounds, samples } = roundsOf(
@@ -94,7 +94,7 @@ test("forty of one organization that hang delay nobody else's", async () => {
   await round;
 });
 
-// Shows: docs/databases-metrics.md#how-it-is-sampled: many of one organization delay nobody else's
+// Shows: docs/databases-metrics.md#how-it-is-sampled: many of one organization do not delay those of others
 test("nine of one organization that did not answer delay nobody else's that answers again", async () => {
   const clock = new FakeClock();
   let isBack = false;

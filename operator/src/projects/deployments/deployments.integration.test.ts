@@ -176,7 +176,7 @@ describe("a deployment", () => {
     expect((await newest("first", "succeeded", 2)).image.digest).toBe(digest("b"));
   });
 
-  // Shows: docs/applications.md#states: `deploying` | a version or a pause is on its way
+  // Shows: docs/applications.md#states: `deploying` | a deployment or a pause is in progress
   test("begins when it is requested again, and the pods report why", async () => {
     const restartedAt = "2026-01-02T03:04:05Z";
     await patch("first", { restartedAt });

@@ -96,8 +96,8 @@ const deployed = (name: string) => exists(cluster.client, resources.deployments,
 const reserved = async () =>
   (await listSlots(ledger)).map((row) => `${row.project_id} ${row.plan} ${row.slots}`).sort();
 
-// Shows: docs/applications.md#conventions: `kubectl` meets the same rules
-// Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 requests at
+// Shows: docs/applications.md#conventions: the same rules hold for `kubectl`
+// Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 concurrent
 test("a third free instance is refused, and admitted as soon as another project is deleted", async () => {
   await create("first");
   await create("second");

@@ -89,7 +89,7 @@ describe("spans over OTLP", () => {
     expect(Math.abs(kept.length - 1_000)).toBeLessThan(165);
   });
 
-  // Shows: docs/operations/tracing.md#when-the-receiver-is-away: a receiver that is away slows nothing
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: an unavailable receiver slows
   it("that nobody takes are lost in bounded memory, without an error, said once, and sent again later", async () => {
     const gone = await startTraceReceiver();
     await gone.stop();
