@@ -49,8 +49,13 @@ export class Api {
 
   /** @throws ApiFailure; whatever the signal was aborted with */
   async get<Data>(path: string, query: Query, signal: AbortSignal): Promise<Envelope<Data>> {
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const response = await this.#send(address(path, query), { accept: "application/json" }, patience, signal);
+    const withTimeout = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const response = await this.#send(
+      address(path, query),
+      { accept: "application/json" },
+      withTimeout,
+      signal,
+    );
     return (await response.json()) as Envelope<Data>;
   }
 
@@ -91,18 +96,18 @@ export class Api {
   async #send(
     url: string,
     headers: Record<string, string>,
-    patience: AbortSignal,
-    asked: AbortSignal,
+    withTimeout: AbortSignal,
+    signal: AbortSignal,
   ): Promise<Response> {
     let response: Response;
     try {
       response = await fetch(url, {
         ...common,
         headers: { ...headers, "x-api-key": this.#key },
-        signal: patience,
+        signal: withTimeout,
       });
     } catch (error) {
-      if (asked.aborted) {
+      if (signal.aborted) {
         throw error;
       }
       throw new ApiFailure(0, "UNREACHABLE", "The server does not answer.");

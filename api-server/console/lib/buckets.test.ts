@@ -19,18 +19,18 @@ describe("the bars of a range", () => {
     expect(span).toBe(Math.ceil(range.seconds / range.bucketSeconds) * range.bucketSeconds * 1_000);
   });
 
-  it("are settled once nothing comes late any more", () => {
+  it("are complete once no late data is expected", () => {
     const [range] = ranges;
     const begin = Date.UTC(2026, 10, 22, 4, 0, 0);
     expect(
       bucketsOf(range, begin + 1_000)
         .slice(-2)
-        .map(({ isSettled }) => isSettled),
+        .map(({ isComplete }) => isComplete),
     ).toEqual([false, false]);
     expect(
       bucketsOf(range, begin + 10_000)
         .slice(-2)
-        .map(({ isSettled }) => isSettled),
+        .map(({ isComplete }) => isComplete),
     ).toEqual([true, false]);
   });
 });

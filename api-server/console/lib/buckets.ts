@@ -21,7 +21,7 @@ export interface Bucket {
   from: number;
   to: number;
   /** Whether nothing can be added to it any more. */
-  isSettled: boolean;
+  isComplete: boolean;
 }
 
 /** After so long all that happened in a window is counted. */
@@ -34,7 +34,7 @@ export function bucketsOf({ seconds, bucketSeconds }: Range, now: number): Bucke
   const first = last - Math.ceil((seconds * 1_000) / size) * size + size;
   const found: Bucket[] = [];
   for (let from = first; from <= last; from += size) {
-    found.push({ from, to: from + size, isSettled: from + size + LATE_MS <= now });
+    found.push({ from, to: from + size, isComplete: from + size + LATE_MS <= now });
   }
   return found;
 }

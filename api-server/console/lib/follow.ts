@@ -11,7 +11,7 @@ interface Followed {
   state: (isOpen: boolean) => void;
 }
 
-const EVERY_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /**
  * Reads a stream of events to its end, and goes on after the last id when the connection is lost or the server has ended it without
@@ -30,7 +30,7 @@ export async function follow(api: Api, of: Followed, signal: AbortSignal): Promi
         }
       }
       of.state(false);
-      await sleep(EVERY_MS, signal);
+      await sleep(POLL_INTERVAL_MS, signal);
     } catch (error) {
       if (signal.aborted) {
         return;
@@ -40,7 +40,7 @@ export async function follow(api: Api, of: Followed, signal: AbortSignal): Promi
       }
       failures += 1;
       of.state(false);
-      await sleep(waitAfter(failures, EVERY_MS, error), signal).catch(() => undefined);
+      await sleep(waitAfter(failures, POLL_INTERVAL_MS, error), signal).catch(() => undefined);
     }
   }
 

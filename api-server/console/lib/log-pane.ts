@@ -9,7 +9,7 @@ export interface LogLine {
 }
 
 /** Lines that are kept in the page; the oldest go first. */
-const MOST_LINES = 5_000;
+const MAX_LINES = 5_000;
 /** Characters of a line that are shown. */
 const LONGEST = 20_000;
 
@@ -93,8 +93,8 @@ export function logPane(name: string): LogPane {
         return;
       }
       nothing.hidden = true;
-      list.append(...lines.slice(-MOST_LINES).map(item));
-      while (list.children.length > MOST_LINES) {
+      list.append(...lines.slice(-MAX_LINES).map(item));
+      while (list.children.length > MAX_LINES) {
         list.firstElementChild?.remove();
       }
       toEnd();

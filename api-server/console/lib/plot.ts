@@ -20,7 +20,7 @@ export interface Plot {
   /** How long each bar lasts, in milliseconds. */
   barMs?: number;
   /** Shortest time that the axis shows, in milliseconds: a first value does not fill it. */
-  leastMs?: number;
+  minSpanMs?: number;
   series: readonly Series[];
   format: (value: number) => string;
   /** 1024 for sizes. */
@@ -137,7 +137,7 @@ function axes(of: Plot, width: number) {
   );
   const marks = ticks(highest, 4, of.base);
   const to = (times.at(-1) ?? 0) + barMs;
-  const from = Math.min(times[0] ?? 0, to - (of.leastMs ?? 0));
+  const from = Math.min(times[0] ?? 0, to - (of.minSpanMs ?? 0));
   return {
     marks,
     from,

@@ -42,11 +42,11 @@ export function whileHidden(signal: AbortSignal): Promise<void> {
 }
 
 /** Milliseconds to wait after so many failures one after the other: longer each time, or what the API says. Pure. */
-export function waitAfter(failures: number, everyMs: number, error: unknown): number {
+export function waitAfter(failures: number, intervalMs: number, error: unknown): number {
   if (error instanceof ApiFailure && error.retryAfter !== undefined) {
     return error.retryAfter * 1_000;
   }
-  return Math.min(everyMs * 2 ** Math.min(failures, 6), 60_000);
+  return Math.min(intervalMs * 2 ** Math.min(failures, 6), 60_000);
 }
 
 /** Whether asking again may help: not where the answer is what the key or the plan may not have. Pure. */
@@ -55,8 +55,8 @@ export function isPassing(error: unknown): boolean {
 }
 
 interface Polled<Value> {
-  everyMs: number;
-  ask: () => Promise<Value>;
+  intervalMs: number;
+  load: () => Promise<Value>;
   /** @returns whether that was the last word */
   show: (value: Value) => boolean | undefined;
   fail: (error: unknown) => void;
@@ -64,16 +64,16 @@ interface Polled<Value> {
 
 /** Asks again and again while the page is looked at, until the signal is aborted, nothing changes any more, or asking is of no use. */
 export async function poll<Value>(
-  { everyMs, ask, show, fail }: Polled<Value>,
+  { intervalMs, load, show, fail }: Polled<Value>,
   signal: AbortSignal,
 ): Promise<void> {
   let failures = 0;
   try {
     for (;;) {
       await whileHidden(signal);
-      let wait = everyMs;
+      let wait = intervalMs;
       try {
-        const value = await ask();
+        const value = await load();
         signal.throwIfAborted();
         failures = 0;
         if (show(value) === true) {
@@ -86,7 +86,7 @@ export async function poll<Value>(
         if (!isPassing(error)) {
           return;
         }
-        wait = waitAfter(failures, everyMs, error);
+        wait = waitAfter(failures, intervalMs, error);
       }
       await sleep(wait, signal);
     }

@@ -9,7 +9,7 @@ export interface Sample {
 }
 
 /** An hour, a sample every few seconds. */
-const MOST = 720;
+const MAX_SAMPLES = 720;
 
 /**
  * Adds what was measured to what is known. Pure. The API keeps no series, so the page keeps its own for as long as it is open; the
@@ -20,7 +20,7 @@ export function addSample(known: readonly Sample[], next: Sample): readonly Samp
   if (last !== undefined && next.at <= last.at) {
     return known;
   }
-  return [...known, next].slice(-MOST);
+  return [...known, next].slice(-MAX_SAMPLES);
 }
 
 interface ReportedSample {

@@ -10,8 +10,8 @@ export interface Context {
 }
 
 interface Refreshed<Value> {
-  everyMs: number;
-  ask: () => Promise<Value>;
+  intervalMs: number;
+  load: () => Promise<Value>;
   /** What to show; made anew only when the value is another. */
   show: (value: Value) => Node | readonly Node[];
   /** Whether the value will not change any more. */
@@ -29,8 +29,8 @@ export function refreshed<Value>(
   replace(place, loading());
   void poll(
     {
-      everyMs: of.everyMs,
-      ask: of.ask,
+      intervalMs: of.intervalMs,
+      load: of.load,
       show: (value) => {
         const text = JSON.stringify(value);
         if (text !== shown || isOutdated) {

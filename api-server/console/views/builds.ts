@@ -10,7 +10,7 @@ import { empty, failed } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
 import type { ProjectContext } from "./project-context.ts";
 
-const EVERY_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 const PER_PAGE = 10;
 
 /** The builds that are kept. */
@@ -21,8 +21,8 @@ export function builds(context: ProjectContext): HTMLElement {
   refreshed(
     list,
     {
-      everyMs: EVERY_MS,
-      ask: () => api.get<Build[]>(projectPath(route.project, "builds"), { page, limit: PER_PAGE }, signal),
+      intervalMs: POLL_INTERVAL_MS,
+      load: () => api.get<Build[]>(projectPath(route.project, "builds"), { page, limit: PER_PAGE }, signal),
       show: ({ data, pagination }) =>
         data.length === 0
           ? empty("No builds", h("p", {}, "A project has builds once it comes from a Git repository."))
@@ -81,8 +81,8 @@ export function build(context: ProjectContext, id: string): HTMLElement {
   refreshed(
     about,
     {
-      everyMs: EVERY_MS / 2,
-      ask: async () => (await api.get<Build>(path, {}, signal)).data,
+      intervalMs: POLL_INTERVAL_MS / 2,
+      load: async () => (await api.get<Build>(path, {}, signal)).data,
       show: describe,
       isFinal: isOver,
     },

@@ -7,7 +7,7 @@ import { empty } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
 import type { ProjectContext } from "./project-context.ts";
 
-const EVERY_MS = 10_000;
+const POLL_INTERVAL_MS = 10_000;
 
 /** What a project is, and its deployments of this month. */
 export function overview(context: ProjectContext): HTMLElement {
@@ -92,8 +92,8 @@ function deployments({ api, signal, route }: ProjectContext): HTMLElement {
   refreshed(
     place,
     {
-      everyMs: EVERY_MS,
-      ask: async () =>
+      intervalMs: POLL_INTERVAL_MS,
+      load: async () =>
         (await api.get<Deployment[]>(projectPath(route.project, "historic", "deployments"), {}, signal)).data,
       show: (all) =>
         all.length === 0

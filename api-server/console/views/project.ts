@@ -33,7 +33,7 @@ function tabsOf(type: string): Tab[] {
   return isDatabase(type) ? ["overview", "usage", "logs"] : ["overview", "runs", "logs", "builds"];
 }
 
-const EVERY_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 /** What was last seen of a project, so that going from one part to another does not begin with nothing. */
 const lastSeen = new Map<string, Project>();
 
@@ -81,8 +81,8 @@ export function project(context: Context, route: ProjectRoute): HTMLElement {
   }
   void poll(
     {
-      everyMs: EVERY_MS,
-      ask: async () => (await api.get<Project>(projectPath(route.project), {}, signal)).data,
+      intervalMs: POLL_INTERVAL_MS,
+      load: async () => (await api.get<Project>(projectPath(route.project), {}, signal)).data,
       show: (found) => {
         show({ ...found, id: route.project });
         return false;

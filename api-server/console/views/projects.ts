@@ -17,7 +17,7 @@ const STATUSES = [
   "failing",
   "deploying",
 ];
-const EVERY_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 /** Milliseconds after the last key that is searched. */
 const TYPING_MS = 300;
 
@@ -26,13 +26,13 @@ const any = (names: readonly string[]) =>
 
 /** The list of projects that the key can read. */
 export function projects(context: Context, route: Extract<Route, { view: "projects" }>): HTMLElement {
-  const asked = (name: string) => route.query.get(name) ?? "";
+  const parameter = (name: string) => route.query.get(name) ?? "";
   const goTo = (change: Record<string, string | undefined>) => {
     location.hash = withQuery(route, { page: undefined, ...change });
   };
   const search = h("input", {
     type: "search",
-    value: asked("search"),
+    value: parameter("search"),
     maxlength: 256,
     placeholder: "Name or description",
     "data-key": "search",
@@ -44,20 +44,20 @@ export function projects(context: Context, route: Extract<Route, { view: "projec
   });
   context.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 
-  const page = Math.max(1, Number.parseInt(asked("page"), 10) || 1);
+  const page = Math.max(1, Number.parseInt(parameter("page"), 10) || 1);
   const query = {
     page,
-    type: TYPES.find((one) => one === asked("type")),
-    status: STATUSES.find((one) => one === asked("status")),
-    search: asked("search").trim().slice(0, 256),
+    type: TYPES.find((one) => one === parameter("type")),
+    status: STATUSES.find((one) => one === parameter("status")),
+    search: parameter("search").trim().slice(0, 256),
   };
   const isFiltered = query.type !== undefined || query.status !== undefined || query.search !== "";
   const place = h("div", { class: "card flush" });
   refreshed(
     place,
     {
-      everyMs: EVERY_MS,
-      ask: async () => (await context.api.get<ProjectList>("/v1/project", query, context.signal)).data,
+      intervalMs: POLL_INTERVAL_MS,
+      load: async () => (await context.api.get<ProjectList>("/v1/project", query, context.signal)).data,
       show: ({ projects: found, pagination }) =>
         found.length === 0
           ? isFiltered
@@ -101,8 +101,8 @@ export function projects(context: Context, route: Extract<Route, { view: "projec
       "search",
       { class: "filters" },
       h("label", { class: "field grow" }, h("span", {}, "Search"), search),
-      choice("Type", any(TYPES), asked("type"), (type) => goTo({ type })),
-      choice("Status", any(STATUSES), asked("status"), (status) => goTo({ status })),
+      choice("Type", any(TYPES), parameter("type"), (type) => goTo({ type })),
+      choice("Status", any(STATUSES), parameter("status"), (status) => goTo({ status })),
     ),
     place,
   );

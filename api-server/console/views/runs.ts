@@ -11,7 +11,7 @@ import { empty, failed } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
 import type { ProjectContext } from "./project-context.ts";
 
-const EVERY_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 const STATUSES = ["running", "succeeded", "failed", "deadline_exceeded", "cancelled"];
 
 /** The runs of this billing cycle, and what they cost. */
@@ -21,8 +21,8 @@ export function runs(context: ProjectContext): HTMLElement {
   refreshed(
     costs,
     {
-      everyMs: 2 * EVERY_MS,
-      ask: async () =>
+      intervalMs: 2 * POLL_INTERVAL_MS,
+      load: async () =>
         (await api.get<CostSummary>(projectPath(route.project, "job-runs", "cost-summary"), {}, signal)).data,
       show: (found) => summary(found),
     },
@@ -34,8 +34,8 @@ export function runs(context: ProjectContext): HTMLElement {
   refreshed(
     list,
     {
-      everyMs: EVERY_MS,
-      ask: async () =>
+      intervalMs: POLL_INTERVAL_MS,
+      load: async () =>
         (await api.get<RunList>(projectPath(route.project, "job-runs"), { page, status }, signal)).data,
       show: ({ runs: found, pagination }) =>
         found.length === 0
@@ -136,8 +136,8 @@ export function run(context: ProjectContext, id: string): HTMLElement {
   refreshed(
     used,
     {
-      everyMs: EVERY_MS,
-      ask: async () => (await api.get<RunMetrics>(path("metrics"), {}, signal)).data,
+      intervalMs: POLL_INTERVAL_MS,
+      load: async () => (await api.get<RunMetrics>(path("metrics"), {}, signal)).data,
       show: measured,
       isFinal: ({ status }) => status !== "collecting",
     },
@@ -148,8 +148,8 @@ export function run(context: ProjectContext, id: string): HTMLElement {
   let before: readonly string[] = [];
   void poll(
     {
-      everyMs: EVERY_MS / 2,
-      ask: async () => (await api.get<RunLog>(path("logs"), {}, signal)).data,
+      intervalMs: POLL_INTERVAL_MS / 2,
+      load: async () => (await api.get<RunLog>(path("logs"), {}, signal)).data,
       show: ({ run: about, logs }) => {
         const isRunning = about.status === "running";
         state.replaceChildren(badge(about.status, isRunning));

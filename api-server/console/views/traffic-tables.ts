@@ -43,7 +43,7 @@ const LISTS = [
   ["request-events", "Single requests", "Request"],
 ] as const;
 const PER_PAGE = 10;
-const EVERY_MS = 15_000;
+const POLL_INTERVAL_MS = 15_000;
 
 /** The requests of a range by route, code, agent or address, or one by one. */
 export function breakdown({ api, signal, route }: ProjectContext, seconds: number): HTMLElement {
@@ -55,8 +55,8 @@ export function breakdown({ api, signal, route }: ProjectContext, seconds: numbe
   refreshed(
     place,
     {
-      everyMs: EVERY_MS,
-      ask: async () => (await api.get<List<Counted | RequestEvent>>(path, query, signal)).data,
+      intervalMs: POLL_INTERVAL_MS,
+      load: async () => (await api.get<List<Counted | RequestEvent>>(path, query, signal)).data,
       show: ({ data, pagination }) =>
         data.length === 0
           ? empty("No requests in this time")

@@ -26,28 +26,28 @@ interface Bar extends Bucket {
   found: Summary;
 }
 
-const EVERY_MS = 10_000;
+const POLL_INTERVAL_MS = 10_000;
 /** Questions at once: a browser has six connections, and a log may have one. */
 const MAX_CONCURRENT = 3;
 
 /** Requests, codes and latency of an HTTP project. */
 export function traffic(context: ProjectContext): HTMLElement {
   const { api, signal, route } = context;
-  const asked = Number(route.query.get("range") ?? 3_600);
-  const range = ranges.find(({ seconds }) => seconds === asked) ?? ranges[1] ?? ranges[0];
-  const ask = async (query: Query) =>
+  const wanted = Number(route.query.get("range") ?? 3_600);
+  const range = ranges.find(({ seconds }) => seconds === wanted) ?? ranges[1] ?? ranges[0];
+  const load = async (query: Query) =>
     (await api.get<Summary>(projectPath(route.project, "metrics", "network", "summary"), query, signal)).data;
 
-  const settled = new Map<number, Summary>();
+  const complete = new Map<number, Summary>();
   const place = h("div", { class: "stack" });
   refreshed(
     place,
     {
-      everyMs: Math.max(EVERY_MS, range.bucketSeconds * 100),
-      ask: async () => {
+      intervalMs: Math.max(POLL_INTERVAL_MS, range.bucketSeconds * 100),
+      load: async () => {
         // First the whole: where the plan has no metrics nothing more is asked.
-        const whole = await ask({ range_seconds: range.seconds });
-        return { whole, bars: await askBars(range, settled, ask) };
+        const whole = await load({ range_seconds: range.seconds });
+        return { whole, bars: await loadBars(range, complete, load) };
       },
       show: ({ whole, bars }) => show(whole, bars),
     },
@@ -74,24 +74,24 @@ export function traffic(context: ProjectContext): HTMLElement {
 }
 
 /** Asks for every bar that may still change, and once for the others. */
-async function askBars(
+async function loadBars(
   range: Range,
-  settled: Map<number, Summary>,
-  ask: (query: Query) => Promise<Summary>,
+  complete: Map<number, Summary>,
+  load: (query: Query) => Promise<Summary>,
 ): Promise<Bar[]> {
   const buckets = bucketsOf(range, Date.now());
-  const waiting = buckets.filter(({ from }) => !settled.has(from));
+  const pending = buckets.filter(({ from }) => !complete.has(from));
   const fresh = new Map<number, Summary>();
   const worker = async (): Promise<void> => {
-    for (let bucket = waiting.shift(); bucket !== undefined; bucket = waiting.shift()) {
-      const { from, to, isSettled } = bucket;
-      const found = await ask({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
-      (isSettled ? settled : fresh).set(from, found);
+    for (let bucket = pending.shift(); bucket !== undefined; bucket = pending.shift()) {
+      const { from, to, isComplete } = bucket;
+      const found = await load({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
+      (isComplete ? complete : fresh).set(from, found);
     }
   };
   await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
   return buckets.flatMap((bucket) => {
-    const found = settled.get(bucket.from) ?? fresh.get(bucket.from);
+    const found = complete.get(bucket.from) ?? fresh.get(bucket.from);
     return found === undefined ? [] : [{ ...bucket, found }];
   });
 }

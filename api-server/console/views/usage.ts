@@ -9,7 +9,7 @@ import { empty } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
 import type { ProjectContext } from "./project-context.ts";
 
-const EVERY_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 /** By project and instance; kept while the page is open, since the API reports the newest sample alone. */
 const series = new Map<string, readonly Sample[]>();
 
@@ -20,7 +20,7 @@ export const forgetSamples = (): void => series.clear();
 export function usage({ api, signal, route, project }: ProjectContext): HTMLElement {
   const { type_project: type, instances } = project;
   const path = projectPath(route.project, "metrics");
-  const asked = route.query.get("instance") || undefined;
+  const chosen = route.query.get("instance") || undefined;
   const picker = h("div", {});
   const offer = (names: readonly string[], chosen: string) => {
     if (picker.childElementCount > 0 || names.length === 0) {
@@ -51,12 +51,12 @@ export function usage({ api, signal, route, project }: ProjectContext): HTMLElem
   refreshed(
     place,
     {
-      everyMs: EVERY_MS,
-      ask: async () => {
+      intervalMs: POLL_INTERVAL_MS,
+      load: async () => {
         if (names.length === 0) {
           names = await findNames();
         }
-        const instance = asked ?? names[0];
+        const instance = chosen ?? names[0];
         if (instance === undefined) {
           return { instance, samples: [] };
         }
@@ -88,7 +88,7 @@ export function usage({ api, signal, route, project }: ProjectContext): HTMLElem
   return h("div", { class: "stack" }, h("div", { class: "filters" }, picker), place);
 }
 
-const LEAST_MS = 5 * 60_000;
+const MIN_SPAN_MS = 5 * 60_000;
 const card = (...children: HTMLElement[]) => h("section", { class: "card" }, ...children);
 
 function show(samples: readonly Sample[]): HTMLElement[] {
@@ -110,7 +110,7 @@ function show(samples: readonly Sample[]): HTMLElement[] {
         title: "CPU",
         as: "lines",
         times,
-        leastMs: LEAST_MS,
+        minSpanMs: MIN_SPAN_MS,
         series: [{ name: "CPU", kind: "first", values: cpu }],
         format: cores,
       }),
@@ -120,7 +120,7 @@ function show(samples: readonly Sample[]): HTMLElement[] {
         title: "Memory",
         as: "lines",
         times,
-        leastMs: LEAST_MS,
+        minSpanMs: MIN_SPAN_MS,
         series: [{ name: "memory", kind: "second", values: memory }],
         format: bytes,
         base: 1024,
