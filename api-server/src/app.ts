@@ -22,9 +22,14 @@ export interface ClientTimeouts {
   /** How often both are looked at. */
   checkMs: number;
   /** Until something more of an answer is taken: longer than streams are silent. */
-  unreadMs: number;
+  stalledResponseMs: number;
 }
-const TIMEOUTS: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, checkMs: 2_000, unreadMs: 30_000 };
+const TIMEOUTS: ClientTimeouts = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  checkMs: 2_000,
+  stalledResponseMs: 30_000,
+};
 
 export interface AppOptions {
   timeouts?: ClientTimeouts | undefined;
@@ -78,7 +83,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   app.decorateRequest("auditId", undefined);
   app.decorateRequest("failureCode", undefined);
   app.decorateRequest("operation", undefined);
-  app.decorateRequest("bodyRoom", undefined);
+  app.decorateRequest("bodyReservation", undefined);
   app.addHook("onRoute", (route) => {
     // A route that is not added by registerRoute has no policy.
     if (route.config?.operationId === undefined) {
@@ -96,7 +101,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   });
   app.addHook("onSend", (_request, reply, payload, done) => {
     // It counts from the last byte that the client has taken. Node looks twice before it says so: up to twice as long.
-    reply.raw.setTimeout(timeouts.unreadMs, () => reply.raw.destroy());
+    reply.raw.setTimeout(timeouts.stalledResponseMs, () => reply.raw.destroy());
     done(null, payload);
   });
   // An expectation that nobody knows may be passed over; Node would refuse it without the envelope.

@@ -2,7 +2,7 @@ import type { AuditKey } from "@slipway/ledger";
 import type { Span } from "@slipway/process/tracing";
 import type { Principal } from "./auth/principal.ts";
 import type { OperationObservation } from "./http/api-metrics.ts";
-import type { BodyRoom } from "./http/body-budget.ts";
+import type { BodyReservation } from "./http/body-budget.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 
 /** What hooks need to know of the operation that is called. */
@@ -32,7 +32,7 @@ declare module "fastify" {
     /** The code of the failure that was answered. */
     failureCode: string | undefined;
     /** The room that its body has in memory, when it has a body. */
-    bodyRoom: BodyRoom | undefined;
+    bodyReservation: BodyReservation | undefined;
     /** What is called; undefined for an unknown path. Set by the guard. */
     operation: Operation | undefined;
     /** Its span, when it is traced. */

@@ -264,10 +264,10 @@ describe("a deletion", () => {
         harness.admin.patch(projectResource, ref, { metadata: { finalizers: names } });
       await finalizers(["slipway.dev/project"]);
       const { projects } = harness.services;
-      const real = projects.waitUntilGone.bind(projects);
+      const real = projects.waitForDeletion.bind(projects);
       onTestFinished(() => void vi.restoreAllMocks());
       // Time flies: an answer's time is over at once.
-      const waiting = vi.spyOn(projects, "waitUntilGone").mockImplementation((project) => real(project, 0));
+      const waiting = vi.spyOn(projects, "waitForDeletion").mockImplementation((project) => real(project, 0));
       const late = await on("DELETE", "pslow", headers);
       expect([...statusAndCode(late), late.headers["retry-after"]]).toEqual([503, code, "5"]);
       expect(statusAndCode(await on("DELETE", "pslow", headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);

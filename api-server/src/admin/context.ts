@@ -5,7 +5,7 @@ import { connectLedger, type Ledger } from "@slipway/ledger";
 import { readTokenKey, type TokenKey } from "../auth/user-token.ts";
 
 /** Connections to the ledger: commands beyond that wait for one. */
-const MOST_CONNECTIONS = 4;
+const MAX_CONNECTIONS = 4;
 
 /** What the admin commands work with. Token key, cluster and catalog are opened only by the commands that need them. */
 export interface AdminContext {
@@ -39,7 +39,7 @@ export function openAdminContext(
   if (!url) {
     throw new AdminError("SLIPWAY_LEDGER_URL is not set: run this in the pod of slipway-admin");
   }
-  const options = { applicationName: "slipway-admin", maxConnections: MOST_CONNECTIONS, onIdleError };
+  const options = { applicationName: "slipway-admin", maxConnections: MAX_CONNECTIONS, onIdleError };
   const ledger = connectLedger({ url, ...options });
   let kube: KubeClient | undefined;
   return {

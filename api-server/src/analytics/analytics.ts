@@ -6,18 +6,18 @@ import type { ApiProject } from "../projects/api-project.ts";
 /** Answers that are given again for a short while, also while they are still being worked out. */
 export class Recent<T> {
   readonly #entries = new Map<string, { since: number; answer: Promise<T> }>();
-  readonly #forMs: number;
-  readonly #most: number;
+  readonly #ttlMs: number;
+  readonly #maxEntries: number;
   readonly #now: () => number;
 
   /**
-   * @param forMs how long an answer is given again, from when it was begun
-   * @param most answers that are held
+   * @param ttlMs how long an answer is given again, from when it was begun
+   * @param maxEntries answers that are held
    * @param now milliseconds that never go back
    */
-  constructor(forMs: number, most: number, now: () => number = () => performance.now()) {
-    this.#forMs = forMs;
-    this.#most = most;
+  constructor(ttlMs: number, maxEntries: number, now: () => number = () => performance.now()) {
+    this.#ttlMs = ttlMs;
+    this.#maxEntries = maxEntries;
     this.#now = now;
   }
 
@@ -25,7 +25,7 @@ export class Recent<T> {
   of(question: string, work: () => Promise<T>): Promise<T> {
     const now = this.#now();
     const known = this.#entries.get(question);
-    if (known && now - known.since <= this.#forMs) {
+    if (known && now - known.since <= this.#ttlMs) {
       return known.answer;
     }
     const entry = { since: now, answer: work() };
@@ -33,7 +33,7 @@ export class Recent<T> {
     this.#entries.set(question, entry);
     // The oldest come first.
     for (const [key, { since }] of this.#entries) {
-      if (now - since <= this.#forMs && this.#entries.size <= this.#most) {
+      if (now - since <= this.#ttlMs && this.#entries.size <= this.#maxEntries) {
         break;
       }
       this.#entries.delete(key);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { BatchWriter } from "./batches.ts";
 
 /** A writer of `key:number` that cannot write until it is allowed to. */
-function blocked({ most = 10, mostOfKey = 6 } = {}) {
+function blocked({ maxItems = 10, maxItemsPerKey = 6 } = {}) {
   const written: string[][] = [];
   const lost: string[] = [];
   const { promise: allowed, resolve: allow } = Promise.withResolvers<void>();
@@ -12,8 +12,8 @@ function blocked({ most = 10, mostOfKey = 6 } = {}) {
       written.push(batch.map(({ name }) => name));
     },
     keyOf: ({ name }) => name.split(":")[0] as string,
-    most,
-    mostOfKey,
+    maxItems,
+    maxItemsPerKey,
     retryMs: 1,
     onRetry: () => {},
     onLost: ({ name }) => void lost.push(name),
@@ -61,8 +61,8 @@ it("writes nothing twice when a batch with a refused row fails half-way", async 
       written.push(...names);
     },
     keyOf: () => "",
-    most: 10,
-    mostOfKey: 10,
+    maxItems: 10,
+    maxItemsPerKey: 10,
     retryMs: 1,
     onRetry: () => {},
     onLost: ({ name }) => void lost.push(name),

@@ -6,8 +6,8 @@ export interface BatchOptions<T> {
   /** Whose an item is, such as an organization. */
   keyOf: (item: T) => string;
   /** Items that wait, in all and of one key. */
-  most: number;
-  mostOfKey: number;
+  maxItems: number;
+  maxItemsPerKey: number;
   retryMs: number;
   onRetry: (error: unknown, waiting: number) => void;
   /** An item that was not written, and will not be. */
@@ -34,14 +34,14 @@ export class BatchWriter<T extends object> {
 
   /** Never throws. */
   add(item: T): void {
-    const { keyOf, most, mostOfKey, onLost } = this.#options;
+    const { keyOf, maxItems, maxItemsPerKey, onLost } = this.#options;
     const key = keyOf(item);
     const count = this.#counts.get(key) ?? 0;
-    if (count >= mostOfKey) {
+    if (count >= maxItemsPerKey) {
       onLost(item);
       return;
     }
-    if (this.#waiting.length >= most) {
+    if (this.#waiting.length >= maxItems) {
       const [largest = key, held = 0] = [...this.#counts].reduce((a, b) => (b[1] > a[1] ? b : a));
       if (held <= count) {
         onLost(item);

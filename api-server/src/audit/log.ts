@@ -16,7 +16,7 @@ import { BatchWriter, isRefusedRow } from "./batches.ts";
 const BURST = 60;
 const PER_MINUTE = 30;
 /** Organizations that are remembered; a full budget need not be. */
-const MOST = 10_000;
+const MAX_COUNTED = 10_000;
 
 /** A budget of rows for refusals by organization: each has its own, and none uses another's. */
 export class RefusalBudget {
@@ -31,7 +31,7 @@ export class RefusalBudget {
     const known = this.#left.get(organizationId);
     const since = known ? Math.max(0, now - known.at) : 0;
     const rows = known ? Math.min(BURST, known.rows + (since * PER_MINUTE) / 60_000) : BURST;
-    if (!known && this.#left.size >= MOST) {
+    if (!known && this.#left.size >= MAX_COUNTED) {
       this.#forgetFull(now);
     }
     const taken = rows >= 1;
@@ -87,10 +87,10 @@ interface Begin {
 }
 
 /** Outcomes that wait: one for each call that was begun, so the ledger itself bounds them. */
-const MOST_OUTCOMES = 10_000;
+const MAX_OUTCOMES = 10_000;
 /** Refusals that wait, in all and of one organization. */
-const MOST_REFUSALS = 10_000;
-const MOST_REFUSALS_OF_ONE = 500;
+const MAX_REFUSALS = 10_000;
+const MAX_REFUSALS_PER_KEY = 500;
 const RETRY_MS = 1_000;
 
 /**
@@ -122,15 +122,15 @@ export class LedgerAuditLog implements AuditLog {
       ...common,
       write: (batch) => finishAudits(ledger, batch),
       keyOf: () => "",
-      most: MOST_OUTCOMES,
-      mostOfKey: MOST_OUTCOMES,
+      maxItems: MAX_OUTCOMES,
+      maxItemsPerKey: MAX_OUTCOMES,
     });
     this.#refusals = new BatchWriter<{ entry: AuditEntry; at: Date }>({
       ...common,
       write: (batch) => insertAuditEntries(ledger, batch),
       keyOf: ({ entry }) => entry.organizationId ?? "",
-      most: MOST_REFUSALS,
-      mostOfKey: MOST_REFUSALS_OF_ONE,
+      maxItems: MAX_REFUSALS,
+      maxItemsPerKey: MAX_REFUSALS_PER_KEY,
     });
   }
 

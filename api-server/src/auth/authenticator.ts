@@ -25,7 +25,7 @@ const BEARER = /^bearer +(\S+) *$/i;
 /** Longer headers are no credential of ours, and are not worth remembering. */
 const LONGEST_CREDENTIAL = 8_192;
 const ORGANIZATION_ID = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
-const MOST_TOKENS = 10_000;
+const MAX_TOKENS = 10_000;
 /** How long a verified signature is trusted: the issuer may withdraw its key meanwhile. */
 const VERIFIED_MS = 5 * 60_000;
 
@@ -35,7 +35,7 @@ export class Authenticator {
   readonly #verifier: UserTokenVerifier;
   readonly #cache: PrincipalCache;
   readonly #attempts: FailedAttempts;
-  readonly #tokens = new Map<string, VerifiedToken & { believedUntil: number }>();
+  readonly #tokens = new Map<string, VerifiedToken & { validUntil: number }>();
 
   constructor(
     source: CredentialSource,
@@ -138,7 +138,7 @@ export class Authenticator {
 
   async #verified(token: string, digest: string, address: () => string): Promise<VerifiedToken | undefined> {
     const known = this.#tokens.get(digest);
-    if (known && known.believedUntil > performance.now()) {
+    if (known && known.validUntil > performance.now()) {
       return known;
     }
     if (!known) {
@@ -149,10 +149,10 @@ export class Authenticator {
       this.#attempts.count(address());
       return undefined;
     }
-    if (this.#tokens.size >= MOST_TOKENS) {
+    if (this.#tokens.size >= MAX_TOKENS) {
       this.#tokens.clear();
     }
-    this.#tokens.set(digest, { ...verified, believedUntil: performance.now() + VERIFIED_MS });
+    this.#tokens.set(digest, { ...verified, validUntil: performance.now() + VERIFIED_MS });
     return verified;
   }
 

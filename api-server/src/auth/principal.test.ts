@@ -24,7 +24,7 @@ beforeEach(() => {
     freshMs: 3_000,
     staleMs: 60_000,
     retryMs: 1_000,
-    patienceMs: 20,
+    maxWaitMs: 20,
   });
 });
 const get = () =>

@@ -24,7 +24,7 @@ export interface PrincipalCacheOptions {
   /** After a look-up that failed, how long the last answer serves before the next look-up. */
   retryMs: number;
   /** How long a call waits for a look-up while there is an answer that may serve on. */
-  patienceMs: number;
+  maxWaitMs: number;
   /** Principals kept at most, and refusals, each for themselves: who invents credentials drives out nobody's. */
   capacity: number;
   /** Monotonic milliseconds. */
@@ -55,7 +55,7 @@ export class PrincipalCache {
       freshMs: 3_000,
       staleMs: 15 * 60_000,
       retryMs: 1_000,
-      patienceMs: 500,
+      maxWaitMs: 500,
       capacity: 10_000,
       now: () => performance.now(),
       ...options,
@@ -88,7 +88,7 @@ export class PrincipalCache {
       this.#loading.set(credential, loading);
     }
     const known = this.#servable(credential);
-    return known ? orAfter(loading, this.#options.patienceMs, known.principal) : loading;
+    return known ? orAfter(loading, this.#options.maxWaitMs, known.principal) : loading;
   }
 
   async #load(

@@ -22,7 +22,7 @@ export interface WantedRef {
 export async function manualRequest(
   { spec }: Pick<Project, "spec">,
   wanted: WantedRef,
-  opened: Pick<OpenedSource, "ask">,
+  opened: Pick<OpenedSource, "call">,
   triggeredBy: KnownRequest["triggeredBy"] = "manual",
 ): Promise<KnownRequest> {
   refuseOverride(spec, wanted);
@@ -36,7 +36,7 @@ export async function manualRequest(
     return { triggeredBy, ...(await latestVersion(mode, tagPattern, includePrereleases, opened)) };
   }
   const branch = wanted.branch ?? source.branch;
-  const { sha, title } = await opened.ask((server, id) => server.commit(id, wanted.commitSha ?? branch));
+  const { sha, title } = await opened.call((server, id) => server.commit(id, wanted.commitSha ?? branch));
   return { triggeredBy, branch, commitSha: sha, commitMessage: title };
 }
 
@@ -55,15 +55,15 @@ async function latestVersion(
   mode: "tag" | "release",
   pattern: string,
   includePrereleases: boolean,
-  { ask }: Pick<OpenedSource, "ask">,
+  { call }: Pick<OpenedSource, "call">,
 ): Promise<{ tag: string; commitSha: string; commitMessage: string }> {
   const tag =
     mode === "tag"
-      ? latestTag(await ask((server, id) => server.tags(id)), pattern)?.name
-      : latestRelease(await ask((server, id) => server.releases(id)), pattern, includePrereleases)?.tag;
+      ? latestTag(await call((server, id) => server.tags(id)), pattern)?.name
+      : latestRelease(await call((server, id) => server.releases(id)), pattern, includePrereleases)?.tag;
   if (tag === undefined) {
     throw failures.gitVersionNotFound(pattern);
   }
-  const { sha, title } = await ask((server, id) => server.commit(id, tag));
+  const { sha, title } = await call((server, id) => server.commit(id, tag));
   return { tag, commitSha: sha, commitMessage: title };
 }

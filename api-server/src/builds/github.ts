@@ -2,7 +2,7 @@ import { githubConnections, type ProjectSpec } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { listConnections } from "../git/cluster.ts";
-import { askServer } from "../git/connect.ts";
+import { callServer } from "../git/connect.ts";
 import type { OpenedSource, SourceServices } from "./opened-source.ts";
 
 /** Sources of the legacy kind: they name their repository, and any account of the organization that sees it gives access. */
@@ -49,12 +49,12 @@ export async function openGithub(
   for (const [index, connection] of accounts.entries()) {
     try {
       const path = repositoryPath(github);
-      const { id } = await askServer(connection, services, (server) => server.resolve(path));
+      const { id } = await callServer(connection, services, (server) => server.resolve(path));
       return {
         connection,
         repositoryId: id,
         path,
-        ask: (question) => askServer(connection, services, (server) => question(server, id)),
+        call: (request) => callServer(connection, services, (server) => request(server, id)),
       };
     } catch (error) {
       if (!(error instanceof Failure)) {

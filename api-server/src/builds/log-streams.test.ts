@@ -19,7 +19,7 @@ const read = async (feed: LogFeed, streams = new EventStreams()): Promise<string
 
 describe("a build's log as events", () => {
   it("ends with the process, without saying that the build has", async () => {
-    const streams = new EventStreams({ quietMs: 1 });
+    const streams = new EventStreams({ heartbeatMs: 1 });
     const text = read(building, streams);
     setImmediate(() => void streams.endAll());
     expect(await text).not.toContain("event: end");

@@ -19,7 +19,7 @@ const POLL_INTERVAL_MS = 500;
  * Events `log` with a line each and its sequence as id, and `end` with the status once the build has ended and all was sent. A
  * stream without `end` is to be gone on with.
  */
-export const buildLogEvents = (feed: LogFeed, from: number, lookMs = POLL_INTERVAL_MS): EventSource =>
+export const buildLogEvents = (feed: LogFeed, from: number, pollIntervalMs = POLL_INTERVAL_MS): EventSource =>
   async function* events(signal) {
     let cursor = from;
     yield ": log\n\n";
@@ -43,7 +43,7 @@ export const buildLogEvents = (feed: LogFeed, from: number, lookMs = POLL_INTERV
           yield eventText("end", { status, next_cursor: cursor, truncated });
           return;
         }
-        await sleep(lookMs, undefined, { signal });
+        await sleep(pollIntervalMs, undefined, { signal });
       }
     } catch {
       // The client has gone, or the ledger: without `end` it is gone on with from the last id.

@@ -12,5 +12,5 @@ export interface OpenedSource {
   /** `owner/name`, of the legacy kind. */
   path?: string;
   /** Asks the server. @throws Failure 404, 409, 503 */
-  ask<T>(question: (server: GitProvider, repositoryId: string) => Promise<T>): Promise<T>;
+  call<T>(request: (server: GitProvider, repositoryId: string) => Promise<T>): Promise<T>;
 }

@@ -68,7 +68,7 @@ export async function sourceContext(
   try {
     const opened = await openSource(spec.source, organizationId, services);
     context.connection = opened.connection;
-    context.repositoryPath = (await opened.ask((server, id) => server.repository(id))).path;
+    context.repositoryPath = (await opened.call((server, id) => server.repository(id))).path;
   } catch (error) {
     // A connection that is gone, and a server that does not answer: the settings are there all the same.
     if (!(error instanceof Failure)) {

@@ -3,7 +3,7 @@ import { GitError, openRepositoryId } from "@slipway/git";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { findConnection } from "../git/cluster.ts";
-import { askServer } from "../git/connect.ts";
+import { callServer } from "../git/connect.ts";
 import { isRevoked } from "../git/view.ts";
 import { openGithub } from "./github.ts";
 import type { OpenedSource, SourceServices } from "./opened-source.ts";
@@ -38,7 +38,7 @@ export async function openSource(
   return {
     connection,
     repositoryId,
-    ask: (question) => askServer(connection, services, (server) => question(server, repositoryId)),
+    call: (request) => callServer(connection, services, (server) => request(server, repositoryId)),
   };
 }
 

@@ -110,15 +110,15 @@ export async function startTriggered(
 /** Deliveries come in any order: of a branch its newest commit is built, whichever push reported it. */
 async function requestOf(
   triggered: TriggeredBuild,
-  { ask }: Pick<OpenedSource, "ask">,
+  { call }: Pick<OpenedSource, "call">,
 ): Promise<KnownRequest> {
   if (triggered.trigger === "push") {
     const { branch } = triggered;
-    const { sha, title } = await ask((server, id) => server.commit(id, branch));
+    const { sha, title } = await call((server, id) => server.commit(id, branch));
     return { triggeredBy: "push", branch, commitSha: sha, commitMessage: title };
   }
   const { trigger, tag, commitSha } = triggered;
-  const { sha, title } = await ask((server, id) => server.commit(id, commitSha ?? tag));
+  const { sha, title } = await call((server, id) => server.commit(id, commitSha ?? tag));
   return { triggeredBy: trigger, tag, commitSha: sha, commitMessage: title };
 }
 
@@ -143,7 +143,7 @@ export function triggerOf(
  */
 export async function notePresent(
   project: Project,
-  { ask }: Pick<OpenedSource, "ask">,
+  { call }: Pick<OpenedSource, "call">,
   { builds }: Pick<Services, "builds">,
   first?: { buildId: string; request: KnownRequest },
 ): Promise<void> {
@@ -158,11 +158,11 @@ export async function notePresent(
   if (mode !== "tag" && mode !== "release") {
     return;
   }
-  const tags = await ask((server, id) => server.tags(id));
+  const tags = await call((server, id) => server.tags(id));
   const released =
     mode === "release"
       ? new Set(
-          (await ask((server, id) => server.releases(id)))
+          (await call((server, id) => server.releases(id)))
             .filter(({ draft }) => !draft)
             .map(({ tag }) => tag),
         )

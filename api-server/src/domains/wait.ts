@@ -3,7 +3,7 @@ import type { KubeClient } from "@slipway/controller-runtime";
 import { type DomainClaim, labels, type Project } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { holds, hostnamesOf } from "../projects/claims.ts";
+import { hostnamesOf, ownsClaim } from "../projects/claims.ts";
 import { domainClaimResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { isExposureChanging } from "./spec.ts";
@@ -65,7 +65,7 @@ async function strayClaims(
 export async function claimsOf(kube: KubeClient, project: Project): Promise<DomainClaim[]> {
   const labelSelector = `${labels.project}=${project.metadata.name}`;
   const found = await kube.listAll<DomainClaim>(domainClaimResource, { labelSelector });
-  return found.filter((claim) => holds(project, claim));
+  return found.filter((claim) => ownsClaim(project, claim));
 }
 
 /** Whether a claim was made for a spec that is yet to be written. */

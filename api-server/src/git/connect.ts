@@ -149,14 +149,14 @@ function openAccount(git: Services["git"], account: GitAccount): GitProvider {
 }
 
 /** Asks a connection's server. @throws Failure 404, 409, 503 */
-export async function askServer<T>(
+export async function callServer<T>(
   connection: GitConnection,
   services: With,
-  question: (provider: GitProvider) => Promise<T>,
+  call: (provider: GitProvider) => Promise<T>,
 ): Promise<T> {
   const provider = await openConnection(connection, services);
   try {
-    return await question(provider);
+    return await call(provider);
   } catch (error) {
     const isRefused = error instanceof GitError && error.code === "CredentialRefused";
     if (isRefused && connection.status?.phase === "active") {

@@ -41,10 +41,10 @@ function announcedBytes({ headers }: FastifyRequest, limit: number): number {
 }
 
 /**
- * Takes room for a body before it is read. It is given back when the handler is done ({@link withRoom}), or once the answer is
+ * Takes room for a body before it is read. It is given back when the handler is done ({@link withReservation}), or once the answer is
  * out or the client gone where no handler ran.
  */
-export function awaitRoom(budgets: BodyBudgets, limit: number): Hook {
+export function reserveBody(budgets: BodyBudgets, limit: number): Hook {
   return (request, reply, done) => {
     const bytes = announcedBytes(request, limit);
     // More than the limit is refused without being read.
@@ -57,10 +57,10 @@ export function awaitRoom(budgets: BodyBudgets, limit: number): Hook {
         release();
         return;
       }
-      const room: BodyRoom = { handled: false, release };
-      request.bodyRoom = room;
+      const reservation: BodyReservation = { handled: false, release };
+      request.bodyReservation = reservation;
       onceOver(request, reply, () => {
-        if (!room.handled) {
+        if (!reservation.handled) {
           release();
         }
       });
@@ -92,18 +92,21 @@ function budgetOf(
 }
 
 /** The room of a request's body. */
-export interface BodyRoom {
+export interface BodyReservation {
   /** Whether the handler has it, and gives it back when it is done. */
   handled: boolean;
   release: Release;
 }
 
 /** Runs a handler, and gives the room back after it: also when the client has disconnected, since the work continues. */
-export async function withRoom<T>(room: BodyRoom, work: () => T | Promise<T>): Promise<T> {
-  room.handled = true;
+export async function withReservation<T>(
+  reservation: BodyReservation,
+  work: () => T | Promise<T>,
+): Promise<T> {
+  reservation.handled = true;
   try {
     return await work();
   } finally {
-    room.release();
+    reservation.release();
   }
 }

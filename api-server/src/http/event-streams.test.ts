@@ -31,7 +31,7 @@ describe("the streams of a process", () => {
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds/:buildId/logs` | lines
   it("are bounded, and those of one organization", async () => {
-    const streams = new EventStreams({ most: 2, mostOfOne: 1 });
+    const streams = new EventStreams({ maxStreams: 2, maxStreamsPerOrganization: 1 });
     const first = streams.open(caller("acme"), silent);
     expect(() => streams.open(caller("acme"), silent)).toThrow(busy);
     const second = streams.open(caller("umbrella"), silent);
@@ -44,7 +44,7 @@ describe("the streams of a process", () => {
 
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("of the organization with most give way to one with fewer, the oldest first", async () => {
-    const streams = new EventStreams({ most: 4, mostOfOne: 3 });
+    const streams = new EventStreams({ maxStreams: 4, maxStreamsPerOrganization: 3 });
     const [oldest, ...others] = ["acme", "acme", "acme", "umbrella"].map((organization) => {
       const stream = streams.open(caller(organization), silent);
       return { stream, text: read(stream) };
@@ -58,7 +58,7 @@ describe("the streams of a process", () => {
   });
 
   it("stay bounded while those that give way have not ended yet", async () => {
-    const streams = new EventStreams({ most: 4, mostOfOne: 4, graceMs: 50 });
+    const streams = new EventStreams({ maxStreams: 4, maxStreamsPerOrganization: 4, graceMs: 50 });
     // Nobody reads these, so that they are there until their grace is over.
     for (let index = 0; index < 4; index += 1) {
       streams.open(caller("acme"), silent);
@@ -86,7 +86,7 @@ describe("the streams of a process", () => {
   });
 
   it("say from time to time that they are still there", async () => {
-    const streams = new EventStreams({ quietMs: 1 });
+    const streams = new EventStreams({ heartbeatMs: 1 });
     const stream = streams.open(caller("acme"), silent);
     let text = "";
     for await (const part of stream) {
@@ -117,7 +117,7 @@ describe("the streams of a process", () => {
   });
 
   it("end after their time, for those too who do not read", async () => {
-    const streams = new EventStreams({ longestMs: 20, graceMs: 20 });
+    const streams = new EventStreams({ maxDurationMs: 20, graceMs: 20 });
     expect(await read(streams.open(caller("acme"), silent))).toBe(": open\n\n");
     const unread = streams.open(caller("acme"), endless);
     unread.once("readable", () => undefined);

@@ -7,29 +7,29 @@ import type { Answer } from "./types.ts";
 
 export interface StreamLimits {
   /** Streams of one process. Beyond it the organization with most of them gives up its oldest for one with fewer. */
-  most: number;
+  maxStreams: number;
   /** Of them, those of one organization. */
-  mostOfOne: number;
+  maxStreamsPerOrganization: number;
   /** After so long without an event a comment is sent, so that nobody between takes the connection for dead. */
-  quietMs: number;
+  heartbeatMs: number;
   /** How often it is asked whether the caller may still read. */
   recheckMs: number;
   /** After so long a stream ends; the client reconnects. */
-  longestMs: number;
+  maxDurationMs: number;
   /** How long streams may take to send what they have when they are ended; who does not read is cut off then. */
   graceMs: number;
 }
 
 const LIMITS: StreamLimits = {
-  most: 256,
-  mostOfOne: 32,
-  quietMs: 15_000,
+  maxStreams: 256,
+  maxStreamsPerOrganization: 32,
+  heartbeatMs: 15_000,
   recheckMs: 1_000,
-  longestMs: 3_600_000,
+  maxDurationMs: 3_600_000,
   graceMs: 2_000,
 };
 
-const QUIET = ": still here\n\n";
+const HEARTBEAT = ": still here\n\n";
 
 /** One event, as the HTML standard writes it. */
 export const eventText = (name: string, data: object, id?: number | bigint): string =>
@@ -86,7 +86,7 @@ export class EventStreams {
    * @throws Failure 503 when the caller's organization has too many
    */
   open({ organizationId, recheck }: StreamCaller, source: EventSource): Readable {
-    const { quietMs, recheckMs, longestMs, graceMs } = this.#limits;
+    const { heartbeatMs, recheckMs, maxDurationMs, graceMs } = this.#limits;
     this.#makeRoom(organizationId);
     const closed = new AbortController();
     const events = source(AbortSignal.any([closed.signal, this.#end.signal]));
@@ -94,9 +94,9 @@ export class EventStreams {
     const stream = new Readable({
       read: () => {
         next ??= events.next();
-        void settled(next, quietMs).then((result) => {
+        void nextEvent(next, heartbeatMs).then((result) => {
           if (result === undefined) {
-            return stream.push(QUIET);
+            return stream.push(HEARTBEAT);
           }
           next = undefined;
           return stream.push(result.done ? null : result.value);
@@ -115,7 +115,7 @@ export class EventStreams {
       // Who does not read what is left is not waited for.
       cutOff ??= setTimeout(() => stream.destroy(), graceMs);
     };
-    const longest = setTimeout(end, longestMs);
+    const longest = setTimeout(end, maxDurationMs);
     const rechecks = setInterval(() => void recheck().catch(end), recheckMs);
     this.#open.set(stream, {
       organizationId,
@@ -135,14 +135,14 @@ export class EventStreams {
 
   /** @throws Failure 503 when the organization has all that it gets, or all have as many as it */
   #makeRoom(organizationId: string): void {
-    const { most, mostOfOne } = this.#limits;
+    const { maxStreams, maxStreamsPerOrganization } = this.#limits;
     const all = [...this.#open.values()];
     const own = all.filter((stream) => stream.organizationId === organizationId);
-    if (own.length >= mostOfOne || this.#end.signal.aborted) {
+    if (own.length >= maxStreamsPerOrganization || this.#end.signal.aborted) {
       throw failures.serverBusy();
     }
     const staying = all.filter(({ isEnding }) => !isEnding);
-    if (staying.length < most) {
+    if (staying.length < maxStreams) {
       return;
     }
     const byOwner = Map.groupBy(staying, (stream) => stream.organizationId);
@@ -168,16 +168,16 @@ export class EventStreams {
 }
 
 /** The next event, undefined when none comes in time; the end, when there is none any more or none can be made. */
-async function settled(
+async function nextEvent(
   next: Promise<IteratorResult<string, void>>,
-  quietMs: number,
+  heartbeatMs: number,
 ): Promise<IteratorResult<string, void> | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const quiet = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), quietMs);
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), heartbeatMs);
   });
   try {
-    return await Promise.race([next, quiet]);
+    return await Promise.race([next, timeout]);
   } catch {
     return { done: true, value: undefined };
   } finally {

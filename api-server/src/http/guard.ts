@@ -29,13 +29,13 @@ export function guard(
   const limit = scaledLimit(policy.rateLimit, services.rateLimitScale);
   const policyHeader = rateLimitPolicyHeader(limit, windowSeconds);
 
-  const looksAtRuns = access.kind === "project" && access.looksAtRuns === true;
+  const readsRuns = access.kind === "project" && access.readsRuns === true;
   const needsCredential = !["public", "signature", "connection"].includes(access.kind);
-  const looksAtProjects = needsCredential && access.kind !== "create";
+  const readsProjects = needsCredential && access.kind !== "create";
 
   const countCall = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
     const who = counted(per, request);
-    const organizationId = looksAtProjects ? request.principal?.organizationId : undefined;
+    const organizationId = readsProjects ? request.principal?.organizationId : undefined;
     const bucket = `${operation.operationId} ${who}`;
     const decision = services.rateLimiter.take(bucket, limit, windowSeconds, organizationId);
     const apply = (known: Awaited<typeof decision>): void | Promise<void> => {
@@ -44,7 +44,7 @@ export function guard(
         throw failures.rateLimitExceeded(known.resetSeconds);
       }
       const seen = seeNewestWrite(known.newestWrite, services.projects, services);
-      const runs = looksAtRuns ? seeNewestWrite(known.newestRun, services.jobRuns, services) : undefined;
+      const runs = readsRuns ? seeNewestWrite(known.newestRun, services.jobRuns, services) : undefined;
       return seen instanceof Promise && runs instanceof Promise ? seen.then(() => runs) : (seen ?? runs);
     };
     return decision instanceof Promise ? decision.then(apply) : apply(decision);
@@ -191,12 +191,12 @@ function findProject(
   access: Extract<Access, { kind: "project" }>,
   services: Pick<Services, "projects">,
 ): void | Promise<void> {
-  const settle = (project: typeof request.project): void => {
+  const attach = (project: typeof request.project): void => {
     if (project === undefined && access.missing === "refuse") {
       throw failures.projectNotFound();
     }
     request.project = project;
   };
   const found = services.projects.find(principal.organizationId, projectIdOf(request));
-  return found instanceof Promise ? found.then(settle) : settle(found);
+  return found instanceof Promise ? found.then(attach) : attach(found);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { jsonShapeProblem, LONGEST_KEY, MOST_KEYS, MOST_VALUES } from "./json-shape.ts";
+import { jsonShapeProblem, MAX_KEY_LENGTH, MAX_KEYS, MAX_VALUES } from "./json-shape.ts";
 
 const MIB = 1024 * 1024;
 const objectOf = (keys: number) => `{${Array.from({ length: keys }, (_, index) => `"k${index}":1`).join()}}`;
@@ -47,17 +47,17 @@ describe("jsonShapeProblem", () => {
 
   // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_BODY`: broken JSON, bytes that
   it.each([
-    ["keys in one object", objectOf(MOST_KEYS), objectOf(MOST_KEYS + 1), /more than 1000 keys/],
+    ["keys in one object", objectOf(MAX_KEYS), objectOf(MAX_KEYS + 1), /more than 1000 keys/],
     [
       "values",
-      `[${Array.from({ length: MOST_VALUES - 1 }, () => "1").join()}]`,
-      `[${Array.from({ length: MOST_VALUES }, () => "1").join()}]`,
+      `[${Array.from({ length: MAX_VALUES - 1 }, () => "1").join()}]`,
+      `[${Array.from({ length: MAX_VALUES }, () => "1").join()}]`,
       /more than 10000 values/,
     ],
     [
       "characters of a key",
-      `{"${"k".repeat(LONGEST_KEY)}":1}`,
-      `{"${"k".repeat(LONGEST_KEY + 1)}":1}`,
+      `{"${"k".repeat(MAX_KEY_LENGTH)}":1}`,
+      `{"${"k".repeat(MAX_KEY_LENGTH + 1)}":1}`,
       /longer than 256/,
     ],
   ])("bounds the number of %s", (_what, most, oneMore, message) => {

@@ -1,9 +1,9 @@
 /** Deeper than any body of the API; below it nobody has to fear for the stack. */
 const DEEPEST = 32;
 /** Keys of one object, characters of one key as it is written, and values of a whole body: far more than any operation takes. */
-export const MOST_KEYS = 1_000;
-export const LONGEST_KEY = 256;
-export const MOST_VALUES = 10_000;
+export const MAX_KEYS = 1_000;
+export const MAX_KEY_LENGTH = 256;
+export const MAX_VALUES = 10_000;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -44,8 +44,8 @@ export function jsonShapeProblem(text: string): string | undefined {
       }
       case COMMA:
         values += 1;
-        if (values > MOST_VALUES) {
-          return `the body has more than ${MOST_VALUES} values`;
+        if (values > MAX_VALUES) {
+          return `the body has more than ${MAX_VALUES} values`;
         }
         if (top) {
           top.expectsKey = true;
@@ -54,8 +54,8 @@ export function jsonShapeProblem(text: string): string | undefined {
       case 0x7b: // {
       case 0x5b: // [
         values += 1;
-        if (values > MOST_VALUES) {
-          return `the body has more than ${MOST_VALUES} values`;
+        if (values > MAX_VALUES) {
+          return `the body has more than ${MAX_VALUES} values`;
         }
         top = { keys: text.charCodeAt(at) === 0x7b ? new Set() : undefined, expectsKey: true };
         open.push(top);
@@ -93,8 +93,8 @@ function stringEnd(text: string, from: number): number | undefined {
 
 /** Takes up the key between two quotes; returns what is wrong with it. */
 function addKey(keys: Set<string>, text: string, from: number, to: number): string | undefined {
-  if (to - from - 1 > LONGEST_KEY) {
-    return `a key is longer than ${LONGEST_KEY} characters`;
+  if (to - from - 1 > MAX_KEY_LENGTH) {
+    return `a key is longer than ${MAX_KEY_LENGTH} characters`;
   }
   const key = keyOf(text.slice(from, to + 1));
   if (key === undefined) {
@@ -104,7 +104,7 @@ function addKey(keys: Set<string>, text: string, from: number, to: number): stri
     return `the key ${JSON.stringify(key.slice(0, 64))} stands twice in an object`;
   }
   keys.add(key);
-  return keys.size > MOST_KEYS ? `an object has more than ${MOST_KEYS} keys` : undefined;
+  return keys.size > MAX_KEYS ? `an object has more than ${MAX_KEYS} keys` : undefined;
 }
 
 /** What a quoted key means; undefined when it is no JSON. */

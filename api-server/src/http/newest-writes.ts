@@ -8,7 +8,7 @@ export type WriteKind = "projects" | "jobRuns";
  * serves it has seen the write.
  *
  * Only `ProjectStore` publishes, and `JobRunStore` for runs: a route that writes a Project awaits `projects.observe(written)`,
- * one that deletes a Project awaits `projects.waitUntilGone(project, …)`. Every request of the organization reads the newest
+ * one that deletes a Project awaits `projects.waitForDeletion(project, …)`. Every request of the organization reads the newest
  * version together with its rate limit.
  */
 export interface NewestWrites {

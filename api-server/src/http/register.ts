@@ -4,7 +4,7 @@ import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
-import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
+import { type BodyBudgets, DEFAULT_BODY_LIMIT, reserveBody, withReservation } from "./body-budget.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";
 import type { AnyRoute, Call } from "./route.ts";
 import { RouteConcurrency } from "./route-concurrency.ts";
@@ -52,7 +52,7 @@ export function registerRoute(
   const concurrency = maxConcurrent === undefined ? undefined : new RouteConcurrency(maxConcurrent);
   const guards = [guard(operation, policy, services)];
   if (route.method !== "GET") {
-    guards.push(awaitRoom(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
+    guards.push(reserveBody(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
   }
 
   const answerTo = (request: FastifyRequest, reply: FastifyReply): Answer | Promise<Answer> => {
@@ -81,10 +81,12 @@ export function registerRoute(
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
     onRequest: guards,
     handler: (request, reply) => {
-      const room = request.bodyRoom;
-      const answer = room ? withRoom(room, () => answerTo(request, reply)) : answerTo(request, reply);
+      const reservation = request.bodyReservation;
+      const answer = reservation
+        ? withReservation(reservation, () => answerTo(request, reply))
+        : answerTo(request, reply);
       if (answer instanceof Promise) {
-        return answer.then((settled) => send(reply, settled));
+        return answer.then((resolved) => send(reply, resolved));
       }
       return send(reply, answer);
     },

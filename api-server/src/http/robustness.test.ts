@@ -6,7 +6,7 @@ import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server
 
 /** What no HTTP library would send, over real sockets: each gets a 4xx in the envelope, and the server lives. */
 
-const TIMEOUTS = { headersMs: 400, requestMs: 800, checkMs: 50, unreadMs: 30_000 };
+const TIMEOUTS = { headersMs: 400, requestMs: 800, checkMs: 50, stalledResponseMs: 30_000 };
 
 let harness: FakeHarness;
 let port: number;

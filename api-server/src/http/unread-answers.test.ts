@@ -17,7 +17,7 @@ const large = Buffer.alloc(900_000, "v").toString("base64");
 let harness: FakeHarness;
 let port: number;
 beforeAll(async () => {
-  const timeouts = { headersMs: 1_500, requestMs: 30_000, checkMs: 50, unreadMs: 1_000 };
+  const timeouts = { headersMs: 1_500, requestMs: 30_000, checkMs: 50, stalledResponseMs: 1_000 };
   harness = await startFakeHarness({ timeouts });
   await harness.app.listen({ port: 0, host: "127.0.0.1" });
   port = (harness.app.server.address() as { port: number }).port;

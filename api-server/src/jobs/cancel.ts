@@ -29,12 +29,12 @@ export async function cancelRun(
   services: CancelServices,
   limitMs = CANCEL_LIMIT_MS,
 ): Promise<Cancelled> {
-  const asked = services.now();
+  const requestedAt = services.now();
   const run = await services.jobRuns.find(project, runId);
   if (run === undefined) {
     return endedBefore(project, runId, services);
   }
-  const outcome = ended(run) ?? (await stop(run, asked, services, limitMs));
+  const outcome = ended(run) ?? (await stop(run, requestedAt, services, limitMs));
   if (outcome === "unsafe" || outcome === undefined) {
     throw failures.jobRunCancellationUnavailable();
   }
@@ -69,11 +69,11 @@ function ended(run: JobRun | undefined): Outcome | undefined {
 /** Asks for the end of the run, unless somebody has, and waits for it. */
 async function stop(
   run: JobRun,
-  asked: Date,
+  requestedAt: Date,
   services: CancelServices,
   limitMs: number,
 ): Promise<Outcome | undefined> {
-  const written = await request(run, asked, services);
+  const written = await request(run, requestedAt, services);
   if (typeof written === "string") {
     return written;
   }
@@ -86,7 +86,7 @@ async function stop(
 }
 
 /** Persists when cancelling was asked for first. @returns the run as the cluster has it, or what has become of it */
-async function request(run: JobRun, asked: Date, { kube }: CancelServices): Promise<JobRun | "gone"> {
+async function request(run: JobRun, requestedAt: Date, { kube }: CancelServices): Promise<JobRun | "gone"> {
   const { namespace, name, uid } = run.metadata;
   const ref = { namespace, name };
   try {
@@ -102,7 +102,10 @@ async function request(run: JobRun, asked: Date, { kube }: CancelServices): Prom
         return live;
       }
       const { resourceVersion } = live.metadata;
-      const patch = { metadata: { uid, resourceVersion }, spec: { cancelRequestedAt: asked.toISOString() } };
+      const patch = {
+        metadata: { uid, resourceVersion },
+        spec: { cancelRequestedAt: requestedAt.toISOString() },
+      };
       try {
         return await kube.patch<JobRun>(jobRunResource, ref, patch, { fieldManager: fieldManagers.api });
       } catch (error) {

@@ -41,29 +41,29 @@ export class RunWaiters {
       return Promise.resolve(now);
     }
     return new Promise((resolve, reject) => {
-      const over = () => {
+      const stop = () => {
         clearTimeout(timer);
         leave();
         this.#end.signal.removeEventListener("abort", onEnd);
       };
-      const settle = (decided: T | undefined) => {
-        over();
+      const finish = (decided: T | undefined) => {
+        stop();
         resolve(decided);
       };
-      const onEnd = () => settle(undefined);
+      const onEnd = () => finish(undefined);
       const listener: Listener = (changed) => {
         try {
           const decided = decide(changed?.metadata.uid === uid ? changed : undefined);
           if (decided !== undefined) {
-            settle(decided);
+            finish(decided);
           }
         } catch (error) {
-          over();
+          stop();
           reject(error as Error);
         }
       };
       const leave = this.#join(keyOf(run), listener);
-      const timer = setTimeout(() => settle(undefined), timeoutMs);
+      const timer = setTimeout(() => finish(undefined), timeoutMs);
       this.#end.signal.addEventListener("abort", onEnd, { once: true });
       // It may have changed since it was read; what the store does not know yet is on its way.
       const known = this.#store.get(namespace, name);

@@ -20,10 +20,10 @@ export interface FollowerOptions {
 }
 
 const LIMITS: FollowLimits = {
-  lookMs: 1_000,
-  nodeMs: 4_000,
-  mostBytes: 128 * 1024,
-  mostInstances: 512,
+  pollIntervalMs: 1_000,
+  nodeTimeoutMs: 4_000,
+  maxBytes: 128 * 1024,
+  maxInstances: 512,
 };
 
 /** The logs of applications as they are written, for all clients of this process. */
@@ -36,9 +36,9 @@ export class LogFollower {
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    const { mostInstances } = this.#limits;
-    const perKey = Math.ceil(mostInstances / 4);
-    this.#open = new ConcurrencyLimiter({ total: mostInstances, perKey, refuse: failures.serverBusy });
+    const { maxInstances } = this.#limits;
+    const perKey = Math.ceil(maxInstances / 4);
+    this.#open = new ConcurrencyLimiter({ total: maxInstances, perKey, refuse: failures.serverBusy });
   }
 
   /** How many logs of instances are open at nodes. */

@@ -13,13 +13,13 @@ import { listInstances, MAX_LINES, nameOf } from "./read.ts";
 
 export interface FollowLimits {
   /** How often instances are looked for. */
-  lookMs: number;
+  pollIntervalMs: number;
   /** A node's silence before it begins to answer. */
-  nodeMs: number;
+  nodeTimeoutMs: number;
   /** What waits for a client that reads slowly; nodes are not read meanwhile. */
-  mostBytes: number;
+  maxBytes: number;
   /** Logs of instances that are open at nodes, for all clients; a quarter of them for one organization. */
-  mostInstances: number;
+  maxInstances: number;
 }
 
 export interface FollowingOptions {
@@ -62,7 +62,7 @@ export class Following {
 
   constructor(options: FollowingOptions) {
     this.#options = options;
-    this.#queue = new TextQueue(options.limits.mostBytes);
+    this.#queue = new TextQueue(options.limits.maxBytes);
     this.#newest = options.newest;
   }
 
@@ -73,14 +73,14 @@ export class Following {
     signal: AbortSignal,
   ): AsyncGenerator<string, void> {
     const done = new AbortController();
-    const either = AbortSignal.any([signal, done.signal]);
-    either.addEventListener("abort", () => this.#queue.end(), { once: true });
+    const stopped = AbortSignal.any([signal, done.signal]);
+    stopped.addEventListener("abort", () => this.#queue.end(), { once: true });
     if (signal.aborted) {
       this.#queue.end();
     }
     try {
       yield this.#names(names) + this.#lines(first);
-      void this.#look(either);
+      void this.#poll(stopped);
       for (let text = await this.#queue.take(); text !== undefined; text = await this.#queue.take()) {
         yield text;
       }
@@ -90,7 +90,7 @@ export class Following {
   }
 
   /** Finds instances that have come, until the project is gone. Never rejects. */
-  async #look(signal: AbortSignal): Promise<void> {
+  async #poll(signal: AbortSignal): Promise<void> {
     const { kube, logger, limits, project, instance } = this.#options;
     while (!signal.aborted) {
       try {
@@ -108,7 +108,7 @@ export class Following {
           logger.debug({ err: error, project: project.id }, "instances cannot be found");
         }
       }
-      await sleep(limits.lookMs, undefined, { signal }).catch(() => undefined);
+      await sleep(limits.pollIntervalMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -189,7 +189,7 @@ export class Following {
       follow: run.goesOn,
       timestamps: true,
       ...(position === undefined ? { tailLines: MAX_LINES } : { sinceTime: sinceTime(position) }),
-      timeoutMs: limits.nodeMs,
+      timeoutMs: limits.nodeTimeoutMs,
       signal,
     });
     followed.isAvailable = true;

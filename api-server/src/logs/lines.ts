@@ -84,7 +84,7 @@ export function newestLines<Line extends LogLine>(
 }
 
 /** Bytes of a line's beginning that are kept while its end is waited for; what is shown of it is less. */
-const MOST_KEPT = 32 * 1024;
+const MAX_KEPT_BYTES = 32 * 1024;
 
 /** Cuts a followed log into pieces of whole lines. An unterminated last line comes at the end of the log. */
 export async function* wholeLines(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
@@ -95,7 +95,7 @@ export async function* wholeLines(body: AsyncIterable<Buffer>): AsyncGenerator<B
       yield Buffer.concat([kept, chunk.subarray(0, end)]);
       kept = Buffer.alloc(0);
     }
-    const rest = chunk.subarray(end, end + MOST_KEPT - kept.length);
+    const rest = chunk.subarray(end, end + MAX_KEPT_BYTES - kept.length);
     if (rest.length > 0) {
       kept = Buffer.concat([kept, rest]);
     }

@@ -1,13 +1,13 @@
 /** Text on its way from several writers to one reader, who hold up the writers when it is slow. */
 export class TextQueue {
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #texts: string[] = [];
   #bytes = 0;
   #ended = false;
   #changed = Promise.withResolvers<void>();
 
-  constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   /** Resolves once there is room for more: false when the queue has ended. */
@@ -18,7 +18,7 @@ export class TextQueue {
     this.#texts.push(text);
     this.#bytes += text.length;
     this.#notify();
-    while (!this.#ended && this.#bytes > this.#mostBytes) {
+    while (!this.#ended && this.#bytes > this.#maxBytes) {
       await this.#changed.promise;
     }
     return !this.#ended;

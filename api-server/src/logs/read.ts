@@ -16,11 +16,11 @@ const MAX_INSTANCES = 50;
 const MAX_CONCURRENT_READS = 5;
 /** Bytes of one request to a node: so many together, but enough for a few of the longest lines. */
 const BYTES_OF_ALL = 4 * 1024 * 1024;
-const LEAST_BYTES = 128 * 1024;
-const MOST_BYTES = 1024 * 1024;
+const MIN_BYTES_PER_INSTANCE = 128 * 1024;
+const MAX_BYTES_PER_INSTANCE = 1024 * 1024;
 /** Milliseconds of a node's silence, and of the whole. */
 const NODE_TIMEOUT_MS = 4_000;
-const WHOLE_TIMEOUT_MS = 10_000;
+const TOTAL_TIMEOUT_MS = 10_000;
 
 export interface ProjectLog {
   /** Oldest first. */
@@ -32,9 +32,9 @@ export interface ProjectLog {
 }
 
 /** The time that reading may take; tests take less. */
-export interface Patience {
-  nodeMs: number;
-  wholeMs: number;
+export interface ReadTimeouts {
+  nodeTimeoutMs: number;
+  totalTimeoutMs: number;
 }
 
 /**
@@ -47,9 +47,9 @@ export async function readLog(
   logger: Logger,
   project: ApiProject,
   instance: string | undefined,
-  patience?: Patience,
+  timeouts?: ReadTimeouts,
 ): Promise<ProjectLog> {
-  const { logs, pods, unavailable } = await readInstances(kube, logger, project, instance, patience);
+  const { logs, pods, unavailable } = await readInstances(kube, logger, project, instance, timeouts);
   const lines = newestLines(logs, { maxLines: MAX_LINES, maxBytes: MAX_BYTES });
   return { lines: lines.map(({ text }) => text), instances: pods.map(nameOf), unavailable };
 }
@@ -69,9 +69,12 @@ export async function readInstances(
   logger: Logger,
   project: ApiProject,
   instance: string | undefined,
-  { nodeMs, wholeMs }: Patience = { nodeMs: NODE_TIMEOUT_MS, wholeMs: WHOLE_TIMEOUT_MS },
+  { nodeTimeoutMs, totalTimeoutMs }: ReadTimeouts = {
+    nodeTimeoutMs: NODE_TIMEOUT_MS,
+    totalTimeoutMs: TOTAL_TIMEOUT_MS,
+  },
 ): Promise<InstanceLogs> {
-  const signal = AbortSignal.timeout(wholeMs);
+  const signal = AbortSignal.timeout(totalTimeoutMs);
   const { spec } = project.resource;
   // Pausing a job leaves the run alone that is active.
   const paused = spec.paused === true && spec.type !== "job";
@@ -84,8 +87,8 @@ export async function readInstances(
   const share = Math.floor(BYTES_OF_ALL / Math.max(1, wanted.length));
   const limits = {
     lines: MAX_LINES,
-    bytes: Math.min(MOST_BYTES, Math.max(LEAST_BYTES, share)),
-    timeoutMs: nodeMs,
+    bytes: Math.min(MAX_BYTES_PER_INSTANCE, Math.max(MIN_BYTES_PER_INSTANCE, share)),
+    timeoutMs: nodeTimeoutMs,
     signal,
   };
   const unavailable: string[] = [];

@@ -22,7 +22,7 @@ export type Access =
       permission: Permission;
       missing: "refuse" | "handler";
       /** Whether it shows runs of jobs, and so must see what was last written of them. */
-      looksAtRuns?: true;
+      readsRuns?: true;
     };
 
 export interface RateLimit {
@@ -54,7 +54,7 @@ const onProject = (permission: Permission, { audited }: { audited: boolean }): P
 
 /** An operation on a job's runs. */
 const onRuns = (permission: Permission, { audited }: { audited: boolean }): Policy => ({
-  access: { kind: "project", permission, missing: "refuse", looksAtRuns: true },
+  access: { kind: "project", permission, missing: "refuse", readsRuns: true },
   rateLimit: perMinute(60),
   audited,
 });

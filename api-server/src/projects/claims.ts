@@ -52,7 +52,7 @@ export function hostnamesOf(project: Project, zone: string): WantedHostname[] {
 }
 
 /** Whether a claim is held by this very project, not by an earlier one of its name. */
-export function holds(project: Project, claim: DomainClaim): boolean {
+export function ownsClaim(project: Project, claim: DomainClaim): boolean {
   return claim.spec.projectRef.uid === project.metadata.uid;
 }
 

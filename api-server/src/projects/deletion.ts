@@ -39,7 +39,7 @@ export async function deleteProject(
   if (inBackground(project.resource)) {
     return "deleting";
   }
-  if (!(await services.projects.waitUntilGone(leaving, RELEASE_LIMIT_MS))) {
+  if (!(await services.projects.waitForDeletion(leaving, RELEASE_LIMIT_MS))) {
     throw hasDomain(project.resource) ? failures.domainReleasePending() : failures.projectDeletionPending();
   }
   await releaseClaims(project, services);

@@ -267,7 +267,7 @@ describe("DELETE", () => {
     // The first answer was given up long ago.
     services.now = () => new Date(real().getTime() + 60_000);
     try {
-      const waiting = vi.spyOn(services.projects, "waitUntilGone");
+      const waiting = vi.spyOn(services.projects, "waitForDeletion");
       const again = app.inject({ method: "DELETE", url: `/v1/project/${id}`, headers: headers[0] ?? {} });
       await expect.poll(() => waiting.mock.calls.length, POLL).toBe(1);
       await admin.patch(projectResource, ref(id), { metadata: { finalizers: [] } });

@@ -64,7 +64,7 @@ describe("ProjectStore", () => {
   it("publishes a deletion by a version at which it is deleted", async () => {
     const written = await store.observe(await create("p1"));
     await store.waitUntilSeen(written.resource.metadata.resourceVersion ?? "", 5_000);
-    const gone = store.waitUntilGone(written.resource, 5_000);
+    const gone = store.waitForDeletion(written.resource, 5_000);
     await kube.delete(projectResource, { namespace: organizationNamespace("acme"), name: "p1" });
     expect(await gone).toBe(true);
     expect(published).toHaveLength(2);

@@ -55,7 +55,7 @@ export interface Projects extends Memory {
    * Resolves true once the object with this uid is gone, false after `timeoutMs`. From then on it is gone for readers
    * on the other replicas too.
    */
-  waitUntilGone(project: Project, timeoutMs: number): Promise<boolean>;
+  waitForDeletion(project: Project, timeoutMs: number): Promise<boolean>;
 }
 
 /**
@@ -135,13 +135,13 @@ export class ProjectStore implements Projects {
   }
 
   async observe(project: Project): Promise<ApiProject> {
-    const view = this.#takeIn(project);
+    const view = this.#remember(project);
     await this.#publish(project, project.metadata.resourceVersion);
     return view;
   }
 
-  async waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
-    const gone = await this.#waitUntilGone(project, timeoutMs);
+  async waitForDeletion(project: Project, timeoutMs: number): Promise<boolean> {
+    const gone = await this.#waitForDelete(project, timeoutMs);
     // By now the store has applied the event that reported it, and so is at that event's version or later.
     await this.#publish(project, this.#store.resourceVersion);
     return gone;
@@ -156,7 +156,7 @@ export class ProjectStore implements Projects {
     return this.#store.waitForResourceVersion(resourceVersion, { timeoutMs });
   }
 
-  #takeIn(project: Project): ApiProject {
+  #remember(project: Project): ApiProject {
     this.#store.observe(project);
     const kept = this.#store.get(project.metadata.namespace, project.metadata.name);
     return this.#view(kept ?? project);
@@ -169,25 +169,25 @@ export class ProjectStore implements Projects {
     }
   }
 
-  #waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
+  #waitForDelete(project: Project, timeoutMs: number): Promise<boolean> {
     const { namespace, name, uid } = project.metadata;
     const isGone = () => this.#store.get(namespace, name)?.metadata.uid !== uid;
     return new Promise((resolve) => {
-      const settle = (gone: boolean) => {
+      const finish = (gone: boolean) => {
         clearTimeout(timer);
         unsubscribe();
         resolve(gone);
       };
-      const timer = setTimeout(() => settle(isGone()), timeoutMs);
+      const timer = setTimeout(() => finish(isGone()), timeoutMs);
       let unsubscribe = () => {};
       // The subscriber is called for every object present first, so nothing between is missed.
       unsubscribe = this.#store.subscribe((event) => {
         if (event.type === "delete" && event.object.metadata.uid === uid) {
-          settle(true);
+          finish(true);
         }
       });
       if (isGone()) {
-        settle(true);
+        finish(true);
       }
     });
   }
@@ -195,7 +195,7 @@ export class ProjectStore implements Projects {
   async #findLive(namespace: string, id: string): Promise<ApiProject | undefined> {
     try {
       const found = await this.#client.getOrUndefined<Project>(projectResource, { namespace, name: id });
-      return found && this.#takeIn(found);
+      return found && this.#remember(found);
     } catch (error) {
       throw failures.clusterUnavailable(error);
     }

@@ -50,7 +50,7 @@ interface Window {
 }
 
 /** Windows kept at most; beyond it the ended ones go, then the oldest. */
-const MOST_WINDOWS = 100_000;
+const MAX_WINDOWS = 100_000;
 
 /**
  * Counts in this process: exact for one replica. A window starts with the first call in it.
@@ -70,7 +70,7 @@ export class MemoryRateLimiter implements RateLimiter {
     if (window === undefined || window.endsAt <= now) {
       window = { endsAt: now + windowSeconds * 1000, used: 0 };
       this.#windows.delete(bucket);
-      if (this.#windows.size >= MOST_WINDOWS) {
+      if (this.#windows.size >= MAX_WINDOWS) {
         this.#makeRoom(now);
       }
       this.#windows.set(bucket, window);
@@ -95,7 +95,7 @@ export class MemoryRateLimiter implements RateLimiter {
       }
     }
     for (const bucket of this.#windows.keys()) {
-      if (this.#windows.size < MOST_WINDOWS) {
+      if (this.#windows.size < MAX_WINDOWS) {
         break;
       }
       this.#windows.delete(bucket);

@@ -74,7 +74,7 @@ export function exchange({ password, service, scopes }: TokenRequest, privateKey
 /** Scopes of the distribution project's token specification: `repository:<name>:<action>,<action>`. */
 
 /** Scopes of one request. */
-const MOST = 16;
+const MAX_SCOPES = 16;
 /** An organization's images are in `<organization id>/<project id>`. */
 const SCOPE = /^repository:([a-z0-9-]+\/[a-z0-9-]+):([a-z*]+(?:,[a-z*]+)*)$/;
 
@@ -86,7 +86,7 @@ const SCOPE = /^repository:([a-z0-9-]+\/[a-z0-9-]+):([a-z*]+(?:,[a-z*]+)*)$/;
 export function grantedAccess(organizationId: string, scopes: readonly string[]): RegistryAccess[] {
   return scopes
     .flatMap((scope) => scope.split(" "))
-    .slice(0, MOST)
+    .slice(0, MAX_SCOPES)
     .flatMap((scope) => {
       const [, repository = "", actions = ""] = SCOPE.exec(scope) ?? [];
       const isOwn = repository.startsWith(`${organizationId}/`);

@@ -214,7 +214,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       ...options.builds,
     },
     runtimes: () => publicRuntimes(defaultRuntimeCatalog(), options.baseImages ?? {}),
-    logs: new LogFollower({ kube, projects, logger, streams, limits: { lookMs: 20 } }),
+    logs: new LogFollower({ kube, projects, logger, streams, limits: { pollIntervalMs: 20 } }),
     kube,
     environments: new SharedReads(),
     tracing: options.tracing,

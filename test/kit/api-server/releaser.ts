@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isConflict, isNotFound, type KubeClient } from "@slipway/controller-runtime";
 import type { DomainClaim, Project } from "@slipway/crds";
-import { holds, hostnamesOf } from "../../../api-server/src/projects/claims.ts";
+import { hostnamesOf, ownsClaim } from "../../../api-server/src/projects/claims.ts";
 import { domainClaimResource, projectResource } from "../../../api-server/src/resources.ts";
 import { ZONE } from "./harness.ts";
 
@@ -41,7 +41,7 @@ async function releaseOnce(kube: KubeClient): Promise<void> {
 }
 
 function isWanted(claim: DomainClaim, project: Project): boolean {
-  if (!holds(project, claim)) {
+  if (!ownsClaim(project, claim)) {
     return false;
   }
   const ahead = claim.spec.reservedFor?.generation ?? 0;

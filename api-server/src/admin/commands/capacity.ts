@@ -3,7 +3,7 @@ import { setPlanCapacity } from "@slipway/ledger";
 import { type AdminContext, AdminError } from "../context.ts";
 
 /** Largest number that the ledger keeps. */
-const MOST = 2_147_483_647;
+const MAX_CAPACITY = 2_147_483_647;
 
 /**
  * Limits the active projects on a plan over all organizations, from the next creation on; what is active stays.
@@ -24,8 +24,8 @@ export async function setCapacity(
 
 function wholeNumber(text: string): number {
   const number = Number(text);
-  if (!/^[0-9]+$/.test(text) || number > MOST) {
-    throw new AdminError(`the limit must be a whole number from 0 to ${MOST}, not ${text}`);
+  if (!/^[0-9]+$/.test(text) || number > MAX_CAPACITY) {
+    throw new AdminError(`the limit must be a whole number from 0 to ${MAX_CAPACITY}, not ${text}`);
   }
   return number;
 }

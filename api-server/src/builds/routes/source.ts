@@ -138,7 +138,7 @@ export const listSourceBranches = defineProjectRoute({
   handler: async ({ project }, services) => {
     const { resource, organizationId } = project;
     const opened = await openProjectSource(resource, organizationId, services);
-    const branches = await opened.ask((server, id) => server.branches(id));
+    const branches = await opened.call((server, id) => server.branches(id));
     const data = branches.map(({ name, commitSha }) => ({ name, commit_sha: commitSha }));
     return { status: 200, body: { status: "success", data } };
   },

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { askServer } from "../connect.ts";
+import { callServer } from "../connect.ts";
 import { repositoryView } from "../view.ts";
 import { connectionOf, MAX_CONCURRENT } from "./connections.ts";
 import { repositoryPath, repositorySchema } from "./schemas.ts";
@@ -36,7 +36,7 @@ export const listGitRepositories = defineRoute({
     if (connection.status?.capabilities?.repositoryDiscovery === false) {
       throw failures.gitCapabilityUnavailable("the connection's credential may not list repositories");
     }
-    const page = await askServer(connection, services, (server) => server.repositories(call.query.cursor));
+    const page = await callServer(connection, services, (server) => server.repositories(call.query.cursor));
     const data = {
       repositories: page.items.map((one) =>
         repositoryView(connection.metadata.name, one, services.repositoryIds),
@@ -65,7 +65,7 @@ export const listGitBranches = defineRoute({
   handler: async (call, services) => {
     const connection = await connectionOf(call, services);
     const { repositoryId } = call.request.params as { repositoryId: string };
-    const branches = await askServer(connection, services, async (server) =>
+    const branches = await callServer(connection, services, async (server) =>
       server.branches(services.repositoryIds.open(connection.metadata.name, repositoryId)),
     );
     const data = branches.map(({ name, commitSha }) => ({ name, commit_sha: commitSha }));
@@ -85,7 +85,7 @@ export const resolveGitRepository = defineRoute({
   maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
     const connection = await connectionOf(call, services);
-    const repository = await askServer(connection, services, (server) => server.resolve(call.body.path));
+    const repository = await callServer(connection, services, (server) => server.resolve(call.body.path));
     const data = repositoryView(connection.metadata.name, repository, services.repositoryIds);
     return { status: 200, body: { status: "success", data } };
   },

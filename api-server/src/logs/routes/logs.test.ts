@@ -194,10 +194,10 @@ describe("GET /v1/project/:id/logs", () => {
     const started = Date.now();
     const { kube, services } = harness;
     await expect(
-      readLog(kube, services.logger, project, undefined, { nodeMs: 200, wholeMs: 10_000 }),
+      readLog(kube, services.logger, project, undefined, { nodeTimeoutMs: 200, totalTimeoutMs: 10_000 }),
     ).rejects.toMatchObject({ status: 503, code: "LOGS_UNAVAILABLE" });
     await expect(
-      readLog(kube, services.logger, project, undefined, { nodeMs: 10_000, wholeMs: 200 }),
+      readLog(kube, services.logger, project, undefined, { nodeTimeoutMs: 10_000, totalTimeoutMs: 200 }),
     ).rejects.toMatchObject({ status: 503, code: "LOGS_UNAVAILABLE" });
     expect(Date.now() - started).toBeLessThan(3_000);
   });

@@ -41,7 +41,7 @@ import {
 import { envShards, variablesUsage } from "./env-secrets.ts";
 import { capabilityFailure, planCreation } from "./plan-creation.ts";
 import { readLive, undoCreation } from "./undo.ts";
-import { type CreationPlan, isGoing, type Trace, writeProject } from "./write.ts";
+import { type CreationPlan, isGoing, type WrittenObjects, writeProject } from "./write.ts";
 
 /** How long the cluster may take in all to create a project. */
 const LIMIT_MS = 20_000;
@@ -126,7 +126,7 @@ export async function createProject(
     { organizationId, projectId },
     { zone: services.domainZone, newCredentials },
   );
-  const trace: Trace = { secrets: [] };
+  const written: WrittenObjects = { secrets: [] };
   const usage = usageOf(request, plan);
   let quota: QuotaVersion;
   let project: Project;
@@ -144,14 +144,14 @@ export async function createProject(
       await refuseTakenDomains(plan, bounded);
       requirePlatform(request.spec, bounded);
       await requireRuntime(plan, bounded);
-      const written = await onceBound(() => writeProject(bounded.kube, plan, trace));
+      const created = await onceBound(() => writeProject(bounded.kube, plan, written));
       if (first) {
-        await startFirstBuild(written, first, { ...bounded, logger: services.logger });
+        await startFirstBuild(created, first, { ...bounded, logger: services.logger });
       }
-      return written;
+      return created;
     });
   } catch (error) {
-    const attempt = failedAttempt(error, { organizationId, projectId }, services, trace);
+    const attempt = failedAttempt(error, { organizationId, projectId }, services, written);
     if (attempt.undo && !leftover) {
       await services.usage.release(organizationId, usage);
     }
@@ -167,7 +167,7 @@ export async function createProject(
   if (first) {
     await followFirstBuild(project, first, services);
   }
-  const credentials = credentialsIn(trace.secrets, projectId);
+  const credentials = credentialsIn(written.secrets, projectId);
   return { project: await services.projects.observe(project), ...(credentials ? { credentials } : {}) };
 }
 
@@ -201,7 +201,7 @@ export function failedAttempt(
   error: unknown,
   identity: ProjectIdentity,
   services: Pick<Services, "domainZone" | "kube" | "ledger" | "logger">,
-  trace?: Trace,
+  written?: WrittenObjects,
 ): Extract<Attempt, { failure: unknown }> {
   if (isUnbound(error)) {
     const { organizationId } = identity;
@@ -210,7 +210,7 @@ export function failedAttempt(
       "rights over a namespace are missing",
     );
   }
-  const undo = isAnswered(error) ? () => undoCreation(identity, services, trace) : undefined;
+  const undo = isAnswered(error) ? () => undoCreation(identity, services, written) : undefined;
   return { failure: toFailure(error), undo };
 }
 

@@ -14,9 +14,9 @@ import {
 } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
 import type { Services } from "../../services.ts";
-import { giveBack, holds, hostnamesOf, readClaim } from "../claims.ts";
+import { giveBack, hostnamesOf, ownsClaim, readClaim } from "../claims.ts";
 import { type ProjectIdentity, readProjectQuota, releaseProjectQuota } from "../quotas.ts";
-import { isCreated, isGoing, type Trace } from "./write.ts";
+import { isCreated, isGoing, type WrittenObjects } from "./write.ts";
 
 /** The project of this id as the cluster has it now, not as the memory does. @throws KubeError */
 export function readLive(
@@ -37,15 +37,15 @@ export function readLive(
 export async function undoCreation(
   identity: ProjectIdentity,
   services: Pick<Services, "domainZone" | "kube" | "ledger">,
-  trace: Trace = { secrets: [] },
+  written: WrittenObjects = { secrets: [] },
 ): Promise<boolean> {
   const { kube } = services;
   const project = await readLive(kube, identity);
-  if (project && isCreated(project) && project.metadata.uid !== trace.madeUid) {
+  if (project && isCreated(project) && project.metadata.uid !== written.createdUid) {
     return false;
   }
   const quota = await readProjectQuota(services, identity);
-  const secrets = [...trace.secrets];
+  const secrets = [...written.secrets];
   if (project && !isGoing(project)) {
     secrets.push(...(await secretsOf(kube, project)));
     await giveBack(kube, await claimsOf(project, services));
@@ -65,7 +65,7 @@ async function claimsOf(
   const claims = await Promise.all(
     hostnamesOf(project, domainZone).map(({ hostname }) => readClaim(kube, hostname)),
   );
-  return claims.filter((claim) => claim !== undefined && holds(project, claim)) as DomainClaim[];
+  return claims.filter((claim) => claim !== undefined && ownsClaim(project, claim)) as DomainClaim[];
 }
 
 /** Those that the project names, or has by its own name, of whichever call. */

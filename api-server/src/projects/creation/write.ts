@@ -24,11 +24,11 @@ export interface CreationPlan {
 }
 
 /** What a creation has written so far. */
-export interface Trace {
+export interface WrittenObjects {
   /** Its Secrets, made by this call or by one before it. */
   secrets: KubernetesObject[];
   /** Uid of the project, when this very call made it. */
-  madeUid?: string;
+  createdUid?: string;
 }
 
 /** Whether nothing is left to write: the API's part is over, and the operator's has begun. */
@@ -42,17 +42,21 @@ export const isGoing = ({ metadata }: KubernetesObject): boolean => metadata?.de
  * Writes a project: Secrets, Project, claims of its domains, owner of the Secrets. Every name derives from the project's
  * id, so the same plan written again finishes what was begun; what is created already is left as it is.
  *
- * @param trace is called with every object as it is written
+ * @param written is called with every object as it is written
  * @returns the project as the cluster has it
  * @throws Failure 409 when a domain is taken, 503 when what is there is on its way out; KubeError
  */
-export async function writeProject(kube: KubeClient, plan: CreationPlan, trace: Trace): Promise<Project> {
+export async function writeProject(
+  kube: KubeClient,
+  plan: CreationPlan,
+  written: WrittenObjects,
+): Promise<Project> {
   for (const secret of plan.secrets) {
-    trace.secrets.push((await createOrKeep(kube, resources.secrets, secret)).object);
+    written.secrets.push((await createOrKeep(kube, resources.secrets, secret)).object);
   }
   const { object: project, made } = await createOrKeep(kube, projectResource, plan.project);
   if (made) {
-    trace.madeUid = project.metadata.uid;
+    written.createdUid = project.metadata.uid;
   } else if (isCreated(project)) {
     return project;
   }

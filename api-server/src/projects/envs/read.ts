@@ -13,7 +13,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_CONCURRENT_READS = 4;
 const TIMEOUT_MS = 5_000;
 /** Looks at a project whose Secrets are replaced and removed at the same moment. */
-const LOOKS = 3;
+const MAX_ATTEMPTS = 3;
 
 /**
  * A project's environment variables as they are in the cluster now, by whichever client their Secrets were written: of two with one name the
@@ -29,7 +29,7 @@ export async function readEnvironment(
 ): Promise<EnvironmentVariable[]> {
   const ref = { namespace: metadata.namespace, name: metadata.name };
   try {
-    for (let look = 1; ; look += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       const live = await kube.getOrUndefined<Project>(projectResource, ref, { timeoutMs: TIMEOUT_MS });
       if (!live) {
         throw failures.projectNotFound();
@@ -39,7 +39,7 @@ export async function readEnvironment(
       if (present.length === secrets.length) {
         return variablesOf(present);
       }
-      if (look === LOOKS) {
+      if (attempt === MAX_ATTEMPTS) {
         throw failures.environmentIncomplete(live.spec.envsFrom?.[secrets.indexOf(undefined)]?.name ?? "");
       }
     }

@@ -19,7 +19,7 @@ const deploymentSchema = z.object({
   message: z.string().describe("Why it failed.").optional(),
 });
 
-const MOST = 1_000;
+const MAX_LIMIT = 1_000;
 
 export const deployments = defineProjectRoute({
   operationId: "listProjectDeployments",
@@ -30,7 +30,7 @@ export const deployments = defineProjectRoute({
     "Those created since the month began, by the server's clock in UTC; the newest first, 1,000 a page.",
   query: z.strictObject({
     page: wholeNumber(1, 1_000_000).default(1),
-    limit: wholeNumber(1, MOST).default(MOST),
+    limit: wholeNumber(1, MAX_LIMIT).default(MAX_LIMIT),
   }),
   tags: ["Lifecycle"],
   responses: {
