@@ -1,8 +1,10 @@
 import type { Build, Project } from "@slipway/crds";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { projectOf } from "./completion.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
+import { buildResource } from "../resources.ts";
+import { BuildCompletion, projectOf } from "./completion.ts";
 
 const live = (uid: string): Project => {
   const project = exampleProject({ namespace: "slipway-org-alpha", name: "pshop" });
@@ -30,4 +32,31 @@ test("a build without an owner reference belongs to the existing project", () =>
   const other = live("uid-2");
   expect(projectOf(exampleBuild("b1", 0), other)).toBe(other);
   expect(projectOf(owned("another"), other)).toBe(other);
+});
+
+test("an ended build loses its pods immediately, and is deleted as it was read after its retention", async () => {
+  const clock = new FakeClock("2026-03-01T00:00:00Z");
+  const calls = { delete: vi.fn(), remove: vi.fn(), forget: vi.fn() };
+  const completion = new BuildCompletion({
+    clock,
+    client: { delete: calls.delete },
+    cluster: { podsOfBuild: () => [{ metadata: { name: "b1-1" } }], remove: calls.remove },
+    follower: { forget: calls.forget },
+    settings: () => ({ keptSeconds: 600 }),
+  } as never);
+  const build: Build = {
+    ...owned("pshop"),
+    status: { finishedAt: "2026-02-28T23:59:00Z" } as Build["status"],
+  };
+  const { signal } = new AbortController();
+
+  expect(await completion.cleanUp(build, signal)).toEqual({ requeueAfterMs: 540_000 });
+  expect(calls.remove).toHaveBeenCalledWith([{ metadata: { name: "b1-1" } }], signal);
+  expect(calls.forget).toHaveBeenCalledWith({ organizationId: "alpha", buildId: "b1" });
+  expect(calls.delete).not.toHaveBeenCalled();
+
+  await clock.advance(540_000);
+  expect(await completion.cleanUp(build, signal)).toBeUndefined();
+  const { name, namespace, uid } = build.metadata;
+  expect(calls.delete.mock.calls).toEqual([[buildResource, { name, namespace }, { uid, signal }]]);
 });
