@@ -1,4 +1,5 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { fieldManagers } from "@slipway/crds";
 import { systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -143,6 +144,20 @@ describe("organizations", () => {
       );
       return live.spec.egress.length === 2;
     });
+  });
+
+  test("a policy of an earlier version, which this one does not have, is deleted", async () => {
+    const labels = { "slipway.dev/organization": "alpha" };
+    const annotations = { "slipway.dev/applied-by": fieldManagers.organization };
+    const metadata = { namespace: "slipway-org-alpha", name: "slipway-earlier", labels, annotations };
+    const kinds = [resources.networkPolicies, resources.limitRanges, resources.resourceQuotas];
+    for (const kind of kinds) {
+      const spec = kind === resources.networkPolicies ? { podSelector: {} } : {};
+      await cluster.client.create<KubernetesObject & { spec: object }>(kind, { metadata, spec });
+    }
+    for (const kind of kinds) {
+      await eventually(async () => (await cluster.client.getOrUndefined(kind, metadata)) === undefined);
+    }
   });
 
   test("while the ledger is unavailable everything stays and is restored, after a restart too", async () => {
