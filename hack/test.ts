@@ -3,11 +3,12 @@
  * Prints one closing line, `N passed, N failed`, and exits 1 when anything failed.
  */
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { root } from "./lib/paths.ts";
 import { add, type Counts, closingLine, none } from "./testing/counts.ts";
+import { RECORD_FOLDER_VARIABLE } from "./testing/platform-calls.ts";
 import {
   contract,
   failureDetails,
@@ -15,6 +16,7 @@ import {
   hostile,
   logs,
   longestFiles,
+  permissions,
   run,
   single,
   vitest,
@@ -97,6 +99,10 @@ const stages: Readonly<Record<string, Stage>> = {
     about: "hostile tenants one after another and all at once, with the API's own rate limits",
     run: () => hostile(isStackKept),
   },
+  permissions: {
+    about: "every permission to write that the chart grants was needed by a request of the stages before",
+    run: () => permissions(recordedPermissions),
+  },
 };
 
 function usage(): string {
@@ -137,6 +143,11 @@ if (values.long) {
 // Hundreds of processes are started that load the same modules.
 process.env.NODE_COMPILE_CACHE ??= join(root, ".slipway", "compile-cache");
 
+const recordedPermissions = join(logs, "permissions");
+process.env[RECORD_FOLDER_VARIABLE] ??= recordedPermissions;
+if (chosen.includes("integration+chaos")) {
+  await rm(recordedPermissions, { recursive: true, force: true });
+}
 await mkdir(logs, { recursive: true });
 const ranBefore = existsSync(join(root, ".slipway", "stack.env"));
 const isStackKept = !chosen.includes("up") || ranBefore || values.keep;

@@ -8,6 +8,7 @@ import { stringify } from "yaml";
 import { answers } from "../lib/exec.ts";
 import { freePorts } from "../lib/ports.ts";
 import { GiveUp, waitFor } from "../lib/wait.ts";
+import { recordPermissions } from "../testing/platform-calls.ts";
 import { ensureBinary } from "./binaries.ts";
 import { ensureAuthority, ensureCertificate, ensureSigningKey } from "./certificates.ts";
 import { type Argv, apiserverArgs, auditPolicy, etcdArgs } from "./control-plane.ts";
@@ -116,6 +117,7 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
   const stop = async () => {
     await end(apiserver, "SIGKILL");
     await end(etcd, "SIGKILL");
+    await recordPermissions(auditLog);
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
   };
   try {

@@ -150,7 +150,7 @@ export function schedulerArgs(
 }
 
 /**
- * Metadata of every request that may write, and of no other: reads and watches would drown them, and
+ * Metadata of every request that may write or run a command, and of no other: reads and watches would drown them, and
  * bodies hold Secrets. One line a request, when it has been answered.
  */
 export const auditPolicy = {
@@ -158,6 +158,8 @@ export const auditPolicy = {
   kind: "Policy",
   omitStages: ["RequestReceived"],
   rules: [
+    // Over WebSocket a command in a container is a `get`.
+    { level: "Metadata", resources: [{ group: "", resources: ["pods/exec"] }] },
     { level: "None", verbs: ["get", "list", "watch"] },
     // Written all the time by every cluster; nothing of it is Slipway's.
     {

@@ -1,14 +1,16 @@
 /** How the parts of the test suite are run and counted. */
 import { spawn } from "node:child_process";
 import { createWriteStream, existsSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ensurePackages } from "../cluster/packages.ts";
 import { spawnIdle } from "../lib/idle.ts";
 import { root } from "../lib/paths.ts";
 import { add, type Counts, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
 import { failedGoOutput, failedTests, tail } from "./failures.ts";
+import { grantedPermissions, unusedPermissions } from "./granted-permissions.ts";
 import { fileTimes, longest } from "./longest.ts";
+import { permissionsInLog } from "./platform-calls.ts";
 
 /** Where each part leaves its output and its report. */
 export const logs = join(root, ".slipway", "logs", "test");
@@ -173,6 +175,34 @@ export async function hostile(isStackKept: boolean): Promise<Counts> {
   }
   return counts;
 }
+
+/**
+ * Compares the permissions that the chart grants with those that requests needed: on the stack, by its audit log, and on test
+ * clusters, by what they recorded in `folder`.
+ */
+export async function permissions(folder: string): Promise<Counts> {
+  const used = new Set<string>();
+  const stackLogs = join(root, ".slipway", "logs");
+  for (const file of (await namesIn(stackLogs)).filter((name) => /^audit.*\.log$/.test(name))) {
+    for (const name of await permissionsInLog(join(stackLogs, file))) {
+      used.add(name);
+    }
+  }
+  for (const file of await namesIn(folder)) {
+    for (const name of (await readFile(join(folder, file), "utf8")).split("\n")) {
+      used.add(name);
+    }
+  }
+  const problems = unusedPermissions(used);
+  console.log(`  ${grantedPermissions().length} permissions to write are granted`);
+  outputs.set("permissions", problems.join("\n"));
+  for (const problem of problems) {
+    console.log(`  ${problem}`);
+  }
+  return problems.length === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
+}
+
+const namesIn = async (folder: string): Promise<string[]> => (existsSync(folder) ? readdir(folder) : []);
 
 /** Vitest's projects that need PostgreSQL. */
 export async function withPostgres(name: string, projects?: readonly string[]): Promise<Counts> {
