@@ -1,6 +1,7 @@
 /** Arithmetic on CIDRs of both families. Pure. */
 
 import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 
 /** A parsed CIDR: its first and last address as numbers. */
 export interface AddressRange {
@@ -23,7 +24,7 @@ export function parseCidr(text: string): AddressRange & { prefix: number } {
     throw new Error(`"${text}" is not a CIDR, such as 10.244.0.0/16`);
   }
   const size = 1n << BigInt(BITS[family] - prefix);
-  const number = family === 4 ? ipv4Number(address) : ipv6Number(address);
+  const number = numberOf(address);
   const first = number - (number % size);
   return { family, first, last: first + size - 1n, prefix };
 }
@@ -82,37 +83,20 @@ function toCidrs({ family, first, last }: AddressRange): string[] {
       }
       host += 1;
     }
-    cidrs.push(`${family === 4 ? ipv4Text(start) : ipv6Text(start)}/${BITS[family] - host}`);
+    cidrs.push(`${addressOf(family, start)}/${BITS[family] - host}`);
     start += 1n << BigInt(host);
   }
   return cidrs;
 }
 
-function ipv4Number(address: string): bigint {
-  return address.split(".").reduce((number, part) => number * 256n + BigInt(part), 0n);
+function numberOf(address: string): bigint {
+  return ipaddr
+    .parse(address)
+    .toByteArray()
+    .reduce((number, byte) => number * 256n + BigInt(byte), 0n);
 }
 
-function ipv4Text(number: bigint): string {
-  return [24n, 16n, 8n, 0n].map((shift) => (number >> shift) & 255n).join(".");
-}
-
-function ipv6Number(address: string): bigint {
-  // An address such as ::ffff:10.0.0.1 ends in an IPv4 one: two groups.
-  const text = address.replace(/\d+\.\d+\.\d+\.\d+$/, (v4) => {
-    const number = ipv4Number(v4);
-    return `${(number >> 16n).toString(16)}:${(number & 0xffffn).toString(16)}`;
-  });
-  const [head = "", tail] = text.split("::");
-  const groups = (part: string) => (part === "" ? [] : part.split(":"));
-  const missing = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;
-  const all = [...groups(head), ...Array<string>(missing).fill("0"), ...groups(tail ?? "")];
-  return all.reduce((number, group) => number * 65_536n + BigInt(`0x${group}`), 0n);
-}
-
-function ipv6Text(number: bigint): string {
-  const groups = Array.from({ length: 8 }, (_, i) =>
-    ((number >> BigInt(112 - 16 * i)) & 0xffffn).toString(16),
-  );
-  // The URL parser writes the canonical short form.
-  return new URL(`http://[${groups.join(":")}]/`).hostname.slice(1, -1);
+function addressOf(family: 4 | 6, number: bigint): string {
+  const hex = number.toString(16).padStart(BITS[family] / 4, "0");
+  return ipaddr.fromByteArray([...Buffer.from(hex, "hex")]).toString();
 }

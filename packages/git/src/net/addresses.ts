@@ -1,6 +1,7 @@
 /** Which addresses a tenant's Git server may have. */
 
 import { BlockList, isIPv4, isIPv6 } from "node:net";
+import ipaddr from "ipaddr.js";
 
 /** IPv4 ranges that are not the public Internet: IANA's special-purpose registry, multicast, and what is reserved. */
 const REFUSED_V4: readonly [string, number][] = [
@@ -62,8 +63,5 @@ export function isPublicAddress(address: string): boolean {
 
 /** The last 32 bits of an IPv6 address, as an IPv4 one. */
 function embeddedIPv4(address: string): string {
-  // The URL parser writes every form of an address in one way: hexadecimal groups.
-  const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":");
-  const [high, low] = groups.slice(-2).map((group) => Number.parseInt(group || "0", 16)) as [number, number];
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+  return ipaddr.fromByteArray(ipaddr.parse(address).toByteArray().slice(-4)).toString();
 }
