@@ -179,7 +179,7 @@ describe("a log that is rotated", () => {
     expect(gaps).toBe(1);
   });
 
-  // Shows: docs/analytics.md#other-ingresses: a full buffer stops the reading; what is lost is counted
+  // Shows: docs/analytics.md#other-ingresses: a full buffer stops the reading; lost files are counted
   test.each([
     { rotations: 2, kept: "all", lost: 0 },
     { rotations: 3, kept: "all", lost: 0 },

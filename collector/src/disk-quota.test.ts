@@ -3,7 +3,7 @@ import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import { DiskQuota } from "./disk-quota.ts";
 import { CollectorMetrics } from "./metrics.ts";
 
-// Shows: docs/analytics.md#other-ingresses: a full buffer stops the reading; what is lost is counted
+// Shows: docs/analytics.md#other-ingresses: a full buffer stops the reading; lost files are counted
 test("the quota is used up when the buffer has reached its bound, and when the disk has no more free space than others keep", async () => {
   const spool = { bytes: 0 };
   const clock = new FakeClock();

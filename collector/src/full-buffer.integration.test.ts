@@ -111,7 +111,7 @@ const untilSent = async (count: number) => {
   await untilEmpty(60_000);
 };
 
-// Shows: docs/analytics.md#other-ingresses: an hour at 1,000 requests a second waits on the disk (all
+// Shows: docs/analytics.md#other-ingresses: an hour at 1,000 requests a second is kept on the disk (all
 test(`${hour} requests wait on the disk while the store is away, and are counted once when it is back`, async () => {
   await begin("hour", 1_000);
   await server.crash();
@@ -143,7 +143,7 @@ test(`${hour} requests wait on the disk while the store is away, and are counted
   expect(await figure("gaps_total")).toBe(0);
 }, 2_400_000);
 
-// Shows: docs/analytics.md#other-ingresses: a full buffer stops the reading; what is lost is counted
+// Shows: docs/analytics.md#other-ingresses: a full buffer stops the reading; lost files are counted
 test("a full buffer stops the reading, nothing is lost of what the kubelet keeps, and every file that it removes is counted", async () => {
   const most = 1_000_000;
   await begin("full", 3, { SLIPWAY_COLLECTOR_BUFFER_BYTES: String(most) });

@@ -43,7 +43,7 @@ function read(
 
 // Shows: docs/analytics.md#other-ingresses: method, status | `http.request.method` (`http.method`)
 // Shows: docs/analytics.md#other-ingresses: bytes | `http.request.body.size`
-// Shows: docs/analytics.md#other-ingresses: a record by the semantic conventions is an event
+// Shows: docs/analytics.md#other-ingresses: a record with the names of the semantic conventions is an
 test("a log record tells of a request by the semantic conventions", () => {
   expect(read(request)).toEqual({
     target: {
@@ -91,7 +91,7 @@ test("a request's moment is its millisecond, though a number cannot hold its nan
 });
 
 // Shows: docs/analytics.md#other-ingresses: time and latency | a span's start and end; a log record's
-// Shows: docs/analytics.md#other-ingresses: a record by the semantic conventions is an event
+// Shows: docs/analytics.md#other-ingresses: a record with the names of the semantic conventions is an
 test("a server's span tells its times itself, and other spans are no requests", () => {
   const { "http.server.request.duration": _, ...fields } = request;
   const record = {

@@ -113,7 +113,7 @@ test("what an exporter has been acknowledged for is counted once, whatever becom
   expect(second).toEqual([...told, "/n/2", "gateway's client", "203.0.113.9", 0, 2, LATENCY_MS * 1000]);
 }, 120_000);
 
-// Shows: docs/analytics.md#other-ingresses: a project that is not known yet is waited for, also over
+// Shows: docs/analytics.md#other-ingresses: a request of a project that is not known yet waits for it
 test("a project that the cluster tells of a little later is waited for, and another one's requests are dropped and counted", async () => {
   log(1, "p2");
   span(2, "p2");

@@ -211,7 +211,7 @@ test("a project that is not known yet is waited for, and a request sent twice me
   expect((await kept()).map(({ path }) => path)).toEqual(["/new", "/known"]);
 });
 
-// Shows: docs/analytics.md#other-ingresses: a project that is not known yet is waited for, also over
+// Shows: docs/analytics.md#other-ingresses: a request of a project that is not known yet waits for it
 test("one that nobody knows of after three seconds is dropped and counted, and the others are kept", async () => {
   owners.set("slipway-org-o1/never", "unknown");
   const before = await refusedOf("unknown");
@@ -230,7 +230,7 @@ test("one that nobody knows of after three seconds is dropped and counted, and t
   expect((await refusedOf("unknown")) - before).toBe(2);
 });
 
-// Shows: docs/analytics.md#other-ingresses: another ingress's pods may send, others' may not
+// Shows: docs/analytics.md#other-ingresses: pods of another ingress may send, other pods may not
 test("with a token, nobody else is heard", async () => {
   const tokenFile = join(folder, "token");
   await writeFile(tokenFile, "first\n");

@@ -67,7 +67,7 @@ const line = (target: Partial<Target>, changes: { peer?: string; userAgent?: str
   },
 });
 
-// Shows: docs/analytics.md#other-ingresses: requests are the project's whose Service or Ingress the
+// Shows: docs/analytics.md#other-ingresses: requests are attributed to the project whose Service or
 test("requests are the project's whose Service or Ingress the ingress names", async () => {
   const api = await FakeApiserver.start();
   const client = KubeClient.forUrl(api.url);

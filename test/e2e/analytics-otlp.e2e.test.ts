@@ -94,7 +94,7 @@ function requests(project: string, count: number, end: number): string {
   return JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] });
 }
 
-// Shows: docs/analytics.md#other-ingresses: another ingress's pods may send, others' may not
+// Shows: docs/analytics.md#other-ingresses: pods of another ingress may send, other pods may not
 test("requests that another ingress tells of are counted once, and nobody else is heard", async () => {
   const { project_id: id } = await createProject(call, httpProject(uniqueName("otlp")));
   ids.push(id);

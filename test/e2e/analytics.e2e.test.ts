@@ -112,7 +112,7 @@ function expectItems(
   }
 }
 
-// Shows: docs/analytics.md#other-ingresses: known requests through the ingress are told exactly by all
+// Shows: docs/analytics.md#other-ingresses: known requests through the ingress are counted exactly by
 test(`${count} known requests: all six endpoints tell exactly them`, async () => {
   const from = new Date(Date.now() - 1_000);
   const network = networkAnalytics(call, exact.id, from);
@@ -176,7 +176,7 @@ test(`${count} known requests: all six endpoints tell exactly them`, async () =>
   expect(summary.avg_latency_ms).toBeCloseTo(sum(latencies) / latencies.length, 1);
 }, 180_000);
 
-// Shows: docs/analytics.md#other-ingresses: from a request's answer to its query takes half a second
+// Shows: docs/analytics.md#other-ingresses: a request can be queried half a second after its answer
 test("a request can be asked about soon after it was answered", async () => {
   const took: number[] = [];
   for (let round = 0; round < (isLong ? 100 : 10); round += 1) {

@@ -11,7 +11,7 @@ const recent = () => {
 };
 const work = async () => ++asked;
 
-// Shows: docs/analytics.md#the-api: an answer is given again for two seconds at the most, and never
+// Shows: docs/analytics.md#the-api: an answer is reused for at most two seconds, and never for another
 test("the same question is given the same answer for a while, also at once", async () => {
   const answers = recent();
   expect(await Promise.all([answers.of("a", work), answers.of("a", work)])).toEqual([1, 1]);
@@ -66,7 +66,7 @@ test("a range ends now, and the answer says which window it is about, although a
   expect(await analytics.answer(project, question, async () => "other")).toEqual(first);
 });
 
-// Shows: docs/analytics.md#the-api: an answer is given again for two seconds at the most, and never
+// Shows: docs/analytics.md#the-api: an answer is reused for at most two seconds, and never for another
 test("nothing that an answer depends on is left out of the question", async () => {
   const read = async (_: Store, selection: unknown) => JSON.stringify(selection);
   const first = await analytics.answer(project, question, read);

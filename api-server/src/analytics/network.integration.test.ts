@@ -189,7 +189,7 @@ describe("network analytics", () => {
   // Shows: docs/analytics.md#the-api: `from`, `to`: ISO 8601 with a zone, to the millisecond; `to` is
   // Shows: docs/analytics.md#the-api: `status_code`, `status_class`
   // Shows: docs/analytics.md#the-api: `source_ip`: any text of the address
-  // Shows: docs/analytics.md#the-api: `path`: a path or a route; whatever it holds is a value and never
+  // Shows: docs/analytics.md#the-api: `path`: a path or a route; any text is a value and never SQL
   it.each([
     ["range_seconds=300", 21],
     ["range_seconds=21600", 25],
@@ -224,7 +224,7 @@ describe("network analytics", () => {
     }
   });
 
-  // Shows: docs/analytics.md#the-api: `page` from 1, `limit` 5, at most 50; behind the last page there
+  // Shows: docs/analytics.md#the-api: `page` from 1, `limit` 5, at most 50; a page after the last is
   it("give every item of every list on one page, and none behind the last", async () => {
     for (const name of LISTS) {
       const whole = await data(`/network/${name}?range_seconds=3600&limit=50`);
@@ -250,7 +250,7 @@ describe("network analytics", () => {
     expect(all).not.toContain("/secret");
   });
 
-  // Shows: docs/analytics.md#the-api: an answer is given again for two seconds at the most, and never
+  // Shows: docs/analytics.md#the-api: an answer is reused for at most two seconds, and never for another
   it("are told of two windows apart, also at once", async () => {
     const asked = ["300", "3600", "300", "604800", "3600"];
     const answers = await Promise.all(
@@ -359,7 +359,7 @@ describe("metrics of an application", () => {
 });
 
 describe("while the store is away", () => {
-  // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_UNAVAILABLE`: the store does not answer; all else
+  // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_UNAVAILABLE`: the store does not answer; other
   it("network analytics are 503 and everything else answers; both do once it is back", async () => {
     await server.crash();
     const { status, body } = await network("summary?range_seconds=21600&status_code=200");

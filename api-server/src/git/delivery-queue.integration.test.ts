@@ -80,7 +80,7 @@ it("sixteen of one organization delay nobody else's, and few of it are worked at
   expect(new Set(seen).size).toBe(17);
 });
 
-// Shows: docs/git.md#hooks: those of one connection are worked off one after the other, in the order
+// Shows: docs/git.md#hooks: those of one connection are processed one after the other, in the order of
 it("those of one connection are worked off one after the other, by two replicas, in the order of their arrival", async () => {
   const { promise: stalled, resolve } = Promise.withResolvers<void>();
   const { seen, stop } = work((_organization, delivery) =>
@@ -144,7 +144,7 @@ it("are bounded by connection and organization, and nobody else's are refused", 
   expect(await queue("umbrella", "one")).toBe("queued");
 });
 
-// Shows: docs/git.md#hooks: one that was answered is not lost with its process, and is tried again
+// Shows: docs/git.md#hooks: one that was answered is not lost with its process, and is retried ten times
 it("of a process that is killed after the answer are worked off by another", async () => {
   await queue("acme", "one");
   const child = fork(new URL("testdata/hold-and-hang.ts", import.meta.url), [postgres.url], { execArgv: [] });

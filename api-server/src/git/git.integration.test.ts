@@ -145,7 +145,7 @@ describe("connecting", () => {
     expect((await call("GET", "/connections")).json().data.connections.length).toBe(before);
   });
 
-  // Shows: docs/git.md#over-v1: 400 `GIT_CERTIFICATE_UNTRUSTED` | nobody trusted certifies the server
+  // Shows: docs/git.md#over-v1: 400 `GIT_CERTIFICATE_UNTRUSTED` | the server's certificate is of no
   it("to a server that nobody trusted certifies is refused", async () => {
     const strict = gitServers({ allowedHosts: [gitea.host] });
     const { token, username, url: instanceUrl } = gitea;
@@ -154,7 +154,7 @@ describe("connecting", () => {
     await strict.close();
   });
 
-  // Shows: docs/git.md#over-v1: 403 `OWNER_SESSION_REQUIRED` | what changes a credential needs the
+  // Shows: docs/git.md#over-v1: 403 `OWNER_SESSION_REQUIRED` | operations that change a credential
   it("is for owners alone", async () => {
     const headers = harness.key(organizationId, "* on organization:*", "* on project:*");
     const answer = await harness.app.inject({
@@ -213,7 +213,7 @@ describe("a connection", () => {
     expect([answer.statusCode, answer.json().code]).toEqual([409, "GIT_CAPABILITY_UNAVAILABLE"]);
   });
 
-  // Shows: docs/git.md#over-v1: 409 `GIT_CONNECTION_UNAVAILABLE` | it is revoked, its Secret is gone, or
+  // Shows: docs/git.md#over-v1: 409 `GIT_CONNECTION_UNAVAILABLE` | it is revoked, its Secret does not
   it("whose Secret is gone is not available", async () => {
     const id = await connected();
     const [secret] = await secrets(id);

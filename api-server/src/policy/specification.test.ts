@@ -340,7 +340,7 @@ describe("Git", () => {
     },
   );
 
-  // Shows: docs/git.md#over-v1: 403 `OWNER_SESSION_REQUIRED` | what changes a credential needs the
+  // Shows: docs/git.md#over-v1: 403 `OWNER_SESSION_REQUIRED` | operations that change a credential
   it.each(ownerOnly)("%s needs an owner's session", async (operation) => {
     expect((await call(operation, key(), newAddress())).statusCode).toBe(403);
     const grants = ["* on organization:*", "* on project:*"];

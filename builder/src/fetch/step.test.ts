@@ -187,7 +187,7 @@ describe("over HTTP", () => {
 describe("what is not there", () => {
   test.each<[string, Options, FailureCode]>([
     ["a commit", { commitSha: GONE, branch: "main" }, "GIT_COMMIT_UNAVAILABLE"],
-    // Shows: docs/git.md#github: `GITHUB_COMMIT_UNAVAILABLE` | the commit is not there any more
+    // Shows: docs/git.md#github: `GITHUB_COMMIT_UNAVAILABLE` | the commit does not exist any more
     ["a commit at GitHub", { commitSha: GONE, provider: "github" }, "GITHUB_COMMIT_UNAVAILABLE"],
     ["a branch", { branch: "gone" }, "GIT_COMMIT_UNAVAILABLE"],
     ["a tag", { tag: "--upload-pack=touch /tmp/x" }, "GIT_COMMIT_UNAVAILABLE"],

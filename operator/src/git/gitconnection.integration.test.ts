@@ -92,7 +92,7 @@ const live = (name: string) => cluster.client.getOrUndefined<GitConnection>(gitC
 const noted = async (name: string) =>
   (await live(name))?.status?.hooks?.map(({ repositoryId }) => repositoryId);
 
-// Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
+// Shows: docs/git.md#hooks: it is deleted with the last one, and deletion is retried until it succeeds
 test("a changed source removes its hook, and a deletion by kubectl waits for the others", async () => {
   await project("pone", "g1", "1");
   await project("ptwo", "g1", "2");
@@ -114,7 +114,7 @@ test("a changed source removes its hook, and a deletion by kubectl waits for the
   expect([...hooked]).toEqual([]);
 });
 
-// Shows: docs/git.md#hooks: a revocation that was cut short is finished by the operator
+// Shows: docs/git.md#hooks: a revocation that was interrupted is completed by the operator
 test("an interrupted revocation is completed", async () => {
   await project("pseven", "g2", "7");
   await connection("g2", ["7"]);

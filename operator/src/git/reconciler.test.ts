@@ -119,7 +119,7 @@ const live = () => client.getOrUndefined<GitConnection>(gitConnectionResource, r
 const noted = async () => (await live())?.status?.hooks?.map(({ repositoryId }) => repositoryId);
 
 describe("hooks", () => {
-  // Shows: docs/git.md#hooks: a hook stays as long as a project is published by it
+  // Shows: docs/git.md#hooks: a hook exists as long as a project is deployed by it
   test("stay for projects that they publish, and block the connection's deletion", async () => {
     await project("1");
     await project("2", {
@@ -131,7 +131,7 @@ describe("hooks", () => {
     expect((await live())?.metadata.finalizers).toEqual([finalizers.gitConnection]);
   });
 
-  // Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
+  // Shows: docs/git.md#hooks: it is deleted with the last one, and deletion is retried until it succeeds
   test("are removed when they publish no project any more", async () => {
     await project("1");
     await project("2", { autoDeploy: false });
@@ -148,7 +148,7 @@ describe("hooks", () => {
     expect([...hooked]).toEqual(["1", "2"]);
   });
 
-  // Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
+  // Shows: docs/git.md#hooks: it is deleted with the last one, and deletion is retried until it succeeds
   test("that a server does not remove are retried", async () => {
     failing = new GitError("ProviderUnavailable", "it does not answer");
     expect(await reconcile()).toBe("HooksRemain");

@@ -26,7 +26,7 @@ it.each(["", "1", "r-", "rMQ-000000000000", "../1", "rMQ", `r${"x".repeat(2_000)
   },
 );
 
-// Shows: docs/git.md#over-v1: 400 `GIT_CURSOR_INVALID` | a cursor that was not given out
+// Shows: docs/git.md#over-v1: 400 `GIT_CURSOR_INVALID` | a cursor that `/v1` has not returned
 it("a cursor is the page that it was given out for", () => {
   for (const page of [1, 2, 17, 99_999]) {
     expect(pageOf(cursorOf(page))).toBe(page);

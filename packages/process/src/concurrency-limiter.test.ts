@@ -87,7 +87,7 @@ describe("who waits", () => {
     expect(seen).toEqual(["b", "c"]);
   });
 
-  // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_BUSY`: the query takes too long or too much, or its
+  // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_BUSY`: the query needs too much time or memory, or
   it("is refused in time, and never begins", async () => {
     const limiter = new ConcurrencyLimiter({ perKey: 1, waitMs: 5, refuse });
     const release = await limiter.acquire("a");

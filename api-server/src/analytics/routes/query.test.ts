@@ -51,7 +51,7 @@ describe("the window", () => {
     expect(broken(query as Record<string, string>)?.sort()).toEqual(fields.sort());
   });
 
-  // Shows: docs/analytics.md#the-api: the same for a window that reaches back more than eight days, is
+  // Shows: docs/analytics.md#the-api: the same for a window that begins more than eight days ago, is
   it.each([
     [{ from: "2026-11-13T11:59:59Z", to: "2026-11-14T12:00:00Z" }, "from"],
     [{ from: "2026-11-20T12:00:00Z", to: "2026-11-29T12:00:00Z" }, "to"],
@@ -93,7 +93,7 @@ describe("the filters", () => {
     expect(parse({ [name]: value }).success).toBe(false);
   });
 
-  // Shows: docs/analytics.md#the-api: `page` from 1, `limit` 5, at most 50; behind the last page there
+  // Shows: docs/analytics.md#the-api: `page` from 1, `limit` 5, at most 50; a page after the last is
   it("have a first page of five", () => {
     expect(networkQuery.parse({})).toMatchObject({ page: 1, limit: 5 });
   });

@@ -227,7 +227,7 @@ describe("the history", () => {
   // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds` | the newest first
   // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/github/builds` | as `builds`
   // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/github/builds/:buildId`
-  // Shows: docs/git.md#source-and-builds-over-v1: 404 `BUILD_NOT_FOUND` | none of this project
+  // Shows: docs/git.md#source-and-builds-over-v1: 404 `BUILD_NOT_FOUND` | the project has no such build
   it("is shown in pages, by branch and status, to its project alone", async () => {
     const { metadata } = await project();
     const url = `/${metadata.name}/builds`;
@@ -352,7 +352,7 @@ describe("a source", () => {
 
   // Shows: docs/git.md#source-and-builds-over-v1: `PUT /v1/project/:id/source` | the projection. With
   // Shows: docs/git.md#source-and-builds-over-v1: `PATCH /v1/project/:id/build-settings` | the
-  // Shows: docs/git.md#source-and-builds-over-v1: 409 `PROJECT_NOT_PUBLISHED` | a source is to go before
+  // Shows: docs/git.md#source-and-builds-over-v1: 409 `PROJECT_NOT_PUBLISHED` | a source is removed
   it("takes the place of an image, and is built at once where pushes are published", async () => {
     const { metadata } = await harness.project(ORGANIZATION, "pattach");
     const body = {

@@ -68,7 +68,7 @@ describe("a connection is refused", () => {
     expect(fieldsOf(answer)).toEqual([field]);
   });
 
-  // Shows: docs/git.md#over-v1: 400 `GIT_PERMISSION_LACKING` | it takes it, but not for this
+  // Shows: docs/git.md#over-v1: 400 `GIT_PERMISSION_LACKING` | the server accepts the token, but not for
   it.each([
     ["AddressRefused", 400, "GIT_ADDRESS_REFUSED"],
     ["CertificateUntrusted", 400, "GIT_CERTIFICATE_UNTRUSTED"],
@@ -135,7 +135,7 @@ describe("a connection that there is", () => {
     expect(branches.json().data).toEqual([{ name: "main", commit_sha: FAKE_SHA }]);
   });
 
-  // Shows: docs/git.md#over-v1: 404 `GIT_REPOSITORY_NOT_FOUND` (400 where the path was sent to be tried)
+  // Shows: docs/git.md#over-v1: 404 `GIT_REPOSITORY_NOT_FOUND` (400 where the request has the path)
   it("does not know an id that another gave out, or that is made without the key", async () => {
     for (const id of [repositoryIds.seal("gforeign", "17"), sealRepositoryId("gread", "17")]) {
       const answer = await call("GET", `/connections/gread/repositories/${id}/branches`);
@@ -144,7 +144,7 @@ describe("a connection that there is", () => {
     expect(statusAndCode(await resolve("acme/none"))).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
   });
 
-  // Shows: docs/git.md#over-v1: 404 `GIT_CONNECTION_NOT_FOUND` | none of this id, or another
+  // Shows: docs/git.md#over-v1: 404 `GIT_CONNECTION_NOT_FOUND` | no connection has this id, or it is
   it("of another organization is not there", async () => {
     for (const id of ["gforeign", "gmissing", "G", "a%00b", "x".repeat(150)]) {
       expect(statusAndCode(await resolve("acme/shop", id))).toEqual([404, "GIT_CONNECTION_NOT_FOUND"]);
@@ -168,7 +168,7 @@ describe("a connection that there is", () => {
     expect(statusAndCode(await call("GET", "/connections/gread/repositories"))).toEqual([status, code]);
   });
 
-  // Shows: docs/git.md#over-v1: 409 `GIT_CAPABILITY_UNAVAILABLE` | the connection cannot do this: its
+  // Shows: docs/git.md#over-v1: 409 `GIT_CAPABILITY_UNAVAILABLE` | the connection does not have this
   it("that may not list repositories says so without asking", async () => {
     await putConnection(harness.kube, ORGANIZATION, "gshy");
     const capabilities = {

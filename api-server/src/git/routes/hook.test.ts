@@ -148,7 +148,7 @@ describe("a delivery", () => {
     expect(await started()).toEqual([]);
   });
 
-  // Shows: docs/git.md#hooks: one that was answered is not lost with its process, and is tried again
+  // Shows: docs/git.md#hooks: one that was answered is not lost with its process, and is retried ten
   it("is answered while the Git server does not answer, and tried again", async () => {
     git.failure = new GitError("ProviderUnavailable", "it does not answer");
     const body = { ref: "refs/heads/main", after: FAKE_SHA };

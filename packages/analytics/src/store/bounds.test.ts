@@ -4,7 +4,7 @@ import { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } fro
 
 const event = randomEvent(random(1), ["o/p"], 0, 1);
 
-// Shows: docs/analytics.md#the-api: names are bounded
+// Shows: docs/analytics.md#the-api: the number of distinct names is bounded
 test("the first routes and user agents of a minute keep their names, the others share one", () => {
   const bounds = new MinuteBounds();
   const many = Array.from({ length: 1_000 }, (_, one) =>

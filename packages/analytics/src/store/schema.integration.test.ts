@@ -47,7 +47,7 @@ function partitionOf(at: number, unit: Rollup["unit"] | "event"): number {
   return unit === "hour" ? Math.floor((day + 3) / 7) : day;
 }
 
-// Shows: docs/analytics.md#the-api: rows older than eight days go
+// Shows: docs/analytics.md#the-api: rows older than eight days are deleted
 test("rows that are older than eight days go, of every table with its partition, and no younger one does", async () => {
   const store = connect("ttl");
   await migrate(store);
@@ -96,7 +96,7 @@ test("rows that are older than eight days go, of every table with its partition,
   }
 }, 240_000);
 
-// Shows: docs/analytics.md#the-api: replicated tables are those of a single server, replicated
+// Shows: docs/analytics.md#the-api: replicated tables differ from those of a single server only in their
 test("the statements of replicated tables are the engine's own language, and run but for the replication", async () => {
   const store = connect("replicated", "main");
   const statements = [...foundation(store), ...migrations.flatMap(({ statements }) => statements(store))];

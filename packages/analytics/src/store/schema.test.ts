@@ -23,7 +23,7 @@ test.each([
   expect(got).toBe(readFileSync(file, "utf8"));
 });
 
-// Shows: docs/analytics.md#the-api: replicated tables are those of a single server, replicated
+// Shows: docs/analytics.md#the-api: replicated tables differ from those of a single server only in their
 test("on a cluster every statement is for all of its members, and every table replicated at a path of its own", () => {
   const replicated = statements("main").split(";\n");
   const made = replicated.filter((statement) => statement.trim() !== "");

@@ -12,7 +12,7 @@ const selection = fc.record({
 });
 const column = fc.constantFrom<Column>("status", "route", "user_agent", "source_ip");
 
-// Shows: docs/analytics.md#the-api: `path`: a path or a route; whatever it holds is a value and never
+// Shows: docs/analytics.md#the-api: `path`: a path or a route; any text is a value and never SQL
 test("no value ever stands in a statement", () => {
   fc.assert(
     fc.property(selection, selection, column, (one, other, by) => {

@@ -65,7 +65,7 @@ async function countedBy(store: Store): Promise<number[]> {
   return found.map(({ rows }) => rows[0]?.n ?? 0);
 }
 
-// Shows: docs/analytics.md#the-api: migrations run once, by two at once and again
+// Shows: docs/analytics.md#the-api: migrations run once, also concurrently and again
 test("the schema is applied once, by two at once and again", async () => {
   const store = connect("twice");
   const versions = migrations.map(({ version }) => version);
@@ -206,7 +206,7 @@ async function compare(store: Store, events: AccessEvent[], selection: Selection
   expect(beyond, about).toEqual({ items: [], total: those.length });
 }
 
-// Shows: docs/analytics.md#the-api: also when the server is killed while it takes batches
+// Shows: docs/analytics.md#the-api: also when the server is killed while it inserts batches
 test("a server that is killed while it takes batches has each of them once, in every table, after they were tried again", async () => {
   const store = connect("crashes");
   await migrate(store);
@@ -247,7 +247,7 @@ test("a server that is killed while it takes batches has each of them once, in e
   expect(await countedBy(store)).toEqual(everywhere(events.length));
 }, 240_000);
 
-// Shows: docs/analytics.md#the-api: names are bounded
+// Shows: docs/analytics.md#the-api: the number of distinct names is bounded
 test("a batch that is too long for one insert counts once, and names beyond the bound stand together", async () => {
   const store = connect("long");
   await migrate(store);
@@ -274,7 +274,7 @@ test("a batch that is too long for one insert counts once, and names beyond the 
   expect(Object.values(agents).reduce((total, one) => total + one, 0)).toBe(20_000);
 }, 120_000);
 
-// Shows: docs/analytics.md#the-api: an event that no column takes holds up no other
+// Shows: docs/analytics.md#the-api: an event that no column can hold delays no other
 test("events of all times and of numbers that no column takes hold up nothing", async () => {
   const store = connect("odd");
   await migrate(store);
@@ -291,7 +291,7 @@ test("events of all times and of numbers that no column takes hold up nothing", 
   expect(told.requests).toBe(3);
 }, 120_000);
 
-// Shows: docs/analytics.md#the-api: 503 `ANALYTICS_BUSY`: the query takes too long or too much, or its
+// Shows: docs/analytics.md#the-api: 503 `ANALYTICS_BUSY`: the query needs too much time or memory, or
 test("a store that is away is told apart from a question that is wrong", async () => {
   const gone = openStore({
     ...{ url: "http://127.0.0.1:1", username: "u", passwordFile: undefined },

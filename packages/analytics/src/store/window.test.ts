@@ -8,7 +8,7 @@ const units = [{ ms: HOUR }, { ms: MINUTE }];
 const every = ({ full, edges }: ReturnType<typeof partsOf>): Window[] =>
   [...edges, ...full.flatMap(({ windows }) => windows)].sort((one, other) => one.from - other.from);
 
-// Shows: docs/analytics.md#the-api: a window's parts are the window, no moment twice
+// Shows: docs/analytics.md#the-api: the parts of a window cover it, no moment twice
 test("a window's parts are the window, no moment twice, and units are full", () => {
   const moment = fc.oneof(
     fc.integer({ min: 0, max: 4 * HOUR }),

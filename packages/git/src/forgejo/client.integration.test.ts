@@ -74,7 +74,7 @@ describe("a credential", () => {
     await expect(client({ token: "0".repeat(40) }).check()).rejects.toEqual(failing("CredentialRefused"));
   });
 
-  // Shows: docs/git.md#over-v1: 400 `GIT_CREDENTIAL_REFUSED` | the server does not take the token, or it
+  // Shows: docs/git.md#over-v1: 400 `GIT_CREDENTIAL_REFUSED` | the server does not accept the token, or
   it("under another user's name is refused", async () => {
     await expect(client({ username: "somebody" }).check()).rejects.toEqual(failing("CredentialRefused"));
   });
