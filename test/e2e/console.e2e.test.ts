@@ -16,7 +16,7 @@ afterAll(() => there?.remove());
 const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name });
 
 describe.concurrent("signing in", () => {
-  // Shows: docs/console.md#what-is-promised: a wrong key is refused, a good one kept in the tab alone
+  // Shows: docs/console.md#what-is-promised: a wrong key is rejected, a valid one is kept in the tab
   test("takes a key that is good for reading alone, keeps it in the tab, and forgets it", async () => {
     await look(
       there,
@@ -46,7 +46,7 @@ describe.concurrent("signing in", () => {
     );
   });
 
-  // Shows: docs/console.md#what-is-promised: everything by keyboard
+  // Shows: docs/console.md#what-is-promised: everything can be operated by keyboard
   test("works by keyboard alone, and goes on with the heading of what was opened", async () => {
     await look(there, "desk", async (page) => {
       await page.goto(`${there.browser.url}/console`);
@@ -80,7 +80,7 @@ describe.concurrent("signing in", () => {
 });
 
 describe.concurrent("a project", () => {
-  // Shows: docs/console.md#what-is-promised: projects are found by name, type and status; texts of
+  // Shows: docs/console.md#what-is-promised: projects are found by name, type and status; text from
   test("is found, described as it is, and nothing that it says becomes markup", async () => {
     await look(
       there,
@@ -123,7 +123,7 @@ describe.concurrent("a project", () => {
     });
   });
 
-  // Shows: docs/console.md#what-is-promised: a plan without metrics, and projects that are not there
+  // Shows: docs/console.md#what-is-promised: a plan without metrics, and projects that do not exist
   test("that is not there, or not of this key, is said to be so", async () => {
     await look(
       there,
@@ -205,7 +205,7 @@ describe.concurrent("plots", () => {
     });
   });
 
-  // Shows: docs/console.md#what-is-promised: a plan without metrics, and projects that are not there
+  // Shows: docs/console.md#what-is-promised: a plan without metrics, and projects that do not exist
   test("are not there on a plan without metrics, and it says so", async () => {
     await look(
       there,
@@ -219,7 +219,7 @@ describe.concurrent("plots", () => {
   });
 });
 
-// Shows: docs/console.md#what-is-promised: no console errors, no broken policies, no requests to
+// Shows: docs/console.md#what-is-promised: no console errors, no policy violations, no requests to other
 test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async (by) => {
   await look(there, by, async (page) => {
     const fits = async (name: string) => {
@@ -251,7 +251,7 @@ test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async 
   });
 });
 
-// Shows: docs/console.md#what-is-promised: a revoked key is asked for anew
+// Shows: docs/console.md#what-is-promised: after a key is revoked, the page asks for another
 test("a key that is revoked is asked for anew", async () => {
   await look(
     there,

@@ -78,7 +78,7 @@ describe("/console", () => {
 });
 
 describe("a file of the console", () => {
-  // Shows: docs/console.md#what-is-promised: `GET /console/*` | what the page is made of, and nothing
+  // Shows: docs/console.md#what-is-promised: `GET /console/*` | the files of the page, and nothing else
   it.each([...files.keys()])("%s is kept for good under its version", async (path) => {
     const response = await get(`/console/${version}/${path}`);
     expect(response.statusCode).toBe(200);
@@ -108,7 +108,7 @@ describe("a file of the console", () => {
     }
   });
 
-  // Shows: docs/console.md#what-is-promised: `GET /console/*` | what the page is made of, and nothing
+  // Shows: docs/console.md#what-is-promised: `GET /console/*` | the files of the page, and nothing else
   it("of another version is given as it is now, and not kept", async () => {
     const response = await get("/console/0123456789abcdef/main.ts", { "if-none-match": `"${version}"` });
     expect([response.statusCode, response.body]).toEqual([200, files.get("main.ts")?.content.toString()]);
@@ -116,7 +116,7 @@ describe("a file of the console", () => {
     expect(response.headers.etag).toBeUndefined();
   });
 
-  // Shows: docs/console.md#what-is-promised: `GET /console/*` | what the page is made of, and nothing
+  // Shows: docs/console.md#what-is-promised: `GET /console/*` | the files of the page, and nothing else
   it.each([
     "main.ts",
     `${version}/`,

@@ -185,7 +185,7 @@ describe("batches", () => {
 
 describe("a run ahead of the ledger's time", () => {
   // Shows: docs/jobs.md#clocks: the ledger accepts nothing that is ahead of its own time
-  // Shows: docs/ledger.md#runs-and-their-charges: that a leader whose clock is wrong charges nothing that
+  // Shows: docs/ledger.md#runs-and-their-charges: that a leader whose clock is wrong charges for nothing that
   it("is refused, and holds up no other; one that clocks which differ explain is taken", async () => {
     const now = Date.now();
     const minute = (ms: number) => new Date(Math.floor((now + ms) / 60_000) * 60_000);
