@@ -1,6 +1,6 @@
-import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { isQuotaExceeded, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
+import { eventually, startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
 import { growClaims, type VolumeClaim } from "./growth.ts";
 
 /** Answers of an apiserver about a volume that cannot grow: without controllers, the test binds the claims and counts the quota. */
@@ -66,6 +66,13 @@ test("a class that cannot expand volumes and a quota without room are different 
   } as KubernetesObject);
   const status = { hard, used: { "requests.storage": "3Gi" } };
   await client.patch(resources.resourceQuotas, quota, { status }, { subresource: "status" });
+  // Quota admission reads quotas from a watch of its own, which receives this one later.
+  const tooLarge = { spec: { resources: { requests: { storage: "4Gi" } } } };
+  await eventually(() =>
+    client
+      .patch(resources.persistentVolumeClaims, { namespace, name: "grows" }, tooLarge, { dryRun: true })
+      .then(() => false, isQuotaExceeded),
+  );
   const growth = await growClaims([grown], 4, client, signal);
   expect(growth).toMatchObject({ obstacle: "VolumeQuotaExceeded" });
   expect(growth.refusal).toContain("limited: requests.storage=4Gi");
