@@ -6,7 +6,7 @@ import { batchesOf, organizationName, projectName, type Traffic } from "./access
 import { type EngineRun, wholeTable } from "./analytics-engine.ts";
 
 /**
- * `node test/bench/analytics.ts`: access events into the embedded store, then what the API asks of it, beside the same SQL sent
+ * `node test/bench/analytics.ts`: access events into the embedded store, then the API's queries of it, beside the same SQL sent
  * straight to the engine, all in one run. Ends with code 1 when a goal is missed.
  */
 const { values } = parseArgs({
@@ -14,7 +14,7 @@ const { values } = parseArgs({
     events: { type: "string", default: "10000000" },
     projects: { type: "string", default: "100" },
     batch: { type: "string", default: "20000" },
-    /** Batches on their way at once. */
+    /** Batches that are sent concurrently. */
     senders: { type: "string", default: "2" },
     rounds: { type: "string", default: "3" },
   },
@@ -80,7 +80,7 @@ const selectionOf = (index: number, of: Window) => ({
   filter: {},
 });
 
-/** Largest relative error of the 95th percentiles that are told. */
+/** Largest relative error of the reported 95th percentiles. */
 async function quantileError(store: Store, latencies: number[][]): Promise<number> {
   let most = 0;
   for (const [index, sorted] of latencies.entries()) {

@@ -1,6 +1,6 @@
 /**
  * `node test/bench/builds.ts [--rounds 5]`: on the stack of `hack/up.sh`, builds the Git server's sample repository as a new project does,
- * then again without a change, and tells where the time of each build goes: until the first container runs, in the steps of its
+ * then again without a change, and reports how the time of each build is spent: until the first container runs, in the steps of its
  * pod, and until the version serves. BuildKit's own time in the same build is what a plain `buildctl build` takes; all
  * else is the platform's.
  */

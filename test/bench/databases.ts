@@ -10,7 +10,7 @@ import { waitFor } from "../../hack/lib/wait.ts";
 
 /**
  * `node test/bench/databases.ts`: on the stack of `hack/up.sh`, creates one database of every engine through `/v1`, each with as
- * many instances as it takes here, all at once or (`--in-turn`) one after the other; tells the time from the request to `running`
+ * many instances as it takes here, all concurrently or (`--in-turn`) one after the other; reports the time from the request to `running`
  * with all instances, and the memory of their pods a minute later as metrics.k8s.io has it. Deletes them.
  */
 const { values } = parseArgs({

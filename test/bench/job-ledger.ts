@@ -19,7 +19,7 @@ import { startPostgres } from "../kit/servers/postgresql.ts";
  * `node test/bench/job-ledger.ts [seconds]`
  */
 
-/** What the design asks for. */
+/** What the design requires. */
 const GOALS = { runsPerSecond: 2_000, readMs: 30 };
 const BATCH = 500;
 /** Concurrent batches; the operator's charge recorder sends one. */

@@ -67,7 +67,7 @@ export class JobLoad {
     this.#abort.abort();
   }
 
-  /** Makes the projects, due when nobody looks, and waits for their CronJobs. */
+  /** Creates the projects, due outside the measurement, and waits for their CronJobs. */
   async create(): Promise<void> {
     const { client } = this.#platform;
     await forEach(this.refs, (ref) =>

@@ -3,10 +3,10 @@ import { cpuSeconds } from "./load.ts";
 /** Processor seconds by process. */
 export type Processors = Record<string, number>;
 
-/** How often it is looked, in milliseconds. */
+/** How often it is sampled, in milliseconds. */
 const EVERY_MS = 250;
 
-/** Notes from now on how much processor time some processes take, so that it can be told afterwards what a part of it cost. */
+/** Records from now on how much processor time some processes use, so that the cost of a part can be computed afterwards. */
 export class ProcessorLog {
   readonly #pids: Record<string, number>;
   readonly #samples: { at: number; used: Processors }[] = [];

@@ -10,7 +10,7 @@ export interface AtOnce {
   created: Spread;
   /** What each process took until the last of them was made. */
   processors: Processors;
-  /** Let go by the operator. */
+  /** Admitted by the operator. */
   admitted: Spread;
   /** Containers started, as the nodes report it. */
   started: Spread;

@@ -41,7 +41,7 @@ const minuteAfter = (ms: number) => new Date(Math.ceil((Date.now() + ms) / MINUT
 let changeMs = 20_000 + jobs * 100;
 const sleepUntil = (at: number) => sleep(Math.max(0, at - Date.now()));
 
-/** Brings schedules to a minute that is still to come; a busy machine gets another, later one. */
+/** Sets schedules to a future minute; a busy machine gets another, later one. */
 async function dueAt(what: string, change: (minute: Date) => Promise<void>): Promise<Date> {
   for (let tries = 0; tries < 4; tries += 1) {
     const at = minuteAfter(changeMs);

@@ -1,6 +1,6 @@
 import type { Measurement } from "./load.ts";
 
-/** What the design asks of `GET /v1/project/:id`, as a multiple of the other's requests per second. */
+/** What the design requires of `GET /v1/project/:id`, as a multiple of the other's requests per second. */
 const GOALS = { bareFastify: 0.8, kubeApiserver: 10 };
 
 export interface Results {

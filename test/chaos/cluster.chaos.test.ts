@@ -23,7 +23,7 @@ async function survives(name: string, fault: () => Promise<void>): Promise<void>
   const asking = keepRequesting(environment, projects, 12_000 * scale);
   await Promise.all([asking, fault()]);
   const before = await runs();
-  // Life goes on after it, or nothing was shown.
+  // Runs continue after it, or nothing was shown.
   await requestUntil(environment, projects, "more runs after the fault", async () => (await runs()) > before);
   expectNoViolations(await environment.settle(projects));
 }
@@ -43,7 +43,7 @@ test("the apiserver is killed and comes back", { timeout }, () =>
         5,
       );
       await platform.cluster.kill();
-      // It is back for the operator last: a pod that the operator lets go is not there any more to tell others of its end.
+      // The operator is reconnected last: a pod whose finalizer the operator removes can no longer report its end to others.
       proxy.refuse(true);
       await sleep(3_000);
       await platform.cluster.restart();
@@ -95,12 +95,12 @@ test("the leader is frozen for 30 s, and another leads when it wakes", { timeout
     await sleep(3_000);
     operator.freeze();
     await sleep(30_000);
-    // What it had sent is answered now, and it decides on from where it stood.
+    // Its pending requests are answered now, and it continues with its stale decision.
     operator.thaw();
     await sleep(5_000);
   });
   expect(other.isRunning).toBe(true);
-  // Who lost the lease ends; its pod would start it anew.
+  // A process that lost its Lease ends; its pod would start it again.
   await expect.poll(() => operator.isRunning).toBe(false);
   expect([...proxy.committed.keys()].filter((kind) => kind.startsWith("unknown"))).toEqual([]);
 });

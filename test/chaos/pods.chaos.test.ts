@@ -246,7 +246,7 @@ describe("the pod is torn out of the cluster, finalizer and all", { timeout: 420
     const runs = new Set([under.run]);
     expectNoViolations(await environment.settle([project], { vanished: runs, replaced: runs }));
     const [, other] = await podsOf(project, under.run);
-    // By itself it would have run for 10 minutes.
+    // Undisturbed, it would have run for 10 minutes.
     expect(other).toMatchObject({ exitCode: 143 });
     const charged = await environment.observer.records([project]);
     expect(charged.runs.map(({ status }) => status)).toEqual(["failed"]);

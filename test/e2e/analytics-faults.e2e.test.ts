@@ -34,13 +34,13 @@ async function scaleStore(replicas: number): Promise<void> {
   await cluster.apps.replaceNamespacedStatefulSetScale({ ...store, body: { ...scale, spec: { replicas } } });
 }
 
-/** Kills the process; it may be starting anew after the kill before. */
+/** Kills the process; it may be restarting after the previous kill. */
 const killCollector = () =>
   eventually(async () => killProcess(await collectorPod(), "collector/src/main.ts"), {
     every: 200,
   });
 
-/** Deletes the pod: the next one starts at once, where a process that dies again and again has to wait for minutes. */
+/** Deletes the pod: the next one starts immediately, where a process that is killed repeatedly waits for minutes. */
 const replaceCollector = () =>
   eventually(async () => {
     const name = await collectorPod();

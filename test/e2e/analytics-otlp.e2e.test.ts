@@ -95,14 +95,14 @@ function requests(project: string, count: number, end: number): string {
 }
 
 // Shows: docs/analytics.md#other-ingresses: pods of another ingress may send, other pods may not
-test("requests that another ingress tells of are counted once, and nobody else is heard", async () => {
+test("requests that another ingress reports are counted once, and other pods cannot report any", async () => {
   const { project_id: id } = await createProject(call, httpProject(uniqueName("otlp")));
   ids.push(id);
   await untilStatus(call, id, "running");
   const now = Date.now();
   const network = networkAnalytics(call, id, new Date(now - 60_000));
   const body = requests(id, 25, now - 1_000);
-  // Sent again, as an exporter does that has heard no answer.
+  // Sent again, as by an exporter that received no answer.
   expect(await postFrom("slipway-ingress", body)).toBe("200");
   expect(await postFrom("slipway-ingress", body)).toBe("200");
   await network.untilCounted(25);

@@ -113,7 +113,7 @@ function expectItems(
 }
 
 // Shows: docs/analytics.md#other-ingresses: known requests through the ingress are counted exactly by
-test(`${count} known requests: all six endpoints tell exactly them`, async () => {
+test(`${count} known requests: all six endpoints count exactly them`, async () => {
   const from = new Date(Date.now() - 1_000);
   const network = networkAnalytics(call, exact.id, from);
   const all = Array.from({ length: count }, (_, number) => known(number));

@@ -77,7 +77,7 @@ async function raw(line: string, headers: Record<string, string>, payload: strin
   socket.on("data", (chunk) => {
     answer += chunk.toString("latin1");
   });
-  // A server that has heard enough answers and closes before it was told all.
+  // A server may answer and close before it has received all.
   socket.on("error", () => {});
   socket.write(`${line}\r\n${head.join("")}\r\n`);
   socket.write(payload);

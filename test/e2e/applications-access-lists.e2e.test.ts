@@ -125,7 +125,7 @@ describe("by kubectl", () => {
     });
   });
 
-  test("whoever is admitted before and after a change loses no request by it", async () => {
+  test("a client that is admitted before and after a change loses no request by it", async () => {
     const { id, domain } = await listedProject({ white: [everybody] });
     const running = traffic(domain);
     for (let i = 0; i < 2; i += 1) {
@@ -139,7 +139,7 @@ describe("by kubectl", () => {
     expect(failures).toEqual([]);
   });
 
-  test("whoever is not admitted never gets in, not even while the list itself is taken away", async () => {
+  test("a client that is not admitted is never served, not even while the list itself is removed", async () => {
     const { id, domain } = await listedProject({ white: [elsewhere] });
     const running = traffic(domain);
     for (let i = 0; i < 5; i += 1) {

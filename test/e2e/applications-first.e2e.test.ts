@@ -71,7 +71,7 @@ test("an application created over the API serves at its own address, and deletio
   });
 });
 
-test("children that are deleted or edited by hand are healed", async () => {
+test("children that are deleted or edited manually are restored", async () => {
   const created = await call<CreatedProject>("POST", "/v1/project", httpProject(uniqueName()));
   const { project_id: name, domain } = created.body.data as CreatedProject;
   await untilRunning(name);

@@ -94,7 +94,7 @@ describe("a version that cannot start", () => {
   // Shows: docs/applications.md#states: `failing` | something is wrong, and it is retried or the old
   // Shows: docs/applications.md#fields-of-answers: single project | optional fields where known
   // Shows: docs/applications.md#project-settings: image: the old version serves until the new one does
-  test("of an image: the old one serves, the project is failing, and a rollback heals it", async () => {
+  test("of an image: the old one serves, the project is failing, and a rollback repairs it", async () => {
     const { project_id: id, domain } = await runningProject();
     const good = await deployed(id, "succeeded");
     const running = traffic(domain);
@@ -119,7 +119,7 @@ describe("a version that cannot start", () => {
   });
 
   // Shows: docs/applications.md#project-settings: envs: all change in one deployment, never a mixture
-  test("of variables: the old ones serve, and a rollback brings them back", async () => {
+  test("of variables: the old ones serve, and a rollback restores them", async () => {
     const envs = [{ name: "GREETING", value: "before" }];
     const { project_id: id, domain } = await runningProject({ envs });
     const good = await deployed(id, "succeeded");
@@ -141,7 +141,7 @@ describe("a version that cannot start", () => {
   });
 
   // Shows: docs/applications.md#project-settings: rollback: image (by its digest), port, variables
-  test("of a plan is gone back from by a rollback, and an unknown deployment is not found", async () => {
+  test("of a plan is reverted by a rollback, and an unknown deployment is not found", async () => {
     const { project_id: id } = await runningProject();
     const good = await deployed(id, "succeeded");
     expect((await call("PATCH", `/v1/project/${id}/plan`, { plan: "premium" })).status).toBe(200);

@@ -34,7 +34,7 @@ const answers = (domain: string, status: number) =>
 describe("name and description", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/name` | `message`
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/description` | `message`
-  test("change at once, and the domain stays", async () => {
+  test("change immediately, and the domain stays", async () => {
     const { project_id: id, domain } = await runningProject();
     const name = uniqueName("renamed");
     expect(await call("PATCH", `/v1/project/${id}/name`, { name })).toMatchObject({
@@ -52,7 +52,7 @@ describe("the subdomain", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/domain` | `message`
   // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as requested; in use: 409
   // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `DOMAIN_UNAVAILABLE`, a
-  test("changes: the new one answers, the old one is free at once", async () => {
+  test("changes: the new one answers, the old one is free immediately", async () => {
     const { project_id: id, domain: first } = await runningProject();
     const subdomain = uniqueName("chosen");
     expect((await change(`/v1/project/${id}/domain`, { domain: subdomain })).status).toBe(200);
@@ -105,7 +105,7 @@ describe("a custom domain", () => {
   // Shows: docs/applications.md#project-settings: 2. one new custom domain a request; reserved names are
   // Shows: docs/applications.md#errors-project-creation: 409 | domain unavailable: `DOMAIN_UNAVAILABLE`
   // Shows: docs/applications.md#administration: `admin domain verify`
-  test("is claimed, proved, routed, and gone when it is removed", async () => {
+  test("is claimed, proved, routed, and released when it is removed", async () => {
     const { project_id: id } = await runningProject();
     const hostname = `${uniqueName("shop")}.example.com`;
     const path = `/v1/project/${id}/custom-domains`;

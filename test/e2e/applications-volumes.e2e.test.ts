@@ -55,7 +55,7 @@ describe.concurrent("a project with a volume", () => {
   });
 
   // Shows: docs/applications.md#project-settings: image: with a volume, the old version serves until the
-  test("a version that does not start gives way to the one before, by itself", async () => {
+  test("a version that does not start is replaced by the previous one automatically", async () => {
     const { project_id: id, domain } = await runningProject();
     // The Go runtime of the sample application refuses to start with it.
     const envs = [{ name: "GOMEMLIMIT", value: "no number" }];

@@ -47,7 +47,7 @@ afterAll(async () => {
   expect(await backupFiles(project.id)).toEqual([]);
 }, 400_000);
 
-/** Begins a backup that goes no further than its dump's first look at the table, until `ROLLBACK`. */
+/** Begins a backup whose dump waits at its first read of the table until `ROLLBACK`. */
 async function beginBlocked(): Promise<string> {
   await client.query("BEGIN; LOCK TABLE kept IN ACCESS EXCLUSIVE MODE");
   const id = await askForBackup(call, project.id);
@@ -81,9 +81,9 @@ test("a backup whose operator is killed and whose pod is deleted is made once", 
   const id = await beginBlocked();
   const pod = await podOf(id);
   await replaceLeader();
-  // A try is given up; the next one begins anew.
+  // An attempt is abandoned; the next one begins again.
   await cluster.core.deleteNamespacedPod({ namespace, name: pod });
-  // In its last seconds it could end well still, and nobody would hear of it.
+  // In its last seconds it could still succeed, unobserved.
   await eventually(async () => expect(await podsOfBackup(id, namespace)).not.toContain(pod));
   await client.query("ROLLBACK");
   const backup = await untilBackup(call, project.id, id);
@@ -103,7 +103,7 @@ test("a backup whose pods are all deleted fails in words, leaves nothing, and th
   // Its first try is its last: three take a minute of pauses.
   const job = { apiVersion: "batch/v1", kind: "Job", metadata: { name: `${id}-dump`, namespace } };
   await cluster.objects.patch({ ...job, spec: { backoffLimit: 0 } });
-  // Of a minute that has passed: it is due at once, and has to wait for its turn.
+  // Of a minute that has passed: it is due immediately, and has to wait for its turn.
   const policy = { enabled: true, schedule: "* * * * *", verify_schedule: "* * * * *", retention_days: 1 };
   expect((await call("PUT", `/v1/project/${project.id}/backups/policy`, policy)).status).toBe(200);
   await cluster.core.deleteNamespacedPod({ namespace, name: pod });
@@ -122,7 +122,7 @@ test("a backup whose pods are all deleted fails in words, leaves nothing, and th
   });
   // One for each minute.
   expect(new Set(scheduled.map((one) => one.requested_at)).size).toBe(scheduled.length);
-  // The schedule of tests was due at once, too: what was the newest then is tried.
+  // The schedule of verifications was due immediately, too: the newest backup of that time is verified.
   const tried = await eventually(async () => {
     const one = (await listBackups(call, project.id)).find((backup) => backup.last_verified_at !== null);
     expect(one).toBeDefined();

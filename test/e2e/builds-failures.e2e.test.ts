@@ -144,7 +144,7 @@ describe("a repository with", () => {
 });
 
 // Shows: docs/builds.md#tested-on-the-stack: a version that does not start: the previous version answers
-test("a version that does not start is told as PROJECT_PUBLISH_FAILED, and the version before it goes on", {
+test("a version that does not start is reported as PROJECT_PUBLISH_FAILED, and the previous version serves", {
   timeout: 600_000,
 }, async () => {
   const broken = await createRepository(uniqueName("broken"), node);

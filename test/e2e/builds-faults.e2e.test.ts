@@ -58,7 +58,7 @@ afterAll(async () => {
   await repository?.remove();
 });
 
-/** Commits a version and asks for it. @returns the build's id */
+/** Commits a version and requests its build. @returns the build's id */
 async function deploy(): Promise<string> {
   version += 1;
   await repository.commit(files(version));
@@ -85,7 +85,7 @@ const untilStep = (build: string, step: string): Promise<void> =>
     { every: 50, within: 120_000 },
   );
 
-/** Planning is a moment of the build's container: only the log tells of it. */
+/** Planning is a moment of the build's container: only the log shows it. */
 const untilPlanned = (build: string): Promise<void> =>
   eventually(
     async () => {
@@ -125,7 +125,7 @@ describe("a build is published once", () => {
   });
 
   // Shows: docs/builds.md#tested-on-the-stack: the apiserver stopped, the Git server unavailable for a
-  test("though the apiserver stands still for 5 s in the middle", { timeout: 400_000 }, async () => {
+  test("though the apiserver is frozen for 5 s in the middle", { timeout: 400_000 }, async () => {
     const before = await deployments();
     const build = await deploy();
     await untilStep(build, "build");
@@ -149,7 +149,7 @@ describe("a build is published once", () => {
 });
 
 // Shows: docs/builds.md#tested-on-the-stack: a registry whose disk is full
-test("a registry without room refuses the image in words, and the version before it goes on", {
+test("a build fails with a message when the registry is full, and the previous version serves", {
   timeout: 400_000,
 }, async () => {
   const before = await throughIngress(project.domain);

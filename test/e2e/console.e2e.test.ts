@@ -47,7 +47,7 @@ describe.concurrent("signing in", () => {
   });
 
   // Shows: docs/console.md#what-is-promised: everything can be operated by keyboard
-  test("works by keyboard alone, and goes on with the heading of what was opened", async () => {
+  test("works by keyboard alone, and focuses the heading of what was opened", async () => {
     await look(there, "desk", async (page) => {
       await page.goto(`${there.browser.url}/console`);
       await page.getByLabel("API key").waitFor();
@@ -71,7 +71,7 @@ describe.concurrent("signing in", () => {
       }
       await page.keyboard.press("Enter");
       await page.getByRole("log").waitFor();
-      // From the page's beginning past everything that stands on every page.
+      // From the page's beginning past the elements of every page.
       await page.evaluate("document.activeElement.blur(), document.querySelector('#skip').focus()");
       await page.keyboard.press("Enter");
       expect(await focused()).toBe("the-shop-front");
@@ -99,7 +99,7 @@ describe.concurrent("a project", () => {
         await page.getByRole("link", { name: "the-shop-front" }).click();
         await page.getByText(CANARY, { exact: true }).waitFor();
         await page.getByRole("row", { name: /succeeded/ }).waitFor();
-        // No way leads from a text to markup, whoever should forget about it.
+        // No text becomes markup, also where a view forgets to escape it.
         await expect(page.evaluate(`document.body.insertAdjacentHTML("beforeend", "<b>")`)).rejects.toThrow(
           "TrustedHTML",
         );
@@ -109,7 +109,7 @@ describe.concurrent("a project", () => {
   });
 
   // Shows: docs/console.md#what-is-promised: logs as they are written
-  test("tells its log as it is written", async () => {
+  test("shows its log as it is written", async () => {
     await look(there, "desk", async (page) => {
       const followed = page.waitForRequest((request) => request.url().includes("/logs?follow=true"));
       await signIn(there, page, at(there.shop.id, "logs"));

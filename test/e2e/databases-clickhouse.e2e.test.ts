@@ -65,7 +65,7 @@ test.concurrent("rows outlive the pod, a new password, and a pause", { timeout }
   await withClickhouse(project.connection, (client) => writeRows(client, ROWS));
   const { database } = (await readProject(call, project.id)) as Analytics;
   const version = await withClickhouse(project.connection, (client) => answerOf(client, "SELECT version()"));
-  // Whatever stands in for it here, it says what it is.
+  // The substitute reports what it is.
   expect(database).toMatchObject({ version: "26.8.6.5", running_version: version });
   expect(database.engine === "clickhouse").toBe(version.startsWith("26.8.6.5"));
 
@@ -76,7 +76,7 @@ test.concurrent("rows outlive the pod, a new password, and a pause", { timeout }
   const renewed = await call("POST", `/v1/project/${project.id}/database/credentials/renew`);
   expect(renewed).toMatchObject({ status: 200 });
   const { connection } = renewed.body.data as { connection: Connection };
-  // Every request of this protocol brings the password along.
+  // Every request of this protocol has the password.
   await expect(readRows(open)).rejects.toMatchObject({ type: "AUTHENTICATION_FAILED" });
   await open.close();
   expect(await readBack(connection)).toBe(WRITTEN);

@@ -11,7 +11,7 @@ import { readDatabase, untilReady } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
 
-/** The documented databases, for whoever skips the API. */
+/** The documented databases, created without the API. */
 
 const namespace = namespaceOf(stack.organization);
 const made: string[] = [];

@@ -39,7 +39,7 @@ describe.for(long ? ["10", "11"] : ["11"])("MariaDB %s", (version) => {
   }, 420_000);
   afterAll(() => deleteProjects(call, project ? [project.id] : []));
 
-  /** Connects and asks, and closes the connection. */
+  /** Connects, queries, and closes the connection. */
   async function asking<T>(ask: (client: MariadbClient) => Promise<T>): Promise<T> {
     const client = await eventually(() => connectMariadb(project));
     try {
@@ -109,7 +109,7 @@ describe.for(long ? ["10", "11"] : ["11"])("MariaDB %s", (version) => {
     const done = await exec(project.namespace, String(primary), "database", ["/bin/sh", "-c", slap]);
     expect(done, done.output).toMatchObject({ exitCode: 0 });
     const told = (await questions()) - before;
-    // The platform itself asks, too: how the group is, and for the snapshots.
+    // The platform itself queries, too: the state of the group, and for the snapshots.
     expect(Math.abs(told - asked) / asked, `${told} questions`).toBeLessThan(0.02);
   });
 
@@ -126,7 +126,7 @@ describe.for(long ? ["10", "11"] : ["11"])("MariaDB %s", (version) => {
     await asking((client) => client.query("SELECT 1"));
   });
 
-  test("has every row after all three pods were lost at once, and after a pause", { timeout }, async () => {
+  test("has every row after all three pods were lost together, and after a pause", { timeout }, async () => {
     const writer = new Writer(async () => rowsOver(await connectMariadb(project), "outside"));
     try {
       await writer.untilWrites();

@@ -37,7 +37,7 @@ async function create(
   return project;
 }
 
-/** Connects and asks, and closes the connection. */
+/** Connects, queries, and closes the connection. */
 async function asking<T>(
   project: DatabaseProject,
   ask: (client: Awaited<ReturnType<typeof connectPostgresql>>) => Promise<T>,

@@ -27,7 +27,7 @@ afterAll(async () => {
   await observer?.stop();
 }, 300_000);
 
-/** Kills the leader with SIGKILL. A pod whose restart Kubernetes holds back by now is replaced, as by whoever runs the platform. */
+/** Kills the leader with SIGKILL. A pod in back-off is replaced, as by the platform's administrator. */
 async function killLeader(): Promise<void> {
   // The Lease may still name one that was killed a moment ago.
   const pod = await eventually(

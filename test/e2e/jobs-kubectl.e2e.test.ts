@@ -11,7 +11,7 @@ import { Job } from "./support/jobs.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
 import { type StackObserver, startStackObserver } from "./support/stack-observer.ts";
 
-/** Jobs for whoever skips the API. */
+/** Jobs that are created without the API. */
 
 interface ProjectObject extends KubernetesObject {
   spec: Record<string, unknown> & { image: { url: string }; job: { cron: string } };

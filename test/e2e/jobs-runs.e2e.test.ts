@@ -81,7 +81,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
   test("that reaches the limit is stopped, counted from the container's start, and billed for its time", async () => {
     const job = await create({ name: "endless", script: OBEDIENT });
     const { id, started_at } = await job.running();
-    // Meanwhile it can be looked at.
+    // Meanwhile it can be read.
     await eventually(async () => expect((await job.log(id)).logs).toBe("up\n"));
     await eventually(
       async () => {
@@ -115,7 +115,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
 
   // Shows: docs/jobs.md#job-run: `running` | cancelled | `cancelled`, billed up to the request: 30 s of
   // Shows: docs/jobs.md#billing: the log of a run that is stopped, by any client, is kept to its last
-  test("that is cancelled twice at once ends within its grace, and both are told the same", async () => {
+  test("that is cancelled twice concurrently ends within its grace period, and both answers are equal", async () => {
     const job = await create({ name: "obedient", script: OBEDIENT });
     const { id } = await job.running();
     await sleep(2_000);
@@ -134,7 +134,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     expect(await observer.check([job.id])).toEqual([]);
     expect(tenThousandths((await job.run(id)).amount)).toBe(BASIC);
     await expectLog(job, id, "up\nbye\n");
-    // The schedule goes on: it may run again.
+    // The schedule stays active: it may run again.
     const again = await job.running();
     expect((await job.cancel(again.id)).status).toBe(200);
     // What is summed are charges, which follow a moment later.
@@ -204,7 +204,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
       total: 1,
       reasons: [{ reason: "NeverStarted", count: 1, last_scheduled_at }],
     });
-    // The next minute is tried anew.
+    // The next minute is tried.
     await until(minute + MINUTE_MS + 10_000);
     expect((await observer.records([job.id])).pods).toHaveLength(2);
     expect((await call("POST", `/v1/project/${job.id}/pause`)).status).toBe(200);

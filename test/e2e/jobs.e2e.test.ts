@@ -86,7 +86,7 @@ const scheduledTimes = (runs: readonly { scheduled_at: string }[]): string[] =>
 describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
   // Shows: docs/jobs.md#job-run: (none) | an occurrence, and no run is active | `running` from the
   // Shows: docs/jobs.md#job-run: `running` | exit code 0 | `succeeded`, billed
-  test("a minutely job: every run is listed, with the times and amounts that its pods tell", async () => {
+  test("a minutely job: every run is listed, with the times and amounts of its pods", async () => {
     await until(minute(MINUTES - 1) + START_LIMIT_MS);
     const { runs, pagination, ...cycle } = await minutely.list("?limit=50");
     expect(scheduledTimes(runs)).toEqual(minutes(0, MINUTES).toReversed());
@@ -177,7 +177,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     expect(await long.delete()).toMatchObject(pending);
     expect((await call("GET", `/v1/project/${long.id}`)).status).toBe(200);
     expect(await long.start()).toMatchObject({ status: 409, body: { code: "JOB_SCHEDULE_CLOSED" } });
-    // No other minute runs, and the active run ends by itself.
+    // No other minute runs, and the active run ends on its own.
     await until(minute(last + 1) + START_LIMIT_MS);
     expect(scheduledTimes(await long.runs())).toEqual(even.toReversed());
     expect(await observer.check([long.id])).toEqual([]);
@@ -203,7 +203,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     expect((await failing.log(runs[0]?.id ?? "")).logs).toBe("no\n");
   });
 
-  test("a paused job runs nothing and misses nothing, and goes on when it is resumed", async () => {
+  test("a paused job runs nothing and misses nothing, and runs again when it is resumed", async () => {
     expect((await untilStatus(call, paused.id, "stopped")).status).toBe("stopped");
     expect(await paused.start()).toMatchObject({ status: 409, body: { code: "PROJECT_PAUSED" } });
     await until(minute(0) + START_LIMIT_MS);
@@ -229,7 +229,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
   });
 });
 
-/** Nothing of a project stands in its organization's namespace. */
+/** Nothing of a project exists in its organization's namespace. */
 async function expectNothingLeft(id: string): Promise<void> {
   const labelSelector = `slipway.dev/project=${id}`;
   const batch = { apiVersion: "batch/v1" };

@@ -5,7 +5,7 @@ import { eventually } from "./support/eventually.ts";
 import { createOrganization } from "./support/organization.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
 
-/** Tries a TCP connection from inside the prober's container; busybox answers at once or after three seconds. */
+/** Tries a TCP connection from inside the prober's container; busybox answers immediately or after three seconds. */
 const connect = (namespace: string, host: string, port: number): Promise<ExecResult> =>
   exec(namespace, "prober", "prober", ["/bin/sh", "-c", `nc -w 3 ${host} ${port} </dev/null`]);
 

@@ -82,7 +82,7 @@ describe("the specification's limits, at their edges", () => {
   // Shows: docs/applications.md#limits: ingress_white_list | 1 to 10 items
   // Shows: docs/applications.md#limits: ingress_black_list | up to 10 items
   // Shows: docs/applications.md#errors-project-creation: 400 | invalid body
-  test("one past each edge is refused, every broken rule at once", async () => {
+  test("one past each limit is rejected, every broken rule in one answer", async () => {
     const item = { cidr: "203.0.113.0/24", description: "" };
     const refused = await call("POST", "/v1/project", {
       ...httpProject("n".repeat(33), {
@@ -135,7 +135,7 @@ describe("the specification's limits, at their edges", () => {
     const id = first.body.data?.project_id ?? "";
     const tooMany = { code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED", limit: 2, remaining: 1 };
     expect(await create(free(2))).toMatchObject({ status: 409, body: tooMany });
-    // Fifty at once: one of them gets the last slot.
+    // Fifty concurrently: one of them gets the last slot.
     const all = await Promise.all(
       Array.from({ length: 50 }, () => own<{ project_id: string }>("POST", "/v1/project", free(1))),
     );

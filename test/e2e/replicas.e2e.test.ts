@@ -49,7 +49,7 @@ const bothServe = (component: string, without?: string): Promise<string[]> =>
     { every: 200 },
   );
 
-/** Asks for a pod to leave as a node's drain does: the disruption budget has a say. */
+/** Evicts a pod as a node's drain does: the disruption budget applies. */
 const evict = (name: string): Promise<unknown> =>
   eventually(() =>
     cluster.core.createNamespacedPodEviction({
@@ -108,7 +108,7 @@ function mix(ids: readonly string[], keys: readonly string[]): (index: number) =
   };
 }
 
-/** When a process was told to stop, and when it was gone, in milliseconds of this process's monotonic clock. */
+/** When a process was signalled to stop, and when it had ended, in milliseconds of this process's monotonic clock. */
 interface Stopped {
   readonly from: number;
   readonly gone: number;
@@ -135,7 +135,7 @@ async function ingressProcess(): Promise<number> {
   return processOf(items[0]?.metadata?.name ?? "", "/traefik");
 }
 
-/** Kills a pod's API server; resolves once the process is gone, and the ingress has closed its connections to it. */
+/** Kills a pod's API server; resolves once the process has ended, and the ingress has closed its connections to it. */
 async function killApiServer(pod: string): Promise<void> {
   const { status } = await cluster.core.readNamespacedPod({ name: pod, namespace: systemNamespace });
   const [id, ingress] = await Promise.all([processOf(pod, "api-server/src/main.ts"), ingressProcess()]);
@@ -188,7 +188,7 @@ describe("two API servers and two operators", () => {
           const from = performance.now();
           await stop(pod);
           stopped.push({ from, gone: performance.now() });
-          // Until Kubernetes has seen that it is gone.
+          // Until Kubernetes has observed its end.
           await sleep(3000);
           await bothServe("slipway-api-server");
         }
@@ -201,7 +201,7 @@ describe("two API servers and two operators", () => {
       const lost = report.failed.filter((request) => !mayBeLost(request, stopped));
       expect(lost, `stopped: ${JSON.stringify(stopped)}`).toEqual([]);
 
-      // And everything goes on: a leader leads, and the projects are as they were left.
+      // And everything continues: a leader leads, and the projects are unchanged.
       await eventually(leader);
       for (const id of ids) {
         await eventually(async () => expect((await readProject(call, id)).status).toBe("running"));

@@ -25,9 +25,9 @@ export interface Attack {
   readonly about: string;
   /** For which it runs. */
   readonly seconds: number;
-  /** Also in the short form, and there all at once with the others. */
+  /** Also in the short form, and there concurrently with the others. */
   readonly isShort?: true;
-  /** Left out when all attack at once: it changes what the others need. */
+  /** Left out when all attack concurrently: it changes what the others need. */
   readonly isAlone?: true;
   /** Processes that it ends itself, by the beginning of their pod's name; those may begin again. */
   readonly ends?: string;

@@ -13,7 +13,7 @@ export interface Call {
 
 export interface CallsOptions {
   readonly url: string;
-  /** At once. */
+  /** Concurrently. */
   readonly concurrency: number;
   /** Calls in all. */
   readonly count: number;

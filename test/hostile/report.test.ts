@@ -75,7 +75,7 @@ test.each<[string, Partial<Row>, string]>([
   expect(faults(rowOf(change))).toContain(fault);
 });
 
-test("slowness is no fault, and latencies of few requests are shown, not judged", () => {
+test("slowness is no fault, and latencies of few requests are shown, not evaluated", () => {
   const slow = rowOf({ seen: everyKind(seen(201)) });
   expect(slowness(slow, quiet)).toContain("p99 of app is 201 ms, quiet 100 ms");
   expect(faults(slow)).toEqual([]);

@@ -4,7 +4,7 @@ import type { Process } from "./process.ts";
 import { type Kind, kinds, type Seen } from "./samples.ts";
 import type { Outcome } from "./victim.ts";
 
-/** One attack, or several at once. */
+/** One attack, or several concurrent ones. */
 export interface Row {
   readonly attack: string;
   readonly seen: Readonly<Record<Kind, Seen>>;
@@ -44,7 +44,7 @@ export const UNNOTICED_MS = 100;
 /** Of fewer samples the 99th percentile is the slowest one, whatever that one met. */
 const JUDGED_SAMPLES = 100;
 
-/** Processes that began again, or anew as another pod, with the reason. */
+/** Processes that restarted, in the same pod or in another, with the reason. */
 export function restarted({ before, after, ends }: Pick<Row, "before" | "after" | "ends">): string[] {
   const known = new Map(before.map((one) => [one.name, one]));
   const others = after.filter(({ name }) => !ends.some((ended) => name.startsWith(ended)));

@@ -1,4 +1,4 @@
-/** A whole run: the quiet platform, every attack, all of them at once. */
+/** A whole run: the idle platform, every attack, all of them concurrently. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createOrganization } from "../e2e/support/organization.ts";
@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly quietSeconds: number;
   /** After each attack, in which the victim must be served as before. */
   readonly restSeconds: number;
-  /** When the victim builds from Git: during each attack, while all attack at once, or never. */
+  /** When the victim builds from Git: during each attack, during all of them together, or never. */
   readonly builds: "each" | "all" | "never";
   readonly log: (line: string) => void;
 }
@@ -29,7 +29,7 @@ const SLOWDOWN = { one: 2, all: 3 };
 /** How often the delay of this process's event loop is sampled. */
 const DELAY_RESOLUTION_MS = 10;
 
-/** Attacks one after the other, then all at once, and removes all that was made. */
+/** Attacks one after the other, then concurrently, and removes all that was created. */
 export async function run(options: RunOptions): Promise<Results> {
   const { attacks, log } = options;
   log("preparing the victim");

@@ -34,13 +34,13 @@ const fateOf = (client: pg.Client): Promise<string> =>
       (error: Error) => `lost: ${error.message}`,
     );
 
-/** How often containers of the database were started anew. */
+/** How often containers of the database were restarted. */
 async function restarts(project: DatabaseProject): Promise<number> {
   const statuses = (await podsOfDatabase(project)).flatMap((pod) => pod.status?.containerStatuses ?? []);
   return statuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
 }
 
-test(`PostgreSQL goes on while the apiserver is frozen for ${SECONDS} s, and loses nothing`, {
+test(`PostgreSQL accepts writes while the apiserver is frozen for ${SECONDS} s, and loses nothing`, {
   timeout: 600_000,
 }, async () => {
   const project = await createDatabase(
@@ -78,7 +78,7 @@ test(`PostgreSQL goes on while the apiserver is frozen for ${SECONDS} s, and los
   expect(await fateOf(idle)).toBe("still open");
   expect(await restarts(project)).toBe(0);
   expect(secondPrimaries(writer.acknowledged)).toEqual([]);
-  // It went on: nobody took over, and writes never stopped for as long as the fault.
+  // No other member became the primary, and writes never stopped for as long as the fault.
   expect((await readDatabase(project)).status?.database?.primary).toBe(status?.database?.primary);
   expect(gap).toBeLessThan((SECONDS * 1_000) / 2);
 });

@@ -20,7 +20,7 @@ import { type Engine, postgresqlDriver, valkeyDriver } from "../support/engines.
 vi.setConfig({ testTimeout: 900_000 });
 
 const ROWS = 1_000;
-/** How often the primary is asked to move at most. */
+/** How often a switchover is requested at most. */
 const MOVES = 5;
 const UNUSED = "slipway.dev/unused-since";
 const call = apiClient();
@@ -32,7 +32,7 @@ interface Case {
   name: string;
   /** Has another instance than the primary take over. */
   move(project: DatabaseProject): Promise<unknown>;
-  /** What of the spec asks for one instance. */
+  /** The part of the spec that requests one instance. */
   fewer: readonly object[];
 }
 

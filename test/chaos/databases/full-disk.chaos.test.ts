@@ -12,7 +12,7 @@ import {
 import { eventually } from "../../e2e/support/eventually.ts";
 import { connectPostgresql, createRows, readRows, rowsOver } from "../../e2e/support/postgresql.ts";
 
-/** A database whose volume is full says so, and goes on with every row once it is given more. */
+/** A database whose volume is full reports it, and continues with every row once the volume is larger. */
 
 const call = apiClient();
 const made: string[] = [];
@@ -20,7 +20,7 @@ afterAll(() => deleteProjects(call, made));
 
 const MIB = 1_048_576;
 
-test("PostgreSQL on a full volume of 1 GB says so, and goes on once it has 2 GB", {
+test("PostgreSQL on a full volume of 1 GB reports DiskFull, and accepts writes again once it has 2 GB", {
   timeout: 600_000,
 }, async () => {
   const project = await createDatabase(

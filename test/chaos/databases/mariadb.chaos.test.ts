@@ -124,7 +124,7 @@ test.for(faults)("$name: no acknowledged row is lost", { timeout }, async ({ nam
     await outside.untilWrites();
     await befalls(before);
     await outside.untilWrites(300_000);
-    // The one that failed comes back by itself.
+    // The failed one recovers automatically.
     await untilReady(project, 300_000);
     await outside.untilWrites();
   } finally {

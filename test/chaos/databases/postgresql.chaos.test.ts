@@ -85,8 +85,8 @@ const faults: { name: string; befalls: (primary: string) => Promise<void> }[] = 
     befalls: async (primary) => {
       const starts = await startsOf(primary);
       await signalProcess(primary, "/patroni ", "SIGSTOP");
-      // The server itself goes on, and would acknowledge what nobody keeps, until another one has taken its place or, where
-      // that takes longer, its kubelet has started it anew.
+      // The server itself continues, and would acknowledge writes that no other member has, until another one has replaced
+      // it or, where that takes longer, its kubelet has restarted it.
       await eventually(async () => {
         const ended = (await primaryNow()) !== primary || (await startsOf(primary)) > starts;
         expect(ended).toBe(true);
@@ -101,7 +101,7 @@ const faults: { name: string; befalls: (primary: string) => Promise<void> }[] = 
         name: "kubernetes",
       });
       await blackhole(primary, "patroni", kubernetes.spec?.clusterIP ?? "", 45_000);
-      // It reached the other two all the while, and so went on.
+      // It reached the other two all the time, and so stayed the primary.
       expect(await primaryNow()).toBe(primary);
     },
   },
@@ -137,7 +137,7 @@ test.for(faults)(
       await outside.untilWrites();
       await befalls(before);
       await outside.untilWrites();
-      // The one that failed comes back by itself.
+      // The failed one recovers automatically.
       await untilReady(project);
       await outside.untilWrites();
     } finally {

@@ -127,7 +127,7 @@ test.for(faults)(
       struck = performance.now();
       await befalls(before);
       await outside.untilWrites();
-      // The one that failed comes back by itself.
+      // The failed one recovers automatically.
       await untilReady(project);
       await outside.untilWrites();
     } finally {

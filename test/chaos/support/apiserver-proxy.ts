@@ -41,7 +41,7 @@ interface Answer {
   body: Buffer;
 }
 
-/** Stands between an operator and its apiserver: knows every write, and strikes at the moments that it is told to. */
+/** A proxy between an operator and its apiserver: counts every write, and injects faults at the moments that a test chooses. */
 export class ApiserverProxy {
   readonly #options: ProxyOptions;
   readonly #agent: Agent;
@@ -73,7 +73,7 @@ export class ApiserverProxy {
       key: readFileSync(join(options.dir, "admin.key")),
     });
     this.#server = createServer((request, answer) => {
-      // Whatever goes wrong with the apiserver looks to the operator like a lost connection.
+      // To the operator every failure of the apiserver is a lost connection.
       this.#handle(request, answer).catch(() => answer.destroy());
     });
   }
@@ -207,7 +207,7 @@ export class ApiserverProxy {
       return;
     }
     const given = await this.#forward(request, Buffer.alloc(0));
-    // A reflector lists all that it watches; a live look is for one project or one object.
+    // A reflector lists all that it watches; a live read is of one project or one object.
     if (url.searchParams.has("limit") && given.status === 200) {
       this.#lists.set(key, given);
     }

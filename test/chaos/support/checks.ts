@@ -235,7 +235,7 @@ function checkBilling(
       report("status tells the end", run.status);
     }
   } else {
-    // A runtime writes down the start of a container that ends at once after its end, and so a second later at times.
+    // A runtime records the start of a container that ends immediately after its end, and so sometimes a second later.
     const endOf = (told: Date) =>
       new Date(run.startedAt.getTime() + Math.max(0, told.getTime() - (pod.startedAt?.getTime() ?? 0)));
     const end = pod.finishedAt && endOf(pod.finishedAt);

@@ -6,7 +6,7 @@ import * as mariadb from "../../e2e/support/mariadb.ts";
 import * as postgresql from "../../e2e/support/postgresql.ts";
 import * as valkey from "../../e2e/support/valkey.ts";
 
-/** What of a spec asks for a change, as a JSON patch. */
+/** A change of a spec, as a JSON patch. */
 export type Change = readonly object[];
 
 export interface Engine {

@@ -16,7 +16,7 @@ import { ClusterObserver } from "./cluster-observer.ts";
 import { LedgerProxy } from "./ledger-proxy.ts";
 import type { ReportedViolation } from "./observation-log.ts";
 
-/** Whether the long forms were asked for. */
+/** Whether the long forms were requested. */
 export const long = process.env.SLIPWAY_TEST_LONG === "1";
 
 /** An operator of its own between two proxies, and a observer that sees past them. */
@@ -31,7 +31,7 @@ export interface ChaosEnvironment {
   kill: { onLedgerCut: boolean };
   /** Another operator beside the first. It goes to the apiserver through the same proxy. */
   addOperator(): OperatorProcess;
-  /** Makes jobs, one for each script, minutely unless told otherwise; waits until their schedules are followed. @returns their ids */
+  /** Creates jobs, one for each script, minutely by default; waits until their schedules are followed. @returns their ids */
   jobs(name: string, scripts: readonly Script[], cron?: string): Promise<string[]>;
   /** Closes the schedules, waits until nothing is under way, and compares all records. @returns what is wrong */
   settle(projects: readonly string[], expectations?: Expectations): Promise<ReportedViolation[]>;
@@ -44,7 +44,7 @@ export async function startEnvironment(env: Record<string, string> = {}): Promis
   const { cluster, client, ledger, postgres } = platform;
   const namespace = platform.namespaces[0] ?? "";
   const operators: OperatorProcess[] = [];
-  /** kill -9, and the kubelet's new container at once. */
+  /** kill -9, and immediately the kubelet's new container. */
   const killOperator = async () => {
     await operators[0]?.kill();
     operators[0]?.start();
@@ -145,7 +145,7 @@ export async function startEnvironment(env: Record<string, string> = {}): Promis
         if (open.length > 0) {
           return false;
         }
-        // What it has not heard of yet would be missing from the one and not from the other.
+        // Events that it has not received yet would be missing from one and not from the other.
         return (await observer.isUpToDate(projects)) && observer.records(projects);
       }).catch((error: Error) => {
         if (open.length === 0) {

@@ -1,7 +1,7 @@
 import { TcpProxy } from "../../kit/processes/tcp-proxy.ts";
 import type { Moment } from "./apiserver-proxy.ts";
 
-/** What a connection is about to do, as far as its words tell. */
+/** What a connection is about to do, by its statements. */
 interface Talk {
   /** It has sent runs in this transaction. */
   runs: boolean;
@@ -10,8 +10,8 @@ interface Talk {
 }
 
 /**
- * Stands between an operator and PostgreSQL and knows the transactions that bring runs in: at the commit of one it can cut the
- * connection before the server hears of it, or before the operator hears that it is done.
+ * A proxy between an operator and PostgreSQL that recognizes the transactions that record runs: at the commit of one it can close
+ * the connection before the server receives it, or before the operator receives the answer.
  */
 export class LedgerProxy extends TcpProxy {
   /** Moments of commits at which to strike, each once. */

@@ -1,4 +1,4 @@
-/** What was observed of runs and projects, line by line: nothing can be looked up once the environment is deleted. */
+/** What was observed of runs and projects, line by line: nothing can be read once the environment is deleted. */
 
 import type { KubernetesObject } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";

@@ -11,7 +11,7 @@ export interface Acknowledged {
   readonly term: number;
 }
 
-/** One connection that writes rows. Whatever fails, the connection is given up. */
+/** One connection that writes rows. After any failure the connection is abandoned. */
 export interface WriteSession {
   /** Writes the row and resolves once the server has acknowledged it. */
   insert(id: number): Promise<Pick<Acknowledged, "by" | "term">>;
@@ -54,7 +54,7 @@ let lastId = 0;
 
 /**
  * Writes rows one after the other, each under an id that no other row of this process has, and remembers those that were
- * acknowledged. Connects anew whenever anything fails.
+ * acknowledged. Reconnects after any failure.
  */
 export class Writer {
   readonly acknowledged: Acknowledged[] = [];

@@ -111,7 +111,7 @@ export function untilStatus(call: Call, id: string, status: string): Promise<Pro
   });
 }
 
-/** A legal body of `POST /v1/project` for the sample application, on a plan that asks for least of a node. */
+/** A legal body of `POST /v1/project` for the sample application, on the plan that requests least of a node. */
 export function httpProject(name: string, config: Readonly<Record<string, unknown>> = {}) {
   return {
     name,
@@ -134,7 +134,7 @@ export function httpProject(name: string, config: Readonly<Record<string, unknow
   };
 }
 
-/** Deletes projects, ten at a time, each until the platform says that it is gone. */
+/** Deletes projects, ten at a time, each until the platform answers that it is deleted. */
 export async function deleteProjects(call: Call, ids: readonly string[]): Promise<void> {
   const left = [...ids];
   const worker = async (): Promise<void> => {

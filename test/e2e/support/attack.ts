@@ -88,7 +88,7 @@ const bomb = () => new Promise((done) => {
 `;
 
 /**
- * Builds it, and looks at all that it could do.
+ * Builds it, and checks all that it could do.
  * @param leaves takes what is to be removed: projects by their ids, and the repository
  * @returns the build's log
  */

@@ -29,7 +29,7 @@ export async function readBackup(call: Call, project: string, id: string): Promi
   return (body.data as { backup: Backup }).backup;
 }
 
-/** Asks for a backup; its id. */
+/** Requests a backup; its id. */
 export async function askForBackup(call: Call, project: string): Promise<string> {
   const asked = await call<{ backup: Backup }>("POST", `/v1/project/${project}/backups`);
   expect(asked).toMatchObject({ status: 202, body: { status: "success" } });
@@ -57,7 +57,7 @@ export async function listBackups(call: Call, project: string): Promise<Backup[]
   return (body.data as { backups: Backup[] }).backups;
 }
 
-/** Deletes a backup, and waits until it is gone with what is stored. */
+/** Deletes a backup, and waits until it and its stored data do not exist. */
 export async function deleteBackup(call: Call, project: string, id: string): Promise<void> {
   const path = `/v1/project/${project}/backups/${id}`;
   await eventually(async () => expect((await call("DELETE", path)).status).toBeOneOf([202, 404, 409]));

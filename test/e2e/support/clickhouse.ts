@@ -13,7 +13,7 @@ export function connectClickhouse({
     password,
     database: pathname.slice(1),
     tls: { ca_cert: Buffer.from(databaseAuthority()) },
-    // Failures are the tests' to tell.
+    // Failures are reported by the tests.
     log: { level: ClickHouseLogLevel.OFF },
   });
 }

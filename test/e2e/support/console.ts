@@ -1,4 +1,4 @@
-/** What the console's tests look at: an organization with a project of each kind, and a browser. */
+/** What the console's tests use: an organization with a project of each kind, and a browser. */
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
@@ -14,7 +14,7 @@ import { deleteJobs, Job } from "./jobs.ts";
 import { admin, createOrganization } from "./organization.ts";
 import { stack } from "./stack.ts";
 
-/** Whoever could run it would say so in a dialog. */
+/** A script that runs opens a dialog. */
 export const CANARY = `<img src=x onerror=alert(1)><script>alert(2)</script>"&amp;`;
 /** Requests that the public project has answered. */
 export const REQUESTS = 12;

@@ -10,7 +10,7 @@ import { namespaceOf, stack } from "./stack.ts";
 
 type Call = ReturnType<typeof apiClient>;
 
-/** How a client reaches a database, as the API tells it. */
+/** How a client reaches a database, by the API's answer. */
 export interface Connection {
   readonly host: string;
   readonly port: number;
@@ -136,7 +136,7 @@ export async function podsOfDatabase({ id, namespace }: Place): Promise<V1Pod[]>
     .sort((a, b) => (a.metadata?.name ?? "").localeCompare(b.metadata?.name ?? ""));
 }
 
-/** Waits until the status reports all instances ready and settled, and, where `place` has a connection, its port is open. */
+/** Waits until the status reports all instances ready and no change in progress, and, where `place` has a connection, its port is open. */
 export async function untilReady(place: Reachable, within = 360_000): Promise<DatabaseObject> {
   const ready = await eventually(
     async () => {

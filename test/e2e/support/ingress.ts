@@ -10,12 +10,12 @@ export async function throughIngress(domain: string, path = "/"): Promise<{ stat
   return { status: response.statusCode, text: await response.body.text() };
 }
 
-/** How long an application that is running may answer 503 all the same, as after the machine stood still, in milliseconds. */
+/** How long an application that is running may answer 503 all the same, as after the machine was frozen, in milliseconds. */
 const SERVING_MS = 15_000;
 
 /**
  * Waits until an application that is running answers otherwise than 503. Its instance may have lost its readiness since, as
- * when the machine stood still for longer than a probe waits: what the cluster says then is printed.
+ * when the machine was frozen for longer than a probe's timeout: the cluster's state is printed then.
  */
 export async function untilServing(domain: string): Promise<void> {
   const began = performance.now();

@@ -128,7 +128,7 @@ export class Job {
     return totals[0];
   }
 
-  /** Asks for a run now. */
+  /** Requests a run now. */
   start(key?: string): Promise<Answer<{ run: { id: string; scheduled_at: string } }>> {
     return this.call("POST", this.#runs, undefined, key === undefined ? {} : { "idempotency-key": key });
   }

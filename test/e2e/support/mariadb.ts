@@ -24,7 +24,7 @@ async function connect(
     bigIntAsNumber: true,
     connectTimeout: 3_000,
   });
-  // A connection that ends between two statements tells so in the next one.
+  // A connection that ends between two statements fails in the next one.
   client.on("error", () => undefined);
   return client;
 }

@@ -39,7 +39,7 @@ export async function send(domain: string, known: Known): Promise<Answered> {
   return { ...known, bytesSent: content.length };
 }
 
-/** Does work for each item, some at once. */
+/** Does work for each item, some concurrently. */
 export async function inParallel<T, R>(
   items: readonly T[],
   width: number,
@@ -92,7 +92,7 @@ export interface RequestEvent {
   readonly latency_ms: number;
 }
 
-/** What the API tells of a project's requests, from a moment on. */
+/** The API's counts of a project's requests, from a time on. */
 export function networkAnalytics(call: Call, project: string, from: Date) {
   const base = `/v1/project/${project}/metrics/network`;
   const window = `from=${from.toISOString()}`;

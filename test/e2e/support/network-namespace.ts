@@ -2,7 +2,7 @@ import { run } from "../../../hack/lib/exec.ts";
 
 /** A machine of its own, as far as addresses go: a network namespace that reaches this one alone. */
 export interface NetworkNamespace {
-  /** Whether a TCP connection is accepted within 3 s, and something is heard on it or it stays open. */
+  /** Whether a TCP connection is accepted within 3 s, and data is received on it or it stays open. */
   reaches(host: string, port: number): Promise<boolean>;
   remove(): Promise<void>;
 }

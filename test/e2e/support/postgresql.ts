@@ -35,7 +35,7 @@ async function connect(
     // A session that a fault has cut off must not hold the test.
     keepAlive: true,
   });
-  // A connection that ends between two statements tells so in the next one.
+  // A connection that ends between two statements fails in the next one.
   client.on("error", () => undefined);
   await client.connect();
   return client;
@@ -85,7 +85,7 @@ export function rowsOver(client: pg.Client, by: string): WriteSession {
   };
 }
 
-/** Waits until another session waits for a lock, whoever's it is. */
+/** Waits until another session waits for any lock. */
 export async function untilBlocked(client: pg.Client): Promise<void> {
   await eventually(async () => {
     const sql = "SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted";

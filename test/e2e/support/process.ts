@@ -111,7 +111,7 @@ export async function connectionsTo(id: number, address: string): Promise<Set<st
   return new Set(own.map((row) => row[9] ?? ""));
 }
 
-/** Whether a process has a socket of these inodes open, also one whose other end is gone. */
+/** Whether a process has a socket of these inodes open, also one whose other end is closed. */
 export async function hasOpen(id: number, inodes: ReadonlySet<string>): Promise<boolean> {
   const files = await readdir(`/proc/${id}/fd`);
   const targets = await Promise.all(files.map((file) => readlink(`/proc/${id}/fd/${file}`).catch(() => "")));

@@ -38,7 +38,7 @@ export const stack = {
   clientCidr: value("SLIPWAY_CLIENT_CIDR"),
   databaseCa: value("SLIPWAY_DATABASE_CA"),
   kubeconfig: value("KUBECONFIG"),
-  /** The stack's own Git server, which there is unless it was brought up without builds. */
+  /** The stack's own Git server, which exists unless the stack was started without builds. */
   get git() {
     return {
       url: value("SLIPWAY_GIT_URL"),

@@ -52,7 +52,7 @@ async function connect(
       checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
     },
     lazyConnect: true,
-    // Whoever uses it decides about another connection.
+    // The caller decides about another connection.
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
@@ -68,7 +68,7 @@ async function connect(
     return client;
   } catch (error) {
     client.disconnect();
-    // What the server answered tells more than that the connection ended.
+    // The server's answer is more precise than that the connection ended.
     throw failed ?? error;
   }
 }

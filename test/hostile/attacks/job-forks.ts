@@ -5,7 +5,7 @@ import { type Attack, Tally } from "../attack.ts";
 import { projectsOf } from "../projects.ts";
 import { endAndRemove } from "./container-disk.ts";
 
-/** Ends by itself: what does not fork any more sleeps for a minute. */
+/** Ends on its own: a process that does not fork any more sleeps for a minute. */
 const SCRIPT = "f() { f | f & }; f; sleep 60";
 
 export const jobForks: Attack = {

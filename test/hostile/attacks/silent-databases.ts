@@ -10,7 +10,7 @@ import { signalPod } from "../../e2e/support/process.ts";
 import { type Attack, Tally } from "../attack.ts";
 import { projectsOf } from "../projects.ts";
 
-/** MariaDB groups of three: the operator asks their members, and with nine pods waits for each of them. */
+/** MariaDB groups of three: the operator queries their members, and with nine pods waits for each of them. */
 const GROUPS = 3;
 /** In which an application must run that is created meanwhile, in milliseconds. */
 const ROLLOUT_MS = 45_000;
@@ -31,7 +31,7 @@ export const silentDatabases: Attack = {
   async prepare({ organizations: [, organization] }) {
     const projects = projectsOf(organization);
     const databases: DatabaseProject[] = [];
-    // One after the other: nine pods that start at once are an attack of their own.
+    // One after the other: nine pods that start concurrently are an attack of their own.
     for (let group = 0; group < GROUPS; group += 1) {
       const body = databaseProject("db-premium", { type_project: "mariadb", version: "11", instances: 3 });
       const made = await projects.createDatabase(body);

@@ -14,7 +14,7 @@ export async function blackhole(pod: string, words: string, address: string, ms:
   try {
     await sleep(ms);
   } finally {
-    // The pod, and the namespace with it, may be gone.
+    // The pod, and its network namespace, may be deleted.
     await run("nsenter", [...inside, "del", ...route]).catch(() => undefined);
   }
 }

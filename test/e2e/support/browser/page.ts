@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { stateDir } from "../../../../hack/lib/paths.ts";
 import type { LoneBrowser } from "./browser.ts";
 
-/** How a page is looked at. */
+/** How a page is displayed. */
 export const looks = {
   desk: { colorScheme: "light", viewport: { width: 1280, height: 900 } },
   phone: { colorScheme: "light", viewport: { width: 390, height: 844 }, hasTouch: true },
@@ -50,7 +50,7 @@ export async function watchedPage({ browser, url }: LoneBrowser, look: Look = "d
   return { page, problems, addresses, close: () => context.close() };
 }
 
-/** Where screenshots are put, to be looked at. */
+/** Where screenshots are written. */
 export const screenshots = join(stateDir, "logs", "test", "console");
 
 /** Takes pictures of the whole page, in light and in dark. */
