@@ -32,7 +32,7 @@ function signedIn(good: string): void {
   show();
 }
 
-/** Opens the view that the address names. @param reason why a key is asked for again */
+/** Opens the view that the address names. @param reason why a key is requested again */
 function show(reason?: string): void {
   open.abort();
   open = new AbortController();
@@ -75,7 +75,7 @@ function signedInView(good: string, signal: AbortSignal): HTMLElement {
   );
 }
 
-/** To where it was, if that is still there; else to the view's heading, so that a keyboard goes on from there. */
+/** To where it was, if that is still there; else to the view's heading, so that keyboard navigation continues there. */
 function moveFocus(had: string | undefined): void {
   const same = [...place.querySelectorAll<HTMLElement>("[data-key]")].find((one) => one.dataset.key === had);
   if (same && had !== undefined && !(same instanceof HTMLAnchorElement)) {

@@ -13,15 +13,15 @@ import { installTracing } from "./plugins/tracing.ts";
 import { routes } from "./routes.ts";
 import type { Services } from "./services.ts";
 
-/** How long clients may take, in milliseconds: slow ones do not hold a connection for long. */
+/** How long clients may take, in milliseconds: slow ones do not keep a connection for long. */
 export interface ClientTimeouts {
-  /** Until the headers are there. */
+  /** Until the headers are received. */
   headersMs: number;
-  /** Until the whole request is there. */
+  /** Until the whole request is received. */
   requestMs: number;
-  /** How often both are looked at. */
+  /** How often both are checked. */
   checkMs: number;
-  /** Until something more of an answer is taken: longer than streams are silent. */
+  /** Until the client reads more of an answer: longer than the heartbeat of streams. */
   stalledResponseMs: number;
 }
 const TIMEOUTS: ClientTimeouts = {
@@ -34,7 +34,7 @@ const TIMEOUTS: ClientTimeouts = {
 export interface AppOptions {
   timeouts?: ClientTimeouts | undefined;
   clients?: ClientLimits | undefined;
-  /** Says when nothing new is to be taken; never without it. */
+  /** Says when new requests are refused; never without it. */
   shedder?: Pick<LoadShedder, "isOverloaded"> | undefined;
 }
 
@@ -57,7 +57,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
     http: {
       headersTimeout: timeouts.headersMs,
       connectionsCheckingInterval: timeouts.checkMs,
-      // Node would refuse its lack without the envelope.
+      // Node would refuse a request without it, and without the envelope.
       requireHostHeader: false,
     },
     return503OnClosing: false,
@@ -67,7 +67,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
       if (error.code === "ECONNRESET" || !socket.writable) {
         return;
       }
-      // Behind an answer that is not taken it would wait without end: each byte that comes in sets the time for unread answers back.
+      // Behind an answer that is not read it would wait without end: each byte that comes in sets the time for unread answers back.
       if (socket.writableLength > 0) {
         socket.destroy();
       } else {
@@ -100,11 +100,11 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
     done(lacksHost ? failures.malformedRequest("HTTP/1.1 needs a Host header") : undefined);
   });
   app.addHook("onSend", (_request, reply, payload, done) => {
-    // It counts from the last byte that the client has taken. Node looks twice before it says so: up to twice as long.
+    // It counts from the last byte that the client has read. Node checks twice before it times out: up to twice as long.
     reply.raw.setTimeout(timeouts.stalledResponseMs, () => reply.raw.destroy());
     done(null, payload);
   });
-  // An expectation that nobody knows may be passed over; Node would refuse it without the envelope.
+  // An unknown expectation may be ignored; Node would refuse it without the envelope.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   installJsonBody(app);
   installErrorHandling(app);

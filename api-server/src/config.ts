@@ -52,7 +52,7 @@ export interface Config {
   catalogFile: string;
   /** Which databases the platform has images of; undefined: of none. */
   databaseImagesFile: string | undefined;
-  /** Settings of backups; undefined: none are made. */
+  /** Settings of backups; undefined: none are taken. */
   backupsFile: string | undefined;
   tokenKeyFile: string;
   /** Issuers whose tokens are user tokens too, beside the own ones. */
@@ -63,14 +63,14 @@ export interface Config {
   gitCaFile: string | undefined;
   /** The platform's GitHub App; undefined: no accounts of GitHub are connected. */
   githubApp: GithubAppConfig | undefined;
-  /** The address under which Git servers reach the API; undefined: no hooks are made. */
+  /** The address under which Git servers reach the API; undefined: no hooks are created. */
   gitHookUrl: string | undefined;
   /** Settings of builds; undefined: nothing is built. */
   buildsFile: string | undefined;
   /** PEM private key that signs tokens of the builds' registry. */
   registryKeyFile: string | undefined;
   domainZone: string;
-  /** Hostnames that no project gets; single labels stand for a name in the zone. */
+  /** Hostnames that no project gets; a single label is a name in the zone. */
   reservedHostnames: string[];
   /** Where the replicas count rate limits together; undefined counts in memory, for a single replica. */
   valkeyUrl: string | undefined;

@@ -34,9 +34,9 @@ export const organizationRules: PolicyRule[] = [
   // What an instance uses.
   { apiGroups: ["metrics.k8s.io"], resources: ["pods"], verbs: ["get"] },
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["create", "patch", "delete"] },
-  // Runs that are asked for, and cancellations. Only a run that nobody has decided on is deleted.
+  // Requested runs, and cancellations. Only a run that the operator has not decided on is deleted.
   { apiGroups: ["slipway.dev"], resources: ["jobruns"], verbs: ["create", "patch", "delete"] },
-  // Read live, when somebody asks for them.
+  // Read live, on request.
   {
     apiGroups: ["slipway.dev"],
     resources: ["backups"],
@@ -49,7 +49,7 @@ export const organizationRules: PolicyRule[] = [
   },
   // The result of checking a credential is written to the status.
   { apiGroups: ["slipway.dev"], resources: ["gitconnections/status"], verbs: ["patch"] },
-  // Builds that are asked for; listed to find those that use a connection which is to be revoked.
+  // Requested builds; listed to find those that use a connection which is to be revoked.
   { apiGroups: ["slipway.dev"], resources: ["builds"], verbs: ["get", "list", "create"] },
 ];
 

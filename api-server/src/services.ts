@@ -64,7 +64,7 @@ export interface Services {
   usage: UsageBook;
   /** Zone of default domains. */
   domainZone: string;
-  /** Hostnames that no project can have; single labels stand for a name in the zone. */
+  /** Hostnames that no project can have; a single label is a name in the zone. */
   reservedHostnames: readonly string[];
   /** Addresses and CIDRs whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];

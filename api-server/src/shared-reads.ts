@@ -1,6 +1,6 @@
 /**
- * Reads that callers who want the same share, so that many at once cost what two do. Each caller has a read that began after it
- * asked: what was written before, it sees.
+ * Reads that are shared by callers who want the same, so that many concurrent calls cost two reads. Each caller gets a read that began after it
+ * called, and so sees what was written before.
  */
 export class SharedReads<Value> {
   readonly #running = new Map<string, Promise<Value>>();

@@ -1,4 +1,4 @@
-/** Windows of time that plots ask for. Pure. */
+/** Windows of time of plots. Pure. */
 
 export interface Range {
   seconds: number;
@@ -27,7 +27,7 @@ export interface Bucket {
 /** After so long all that happened in a window is counted. */
 const LATE_MS = 10_000;
 
-/** The bars of a range up to now: they begin at round moments, so that those that are over are asked for once. */
+/** The bars of a range up to now: they begin at round moments, so that those that are complete are loaded once. */
 export function bucketsOf({ seconds, bucketSeconds }: Range, now: number): Bucket[] {
   const size = bucketSeconds * 1_000;
   const last = Math.floor(now / size) * size;

@@ -48,7 +48,7 @@ function fill<Made extends Element>(
 
 /**
  * Replaces what is in an element. An element in it that has the focus, and a `data-key`, passes it on to the new one of that
- * key, and what was folded out stays so: what is refreshed by itself does not throw anybody back to the page's beginning.
+ * key, and what was folded out stays so: an automatic refresh does not scroll back to the beginning of the page.
  */
 export function replace(container: Element, ...children: readonly (Child | readonly Child[])[]): void {
   const key = container.contains(document.activeElement)

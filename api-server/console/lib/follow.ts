@@ -14,7 +14,7 @@ interface Followed {
 const POLL_INTERVAL_MS = 1_000;
 
 /**
- * Reads a stream of events to its end, and goes on after the last id when the connection is lost or the server has ended it without
+ * Reads a stream of events to its end, and continues after the last id when the connection is lost or the server has ended it without
  * saying that it is the end.
  * @throws ApiFailure that asking again does not help
  */

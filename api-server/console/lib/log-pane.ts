@@ -3,7 +3,7 @@ import { visible } from "./visible.ts";
 
 export interface LogLine {
   text: string;
-  /** What stands before it: a step, a time. */
+  /** Its prefix: a step, a time. */
   label?: string;
   isError?: boolean;
 }
@@ -13,7 +13,7 @@ const MAX_LINES = 5_000;
 /** Characters of a line that are shown. */
 const LONGEST = 20_000;
 
-/** A log that grows. It stays at its end until somebody scrolls back, and lines can be filtered by a text. */
+/** A log that grows. It stays at its end until the user scrolls back, and lines can be filtered by a text. */
 export interface LogPane {
   element: HTMLElement;
   append: (lines: readonly LogLine[]) => void;

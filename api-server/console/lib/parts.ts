@@ -2,7 +2,7 @@ import { type Attributes, type Child, h } from "./dom.ts";
 import { ago, dateTime, words } from "./format.ts";
 import { visible } from "./visible.ts";
 
-/** Small pieces that several views are made of. */
+/** Small elements that several views share. */
 
 const GOOD = new Set(["running", "succeeded", "success", "available", "active"]);
 const BAD = new Set(["failed", "failing", "deadline_exceeded", "unavailable"]);
@@ -23,7 +23,7 @@ export function badge(status: string, isMoving = MOVING.has(status)): HTMLElemen
   return h("span", { class: `badge ${kind}` }, words(status));
 }
 
-/** A moment: how long ago, and in full to whoever points at it. */
+/** A moment: how long ago, and in full as its tooltip. */
 export function moment(iso: string | null | undefined): HTMLElement | string {
   const at = new Date(iso ?? Number.NaN);
   if (Number.isNaN(at.getTime())) {
@@ -74,7 +74,7 @@ export function facts(all: readonly (readonly [string, Child | readonly Child[]]
 export interface Column<Row> {
   name: string;
   cell: (row: Row) => Child | readonly Child[];
-  /** Numbers stand under each other. */
+  /** Numbers are aligned in columns. */
   isNumber?: true;
 }
 
@@ -128,7 +128,7 @@ export function pages(page: number, last: number, to: (page: number) => string):
   );
 }
 
-/** A choice that takes effect at once. */
+/** A choice that takes effect immediately. */
 export function choice(
   name: string,
   options: readonly (readonly [value: string, text: string])[],

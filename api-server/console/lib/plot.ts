@@ -15,7 +15,7 @@ export interface Plot {
   title: string;
   /** Layers of bars on each other, or lines. */
   as: "bars" | "lines";
-  /** Where the values stand, in milliseconds since the epoch; of bars, where each begins. */
+  /** The times of the values, in milliseconds since the epoch; of bars, where each begins. */
   times: readonly number[];
   /** How long each bar lasts, in milliseconds. */
   barMs?: number;
@@ -32,7 +32,7 @@ const EDGE = { left: 76, right: 12, top: 10, bottom: 24 };
 
 /**
  * A plot with its legend, what it holds at the pointed-at place, and the same as a table. It can be walked through with the arrow
- * keys. Drawn anew when its width changes, so that its text keeps its size.
+ * keys. Drawn again when its width changes, so that its text keeps its size.
  */
 export function plot(of: Plot): HTMLElement {
   const readout = h("p", { class: "readout", "aria-hidden": true });

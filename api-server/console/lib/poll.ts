@@ -16,7 +16,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Resolves once the page is looked at. */
+/** Resolves once the page is visible. */
 export function whileHidden(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -41,7 +41,7 @@ export function whileHidden(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Milliseconds to wait after so many failures one after the other: longer each time, or what the API says. Pure. */
+/** Milliseconds to wait after so many failures one after the other: longer each time, or as the API says. Pure. */
 export function waitAfter(failures: number, intervalMs: number, error: unknown): number {
   if (error instanceof ApiFailure && error.retryAfter !== undefined) {
     return error.retryAfter * 1_000;
@@ -49,7 +49,7 @@ export function waitAfter(failures: number, intervalMs: number, error: unknown):
   return Math.min(intervalMs * 2 ** Math.min(failures, 6), 60_000);
 }
 
-/** Whether asking again may help: not where the answer is what the key or the plan may not have. Pure. */
+/** Whether a retry may help: not where the key or the plan lacks the permission. Pure. */
 export function isPassing(error: unknown): boolean {
   return !(error instanceof ApiFailure) || error.status === 0 || error.status === 429 || error.status >= 500;
 }
@@ -57,12 +57,12 @@ export function isPassing(error: unknown): boolean {
 interface Polled<Value> {
   intervalMs: number;
   load: () => Promise<Value>;
-  /** @returns whether that was the last word */
+  /** @returns whether the value is final */
   show: (value: Value) => boolean | undefined;
   fail: (error: unknown) => void;
 }
 
-/** Asks again and again while the page is looked at, until the signal is aborted, nothing changes any more, or asking is of no use. */
+/** Loads again and again while the page is visible, until the signal is aborted, the value is final, or a retry cannot help. */
 export async function poll<Value>(
   { intervalMs, load, show, fail }: Polled<Value>,
   signal: AbortSignal,

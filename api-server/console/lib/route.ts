@@ -1,4 +1,4 @@
-/** Where one is in the page: what stands behind `#` in its address. Never a credential. */
+/** The route in the page: the part of its address behind `#`. Never a credential. */
 export type Route =
   | { view: "projects"; query: ReadonlyMap<string, string> }
   | {

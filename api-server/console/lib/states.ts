@@ -1,7 +1,7 @@
 import { ApiFailure } from "./api.ts";
 import { type Child, h } from "./dom.ts";
 
-/** What stands where there is nothing to show. */
+/** What is shown where there is nothing to show. */
 
 export function loading(): HTMLElement {
   return h(
@@ -25,7 +25,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: "Not available now",
 };
 
-/** Codes that say that the plan lacks what was asked for, whatever their status. */
+/** Codes that say that the plan lacks the feature, whatever their status. */
 const OF_PLAN = /_NOT_AVAILABLE_FOR_PLAN$/;
 
 /** What went wrong, in the API's own words, and whether it is tried again. */

@@ -3,7 +3,7 @@ import { replace } from "./dom.ts";
 import { isPassing, poll } from "./poll.ts";
 import { failed, loading, outdated } from "./states.ts";
 
-/** What a view is given. It works until the signal is aborted: then somebody went elsewhere. */
+/** The context of a view. The signal is aborted when another view is opened. */
 export interface Context {
   api: Api;
   signal: AbortSignal;
@@ -12,13 +12,13 @@ export interface Context {
 interface Refreshed<Value> {
   intervalMs: number;
   load: () => Promise<Value>;
-  /** What to show; made anew only when the value is another. */
+  /** What to show; rendered again only when the value changes. */
   show: (value: Value) => Node | readonly Node[];
   /** Whether the value will not change any more. */
   isFinal?: (value: Value) => boolean;
 }
 
-/** Fills a place with what is asked for, and keeps it current: loading, the value, or why there is none. */
+/** Fills an element with the loaded value, and keeps it current: loading, the value, or why there is none. */
 export function refreshed<Value>(
   place: Element,
   of: Refreshed<Value>,
@@ -41,7 +41,7 @@ export function refreshed<Value>(
         return of.isFinal?.(value);
       },
       fail: (error) => {
-        // What was known is better than nothing, for a while that passes.
+        // The last value stays during a temporary failure.
         if (shown === undefined || !isPassing(error)) {
           shown = undefined;
           replace(place, failed(error, isPassing(error)));

@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is searched for
 
 /** Sequences of a terminal: colours and movements (CSI), titles and links (OSC), and the short ones. */
 const TERMINAL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;

@@ -128,7 +128,7 @@ const columns = (project: string) => [
   { name: "Cost", cell: ({ amount }: Run) => brl(amount), isNumber: true as const },
 ];
 
-/** One run: how it stands, what it used, and its log while it is written. */
+/** One run: its state, what it used, and its log while it is written. */
 export function run(context: ProjectContext, id: string): HTMLElement {
   const { api, signal, route } = context;
   const path = (part: string) => projectPath(route.project, "job-runs", id, part);

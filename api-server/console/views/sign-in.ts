@@ -5,8 +5,8 @@ import { h } from "../lib/dom.ts";
 const LONGEST_KEY = 4_096;
 
 /**
- * The form that asks for an API key. The key is tried before it is taken.
- * @param reason why one is asked again
+ * The form that asks for an API key. The key is checked before it is stored.
+ * @param reason why a key is requested again
  * @param signedIn gets a key that is good
  */
 export function signIn(

@@ -27,7 +27,7 @@ interface Bar extends Bucket {
 }
 
 const POLL_INTERVAL_MS = 10_000;
-/** Questions at once: a browser has six connections, and a log may have one. */
+/** Concurrent requests: a browser has six connections, and a log may use one. */
 const MAX_CONCURRENT = 3;
 
 /** Requests, codes and latency of an HTTP project. */
@@ -45,7 +45,7 @@ export function traffic(context: ProjectContext): HTMLElement {
     {
       intervalMs: Math.max(POLL_INTERVAL_MS, range.bucketSeconds * 100),
       load: async () => {
-        // First the whole: where the plan has no metrics nothing more is asked.
+        // The whole range first: where the plan has no metrics, there are no more requests.
         const whole = await load({ range_seconds: range.seconds });
         return { whole, bars: await loadBars(range, complete, load) };
       },
@@ -73,7 +73,7 @@ export function traffic(context: ProjectContext): HTMLElement {
   );
 }
 
-/** Asks for every bar that may still change, and once for the others. */
+/** Loads every bar that may still change, and the others once. */
 async function loadBars(
   range: Range,
   complete: Map<number, Summary>,

@@ -12,7 +12,7 @@ export interface AdminContext {
   ledger: Ledger;
   tokenKey: () => TokenKey;
   kube: () => KubeClient;
-  /** The plan catalog as it stands now. */
+  /** The current plan catalog. */
   catalog: () => Promise<Catalog>;
   /** The environment, for settings of one command alone. */
   env: Readonly<Record<string, string | undefined>>;

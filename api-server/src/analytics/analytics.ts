@@ -12,7 +12,7 @@ export class Recent<T> {
 
   /**
    * @param ttlMs how long an answer is given again, from when it was begun
-   * @param maxEntries answers that are held
+   * @param maxEntries answers that are cached
    * @param now milliseconds that never go back
    */
   constructor(ttlMs: number, maxEntries: number, now: () => number = () => performance.now()) {
@@ -54,11 +54,11 @@ const RECENT_ANSWERS = 1_000;
 /** Queries that the store works at for this process, and for one organization. */
 const LIMITS = { total: 8, perKey: 2, waiting: 200, waitingPerKey: 50, waitMs: 5_000 };
 
-/** What is asked, as the client did: a range ends now, whenever now is. */
+/** The window as the client requested it: a range ends now. */
 export type AskedWindow = { rangeMs: number } | Window;
 
 export interface Question {
-  /** What is asked: an operation's name, and whatever else its answer depends on. */
+  /** The query: an operation's name, and what else its answer depends on. */
   about: readonly unknown[];
   window: AskedWindow;
   filter: Filter;

@@ -5,7 +5,7 @@ export interface BatchOptions<T> {
   write: (batch: readonly T[]) => Promise<void>;
   /** Whose an item is, such as an organization. */
   keyOf: (item: T) => string;
-  /** Items that wait, in all and of one key. */
+  /** Pending items, in all and of one key. */
   maxItems: number;
   maxItemsPerKey: number;
   retryMs: number;
@@ -18,8 +18,8 @@ export interface BatchOptions<T> {
 const BATCH = 500;
 
 /**
- * Writes items in batches, in the order of their arrival, and keeps them while that fails. A key that has as many waiting as
- * it may loses its own newest; when all places are taken, the key with most loses its newest.
+ * Writes items in batches, in the order of their arrival, and keeps them while that fails. A key that has as many pending as
+ * it may loses its own newest; at the maximum, the key with most loses its newest.
  */
 export class BatchWriter<T extends object> {
   readonly #options: BatchOptions<T>;
@@ -61,7 +61,7 @@ export class BatchWriter<T extends object> {
   #start(): void {
     this.#writing ??= this.#drain().finally(() => {
       this.#writing = undefined;
-      // Added after the last look.
+      // Added after the last check.
       if (this.#waiting.length > 0) {
         this.#start();
       }
@@ -144,7 +144,7 @@ export class BatchWriter<T extends object> {
   }
 }
 
-/** Whether PostgreSQL refused what is in a row (classes 22 and 23), so that trying again is in vain. */
+/** Whether PostgreSQL refused what is in a row (classes 22 and 23), so that another attempt would fail, too. */
 export function isRefusedRow(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === "string" && /^2[23]/.test(code);

@@ -50,7 +50,7 @@ export class RefusalBudget {
 
 /** What became of a call that was begun. */
 export interface CallOutcome extends AuditOutcome {
-  /** Set when the call found out, or made, what it is about only after it was begun. */
+  /** Set when the call resolved, or created, its project only after it had begun. */
   projectId: string | null;
 }
 
@@ -65,9 +65,9 @@ export interface AuditLog {
    * @throws when the ledger does not take it: then nothing may be changed
    */
   begin(intent: AuditIntent): Promise<AuditKey>;
-  /** Adds the outcome to a begun row. Never throws and never makes the client wait. */
+  /** Adds the outcome to a begun row. Never throws and never delays the client. */
   finish(key: AuditKey, outcome: CallOutcome): void;
-  /** Takes the line of a refusal. Never throws and never makes the client wait. */
+  /** Queues the row of a refusal. Never throws and never delays the client. */
   record(entry: AuditEntry): void;
 }
 

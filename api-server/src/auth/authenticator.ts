@@ -9,7 +9,7 @@ import { FailedAttempts } from "./failed-attempts.ts";
 import { type Principal, PrincipalCache } from "./principal.ts";
 import type { UserTokenVerifier, VerifiedToken } from "./user-token.ts";
 
-/** What the authenticator asks of the ledger. */
+/** What the authenticator reads of the ledger. */
 export interface CredentialSource {
   findApiKey(id: string): Promise<ApiKeyRecord | undefined>;
   findMember(userId: string, organizationId: string): Promise<FoundMember | undefined>;
@@ -29,7 +29,7 @@ const MAX_TOKENS = 10_000;
 /** How long a verified signature is trusted: the issuer may withdraw its key meanwhile. */
 const VERIFIED_MS = 5 * 60_000;
 
-/** Finds out who sent a request. Answers from memory; asks the ledger every few seconds per credential. */
+/** Finds out who sent a request. Answers from memory; queries the ledger every few seconds per credential. */
 export class Authenticator {
   readonly #source: CredentialSource;
   readonly #verifier: UserTokenVerifier;
@@ -53,13 +53,13 @@ export class Authenticator {
    * The principal: immediately when it is in memory, else as a promise.
    * @param address of the client, against which a credential that is not valid counts
    * @throws Failure 401 without a valid credential, 403 for the wrong organization, 429 for an unknown credential of an
-   *   address with too many that were not valid, 503 when the ledger is needed and away
+   *   address with too many that were not valid, 503 when the ledger is needed and unavailable
    */
   authenticate(headers: IncomingHttpHeaders, address = () => ""): Principal | Promise<Principal> {
     const organization = headers["x-organization-id"];
     const organizationId = typeof organization === "string" ? organization : undefined;
     const apiKey = headers["x-api-key"];
-    // What is in memory under such a text was a well-formed key when it came in, and no token: its shape is not looked at
+    // What is in memory under such a text was a well-formed key when it came in, and no token: its shape is not checked
     // twice.
     const known = typeof apiKey === "string" && apiKey.startsWith(KEY_START) && this.#cache.peek(apiKey);
     if (known) {

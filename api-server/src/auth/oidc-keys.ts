@@ -13,13 +13,13 @@ export class IssuerUnavailable extends Error {
 }
 
 export interface OidcKeysOptions {
-  /** How long one look at the issuer may take. */
+  /** Timeout of one request to the issuer. */
   timeoutMs: number;
   /** After this, the keys are fetched again. */
   freshMs: number;
   /** Keys that could not be fetched again serve on for this long. */
   staleMs: number;
-  /** A token with an unknown key makes the keys be fetched again, at most this often. */
+  /** A token with an unknown key causes another fetch of the keys, at most this often. */
   cooldownMs: number;
   /** After a failure the issuer is left alone for this long. */
   failureMs: number;
@@ -64,7 +64,7 @@ export function oidcKeys(issuer: OidcIssuer, options: Partial<OidcKeysOptions> =
       throw new IssuerUnavailable(`the keys of ${issuer.issuer} cannot be fetched`, { cause });
     }
   };
-  // Its address is not used: `load` knows where to look, and may have to look twice.
+  // Its address is not used: `load` knows the address, and may need two requests.
   const remote = createRemoteJWKSet(new URL(issuer.issuer), {
     timeoutDuration: timeoutMs,
     cacheMaxAge: freshMs,

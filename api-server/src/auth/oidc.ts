@@ -25,7 +25,7 @@ export function oidcUserId(issuer: string, subject: string): string {
   return PLAIN_SUBJECT.test(subject) ? `oidc:${from}:${subject}` : `oidc-digest:${from}:${digest(subject)}`;
 }
 
-/** What the token says of its issuer, which nobody has checked yet. */
+/** The token's claim of its issuer, not verified yet. */
 function claimedIssuer(token: string): string | undefined {
   try {
     return decodeJwt(token).iss;

@@ -19,29 +19,29 @@ export interface Principal {
 export interface PrincipalCacheOptions {
   /** How long an answer counts as fresh, and so how long a revocation takes at most. */
   freshMs: number;
-  /** How long an answer may serve while the ledger cannot be asked. */
+  /** How long an answer may be used while the ledger is unavailable. */
   staleMs: number;
-  /** After a look-up that failed, how long the last answer serves before the next look-up. */
+  /** After a failed lookup, how long the last answer is used before the next lookup. */
   retryMs: number;
-  /** How long a call waits for a look-up while there is an answer that may serve on. */
+  /** How long a call waits for a lookup while there is an answer that may still be used. */
   maxWaitMs: number;
-  /** Principals kept at most, and refusals, each for themselves: who invents credentials drives out nobody's. */
+  /** Maximum number of principals, and of refusals: invented credentials do not evict real ones. */
   capacity: number;
   /** Monotonic milliseconds. */
   now: () => number;
 }
 
-/** A refusal is kept too: `undefined` is "not valid". */
+/** A refusal is cached, too: `undefined` means "not valid". */
 interface Entry {
   principal: Principal | undefined;
   loadedAt: number;
-  /** Until then nobody asks. */
+  /** Until then there is no lookup. */
   freshUntil: number;
 }
 
 /**
- * Remembers for a few seconds who a credential is, so that a read asks the ledger nothing. Calls at the same time
- * share one look-up. While the ledger is unavailable or slow, the last answer is used, up to `staleMs`: nothing can be
+ * Caches for a few seconds whose a credential is, so that a read needs no query of the ledger. Concurrent calls
+ * share one lookup. While the ledger is unavailable or slow, the last answer is used, up to `staleMs`: nothing can be
  * revoked in a ledger that is unavailable.
  */
 export class PrincipalCache {
@@ -68,14 +68,14 @@ export class PrincipalCache {
     return entry && this.#options.now() < entry.freshUntil ? entry : undefined;
   }
 
-  /** Whether the credential was valid when it was last looked up, and may be used while the ledger is unavailable. */
+  /** Whether the credential was valid at its last lookup, and may be used while the ledger is unavailable. */
   knows(credential: string): boolean {
     return this.#servable(credential)?.principal !== undefined;
   }
 
   /**
    * The answer, looked up when there is no fresh one.
-   * @throws what `load` throws, when there is no answer that may serve on
+   * @throws what `load` throws, when there is no answer that may still be used
    */
   async get(credential: string, load: () => Promise<Principal | undefined>): Promise<Principal | undefined> {
     const fresh = this.peek(credential);
@@ -111,7 +111,7 @@ export class PrincipalCache {
     }
   }
 
-  /** The last answer, unless it is too old to serve at all. */
+  /** The last answer, unless it is too old to be used. */
   #servable(credential: string): Entry | undefined {
     const entry = this.#entry(credential);
     return entry && this.#options.now() - entry.loadedAt < this.#options.staleMs ? entry : undefined;
@@ -122,7 +122,7 @@ export class PrincipalCache {
   }
 
   #store(credential: string, entry: Entry): void {
-    // Taken out first: the map's order is the order of look-ups, and the oldest goes first.
+    // Deleted first: the map's order is the order of lookups, and the oldest is evicted first.
     this.#entries.delete(credential);
     this.#refusals.delete(credential);
     const entries = entry.principal === undefined ? this.#refusals : this.#entries;

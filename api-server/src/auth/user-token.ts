@@ -6,7 +6,7 @@ const ISSUER = "slipway";
 const AUDIENCE = "slipway-api";
 const ALGORITHM = "EdDSA";
 
-/** Who a verified token speaks for. */
+/** Whose a verified token is. */
 export interface VerifiedToken {
   userId: string;
   /** Milliseconds since 1970. */
@@ -36,7 +36,7 @@ export async function signUserToken(key: TokenKey, userId: string, lifetimeDays:
     .sign(key.privateKey);
 }
 
-/** Accepts what {@link signUserToken} made with the same key. */
+/** Accepts tokens that {@link signUserToken} signed with the same key. */
 export function ownTokenVerifier(key: TokenKey): UserTokenVerifier {
   return {
     async verify(token) {

@@ -18,13 +18,13 @@ import { resourceQuotaFailure } from "../organizations/limits.ts";
 import { backupResource } from "../resources.ts";
 
 /**
- * Backups as they are in the cluster. They are read live: that is seldom, and so every read sees what was just
- * written through whichever replica.
+ * Backups as they are in the cluster. They are read live: that is rare, and so every read sees what was just
+ * written through any replica.
  */
 
 const WRITE = { fieldManager: fieldManagers.api };
 
-/** Whose backups are meant: those of a project, whether it is there or not. */
+/** Whose backups are meant: those of a project, whether it exists or not. */
 export interface Owner {
   organizationId: string;
   projectId: string;
@@ -58,7 +58,7 @@ export function createBackup(kube: KubeClient, backup: Omit<Backup, "apiVersion"
   return answered(kube.create<Backup>(backupResource, whole, WRITE));
 }
 
-/** @throws Failure 404 when it is gone, 503 */
+/** @throws Failure 404 when it is deleted, 503 */
 export function patchBackup(kube: KubeClient, { metadata }: Backup, spec: object): Promise<Backup> {
   const { name, namespace, uid } = metadata;
   return answered(

@@ -9,9 +9,9 @@ import { isActive } from "./view.ts";
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Asks for a backup now; the operator makes it in the background.
- * @param retentionDays until it expires; asked once the project itself refuses none
- * @throws Failure 409 while another one is being made, or the project is paused; what `retentionDays` throws
+ * Requests a backup now; the operator takes it in the background.
+ * @param retentionDays until it expires; evaluated once the project itself allows a backup
+ * @throws Failure 409 while another one is running, or the project is paused; what `retentionDays` throws
  */
 export async function requestBackup(
   project: ApiProject,

@@ -15,7 +15,7 @@ import { isComplete } from "./view.ts";
 
 const { name, description, plan, paymentMode, instances, storage } = projectSpec.shape;
 
-/** What a restore may ask for otherwise than the old project had it. */
+/** What a restore may set differently from the old project. */
 export const restoreBody = z.strictObject({
   name,
   description,
@@ -30,7 +30,7 @@ export const restoreBody = z.strictObject({
 export type RestoreBody = z.output<typeof restoreBody>;
 
 /**
- * The project that begins with a backup, as a creation would ask for it.
+ * The project that begins with a backup, as the body of a creation.
  * @throws Failure 409 for a backup that is not complete, 400 that names every broken rule
  */
 export function restoreRequest(

@@ -43,7 +43,7 @@ function verificationOf({ spec, status = {} }: Pick<Backup, "spec" | "status">) 
   };
 }
 
-/** Whether a backup is still being made. */
+/** Whether a backup is still running. */
 export const isActive = ({ metadata, status }: Backup): boolean =>
   metadata.deletionTimestamp === undefined && status?.phase !== "succeeded" && status?.phase !== "failed";
 

@@ -13,7 +13,7 @@ export interface WantedRef {
 }
 
 /**
- * What a deploy that somebody asked for builds: the branch's newest commit or the one that is named; where versions are
+ * What a manual deploy builds: the branch's newest commit or the one that is named; where versions are
  * published, the latest one that matches.
  *
  * @throws Failure 400 GIT_VERSION_REF_OVERRIDE where versions are published and a ref is named; 404 GIT_REF_NOT_FOUND; 409

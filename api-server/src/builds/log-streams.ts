@@ -7,17 +7,17 @@ import { chunkView, isFinished } from "./view.ts";
 
 /** What a stream is fed from. */
 export interface LogFeed {
-  /** The build as it is now; undefined when it is gone. */
+  /** The current build; undefined when it is deleted. */
   build(): Promise<Pick<Build, "status" | "log_truncated"> | undefined>;
   lines(cursor: number): Promise<BuildLogChunk[]>;
 }
 
-/** How often a build is looked at. */
+/** How often a build is read. */
 const POLL_INTERVAL_MS = 500;
 
 /**
  * Events `log` with a line each and its sequence as id, and `end` with the status once the build has ended and all was sent. A
- * stream without `end` is to be gone on with.
+ * stream that ends without `end` is to be resumed.
  */
 export const buildLogEvents = (feed: LogFeed, from: number, pollIntervalMs = POLL_INTERVAL_MS): EventSource =>
   async function* events(signal) {
@@ -46,6 +46,6 @@ export const buildLogEvents = (feed: LogFeed, from: number, pollIntervalMs = POL
         await sleep(pollIntervalMs, undefined, { signal });
       }
     } catch {
-      // The client has gone, or the ledger: without `end` it is gone on with from the last id.
+      // The client has disconnected, or the ledger is unavailable: without `end` the client resumes after the last id.
     }
   };

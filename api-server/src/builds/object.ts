@@ -1,14 +1,14 @@
 import { type Build, type BuildRequest, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { BuildRow } from "@slipway/ledger";
 
-/** What a build is asked for with; its commit was looked up. */
+/** What a build is requested with; its commit is resolved. */
 export interface KnownRequest extends BuildRequest {
   commitSha: string;
   /** First line of the commit's message. */
   commitMessage?: string;
 }
 
-/** How the ledger has a build that was asked for just now. Pure. */
+/** The ledger's row of a build that was requested just now. Pure. */
 export function pendingRow({ metadata, spec }: Build, project: Project, commitMessage?: string): BuildRow {
   const { namespace = "", name, uid = "" } = project.metadata;
   return {

@@ -11,7 +11,7 @@ type Github = NonNullable<ProjectSpec["github"]>;
 export type AnySource = Source | Github;
 type StoredVersions = NonNullable<Source["versionDeploy"]>;
 
-/** The source of a project in whichever form; undefined for one that runs an image. */
+/** The source of a project, connected or legacy; undefined for one that runs an image. */
 export const sourceOf = ({ source, github }: ProjectSpec): AnySource | undefined => source ?? github;
 
 /** The mode in which it is published. */
@@ -68,7 +68,7 @@ export interface DeploySettingsPatch {
 
 /**
  * The settings after a patch of them.
- * @throws Failure 400 where the result contradicts itself: both modes at once, or versions without a pattern
+ * @throws Failure 400 where the result contradicts itself: both modes together, or versions without a pattern
  */
 export function mergeDeploySettings(
   current: Pick<AnySource, "autoDeploy" | "versionDeploy">,

@@ -70,7 +70,7 @@ export async function sourceContext(
     context.connection = opened.connection;
     context.repositoryPath = (await opened.call((server, id) => server.repository(id))).path;
   } catch (error) {
-    // A connection that is gone, and a server that does not answer: the settings are there all the same.
+    // The settings are shown although the connection is deleted or its server does not answer.
     if (!(error instanceof Failure)) {
       throw error;
     }

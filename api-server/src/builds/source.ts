@@ -51,7 +51,7 @@ function opened(connectionId: string, sealed: string): string {
 }
 
 /**
- * The source that a project has, in whichever form.
+ * The source that a project has, connected or legacy.
  * @throws Failure 400 GIT_SOURCE_REQUIRED for one that runs an image; as `openSource` and `openGithub`
  */
 export async function openProjectSource(

@@ -15,14 +15,14 @@ import { isFinished } from "./view.ts";
 export type StartServices = Pick<Services, "kube" | "now" | "builds" | "logger">;
 
 /**
- * Asks for a build of this id, or finds that it was asked for before. The object comes first: from then on the operator carries
+ * Requests a build of this id, or finds that it was requested before. The object comes first: from then on the operator carries
  * it out and records it in the ledger, whatever becomes of this call.
  *
  * @param project as the cluster has it
- * @param isRepeat whether an earlier call may have asked for the build: one that has ended is not made again, although its
- *   object is gone
+ * @param isRepeat whether an earlier call may have requested the build: one that has ended is not created again, although its
+ *   object is deleted
  * @returns the id
- * @throws Failure 409 when the project is being deleted, 503; KubeError is left to creations, which undo what they made
+ * @throws Failure 409 when the project is being deleted, 503; KubeError is left to creations, which undo what they wrote
  */
 export async function startBuild(
   project: Project,

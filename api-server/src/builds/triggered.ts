@@ -137,8 +137,8 @@ export function triggerOf(
 }
 
 /**
- * Notes what is there when a project begins to publish: versions that were made before start nothing, and neither does the
- * commit that a build was just asked for of.
+ * Records what exists when a project begins to publish: versions that were made before start nothing, and neither does the
+ * commit that a build was just requested for.
  * @param buildId the build of the branch's commit
  */
 export async function notePresent(
@@ -177,7 +177,7 @@ export async function notePresent(
 }
 
 /**
- * Starts what a delivery from the queue starts; of a connection that is gone or revoked meanwhile, nothing.
+ * Starts the builds of a delivery from the queue; none when its connection was deleted or revoked meanwhile.
  * @throws Failure 503: then it shall be tried again
  */
 export async function onDelivery(

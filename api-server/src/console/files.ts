@@ -9,7 +9,7 @@ export interface ConsoleFile {
   content: Buffer;
 }
 
-/** Everything that the console is made of, in memory. */
+/** All files of the console, in memory. */
 export interface ConsoleFiles {
   /** Hash of all files. It is part of their URLs, so that a browser caches them for good. */
   version: string;
@@ -28,7 +28,7 @@ const TYPES: readonly (readonly [RegExp, string])[] = [
 
 let made: ConsoleFiles | undefined;
 
-/** Reads the files when they are asked for first. */
+/** Reads the files at the first request. */
 export function consoleFiles(): ConsoleFiles {
   made ??= make();
   return made;
@@ -65,7 +65,7 @@ const hash = (parts: readonly (string | Buffer)[]): string => {
 
 /**
  * A browser's module of one in TypeScript: what Node does with every file of the platform, so there is no build. Its
- * function says once that it is experimental; the version of Node is pinned, and the line would stand amid the JSON log.
+ * function says once that it is experimental; the version of Node is pinned, and the line would be in the middle of the JSON log.
  */
 function withoutTypes(source: string): string {
   const { emitWarning } = process;

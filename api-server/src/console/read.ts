@@ -32,14 +32,14 @@ const HEADERS = {
 };
 const FOR_GOOD = "public, max-age=31536000, immutable";
 
-/** The page names the version of its files, so it is looked at again every time. */
+/** The page names the version of its files, so that browsers revalidate it every time. */
 function answerPage(ifNoneMatch: string | undefined): Answer {
   const { page } = consoleFiles();
   return answer(page.etag, "no-cache", ifNoneMatch, page);
 }
 
 /**
- * A file under a version. While the API server is rolled out, a page of one version may ask a replica of the other: it gets what
+ * A file under a version. While the API server is rolled out, a page of one version may call a replica of the other: it gets what
  * there is, and keeps nothing of it.
  */
 function answerFile(path: string, ifNoneMatch: string | undefined): Answer {

@@ -109,7 +109,7 @@ export function secretConnectionOf(
   return { ...whole, connectionString: connectionString(project.spec.type as EngineName, whole) };
 }
 
-/** Every engine speaks TLS on the port that it is reached at; ClickHouse's is its HTTP interface. */
+/** Every engine has TLS on the port that it is reached at; ClickHouse's is its HTTP interface. */
 const SCHEMES: Readonly<Record<EngineName, string>> = {
   postgresql: "postgresql",
   mariadb: "mysql",

@@ -6,7 +6,7 @@ interface Range {
   max: number;
 }
 
-/** What a plan of databases does not offer of what is asked for: 400. Fields are those of a creation. Pure. */
+/** What a plan of databases does not offer of the requested: 400. Fields are those of a creation. Pure. */
 export function offerErrors(spec: ProjectSpec, plan: DatabasePlan, { engines }: Catalog): FieldError[] {
   const { type, version = "", instances, storage, paymentMode } = spec;
   if (!isDatabaseType(type)) {

@@ -42,7 +42,7 @@ export function planChangeOf(project: Project, askedAt: string): PlanChangeView 
   return { status: "in_progress", to_plan: spec.plan, started_at: startedAt };
 }
 
-/** Whether the operator speaks of the request that the spec makes now. */
+/** Whether the operator reports the request that is in the spec now. */
 function isAbout(
   { plan, planRequestedAt }: ProjectSpec,
   reported: NonNullable<Project["status"]>["planChange"],

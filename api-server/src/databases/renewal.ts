@@ -26,7 +26,7 @@ import {
 export const IN_FORCE_LIMIT_MS = 30_000;
 const WRITE_LIMIT_MS = 10_000;
 const LOOK_EVERY_MS = 100;
-/** Tries to write a Secret that somebody else changes at the same time. */
+/** Attempts to write a Secret that is changed concurrently. */
 const ATTEMPTS = 5;
 
 export interface Renewed {
@@ -80,7 +80,7 @@ export async function renewCredentials(
 async function writeNewPassword({ resource }: ApiProject, kube: KubeClient): Promise<DatabaseCredentials> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const secret = await readCredentialsSecret(kube, resource.metadata);
-    // A project of kubectl's, whose Secret the operator has not made yet.
+    // A project created with kubectl, whose Secret the operator has not written yet.
     if (!secret) {
       throw failures.databaseCredentialsPending();
     }
@@ -108,7 +108,7 @@ async function write(
     [credentialKeys.password]: newPassword(randomInt),
     [credentialKeys.previousPassword]: before[credentialKeys.password] ?? "",
   };
-  // Only what it was read as may be renewed: somebody else may be doing so.
+  // Only the version that was read may be renewed: another call may be doing so.
   const patch = { metadata: { uid, resourceVersion }, data: encodeCredentials(changed) };
   await kube.patch(resources.secrets, { namespace, name }, patch, { fieldManager: fieldManagers.api });
   return { ...before, ...changed };

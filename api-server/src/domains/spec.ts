@@ -3,7 +3,7 @@ import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
 
-/** The specs of HTTP projects that the operations on domains ask for. Pure; every refusal by what is live is here. */
+/** The specs that operations on domains write for HTTP projects. Pure; every refusal because of live state is here. */
 
 type Live = Pick<Project, "status" | "metadata">;
 
@@ -66,7 +66,7 @@ export function withExposure(spec: ProjectSpec, exposure: "public" | "private", 
   return { ...rest, exposure };
 }
 
-/** One that cannot become as asked has ended, too: then the status is about this very spec, and says no more. */
+/** A change that cannot be carried out has ended, too: then the status is about this spec, and does not change. */
 export function isExposureChanging(spec: ProjectSpec, { status, metadata }: Live): boolean {
   const known = status?.exposure;
   if (known === undefined) {

@@ -15,7 +15,7 @@ const POLL_MS = 100;
 type ReleaseServices = Pick<Services, "kube" | "projects" | "domainZone">;
 
 /**
- * Resolves once the project holds no hostname that its spec does not ask for, so that what it gave up is free for others.
+ * Resolves once the project has no claim that its spec does not contain, so that what it released is free for others.
  * @throws Failure 503 when that takes too long: the change is done, and asking for it again waits again
  */
 export async function waitUntilReleased(project: ApiProject, services: ReleaseServices): Promise<void> {
@@ -29,7 +29,7 @@ export async function waitUntilReleased(project: ApiProject, services: ReleaseSe
 }
 
 /**
- * Resolves once the operator reports that the project's exposure is as asked, so that the next change is not refused; at the
+ * Resolves once the operator reports the requested exposure, so that the next change is not refused; at the
  * latest after the same time, since a change may well take longer.
  */
 export async function waitUntilExposed(
@@ -68,7 +68,7 @@ export async function claimsOf(kube: KubeClient, project: Project): Promise<Doma
   return found.filter((claim) => ownsClaim(project, claim));
 }
 
-/** Whether a claim was made for a spec that is yet to be written. */
+/** Whether a claim was created for a spec that is not written yet. */
 function isAhead({ spec }: DomainClaim, generation = 0): boolean {
   return (spec.reservedFor?.generation ?? 0) > generation;
 }
@@ -77,7 +77,7 @@ const FIRST_DOMAIN_LIMIT_MS = 1_500;
 const FIRST_DOMAIN_POLL_MS = 50;
 
 /**
- * A default domain is made from the first name, and the status remembers it. Resolves once it does, or after a moment: a
+ * A default domain is derived from the first name, and recorded in the status. Resolves once it does, or after a moment: a
  * name that changes before would change the domain that the creation returned.
  */
 export async function waitForFirstDomain(

@@ -36,7 +36,7 @@ export class Failure extends Error {
   }
 }
 
-/** Broken rules that one answer names; more of them help nobody. */
+/** Broken rules that one answer names at most. */
 export const MAX_ERRORS = 100;
 /** Characters of a field's name and of a message; both may repeat what the client sent. */
 const LONGEST_FIELD = 300;

@@ -74,7 +74,7 @@ export function renderFailure(failure: Failure, request: FastifyRequest, reply: 
   heardOut(request.raw, answer);
 }
 
-/** Calls back once a request's body has come, or its client has gone, or it has taken too long. */
+/** Calls back once a request's body has been received, or its client has disconnected, or the time for it has ended. */
 function heardOut(request: IncomingMessage, then: () => void): void {
   const done = () => {
     clearTimeout(limit);
@@ -91,7 +91,7 @@ function heardOut(request: IncomingMessage, then: () => void): void {
 /** Routes every error and every unknown path through {@link renderFailure}. */
 export function installErrorHandling(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => renderFailure(toFailure(error, request), request, reply));
-  // Before the body: nobody's is read for this.
+  // Before the body, which is not read for this.
   app.addHook("onRequest", (request, _reply, done) =>
     done(request.is404 ? failures.routeNotFound() : undefined),
   );

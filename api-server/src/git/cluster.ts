@@ -25,11 +25,11 @@ import { Failure } from "../errors/failure.ts";
 import { resourceQuotaFailure } from "../organizations/limits.ts";
 import { buildResource, gitConnectionResource } from "../resources.ts";
 
-/** Git connections and their Secrets as they are in the cluster: read live, for that is seldom. */
+/** Git connections and their Secrets as they are in the cluster. They are read live: that is rare. */
 
 const WRITE = { fieldManager: fieldManagers.api };
 
-/** What the Secret of a connection holds. */
+/** The content of a connection's Secret. */
 export interface GitCredential {
   username: string;
   token: string;
@@ -86,7 +86,7 @@ export function createConnection(
 }
 
 /**
- * Changes what the connection asks for, unless somebody has changed it since it was read.
+ * Patches the connection's spec, unless it was changed since it was read.
  * @throws Failure 404, 409 GIT_CONNECTION_OPERATION_PENDING, 503
  */
 export function patchConnection(
@@ -114,7 +114,7 @@ export function patchConnectionStatus(
   );
 }
 
-/** The connection as it is now; undefined when it is gone, or another one has its name. @throws Failure 503 */
+/** The live connection; undefined when it is deleted, or another one has its name. @throws Failure 503 */
 export async function currentConnection(
   kube: KubeClient,
   { metadata: { name, namespace, uid } }: GitConnection,
@@ -125,11 +125,11 @@ export async function currentConnection(
   return found?.metadata.uid === uid ? found : undefined;
 }
 
-/** Tries of a note that somebody else's writes come between. */
+/** Attempts at a hook's record that conflict with other writes. */
 const TRIES = 5;
 
 /**
- * Notes a hook that is about to be made, and holds the connection until it has gone again: whoever revokes or deletes the
+ * Records a hook that is about to be created; the connection has a finalizer until it is removed: a call that revokes or deletes the
  * connection knows of every one that there can be. @throws Failure 404, 409, 503
  */
 export async function noteHook(
@@ -166,7 +166,7 @@ async function holdConnection(kube: KubeClient, connection: GitConnection): Prom
 }
 
 /**
- * Deletes one that has no hook left at its server; gone already is no failure.
+ * Deletes one that has no hook left at its server; one that is deleted already is no failure.
  * @throws Failure 409 when it was changed meanwhile, 503
  */
 export async function deleteConnection(kube: KubeClient, connection: GitConnection): Promise<void> {
@@ -179,7 +179,7 @@ export async function deleteConnection(kube: KubeClient, connection: GitConnecti
   await answered(ifThere(kube.delete(gitConnectionResource, { name, namespace }, { uid })));
 }
 
-/** The credential of a connection. @throws Failure 409 when its Secret is gone or incomplete, 503 */
+/** The credential of a connection. @throws Failure 409 when its Secret is deleted or incomplete, 503 */
 export async function readCredential(
   kube: KubeClient,
   { metadata, spec }: GitConnection,
@@ -189,7 +189,7 @@ export async function readCredential(
   const value = (key: keyof GitCredential): string =>
     Buffer.from(secret?.data?.[key] ?? "", "base64").toString("utf8");
   const credential = { username: value("username"), token: value("token"), hookSecret: value("hookSecret") };
-  // The App's own key stands for an account of GitHub.
+  // An account of GitHub has no credential but the App's own key.
   if (spec.providerId === "github" && credential.hookSecret !== "") {
     return credential;
   }
@@ -222,7 +222,7 @@ export async function createCredential(
   await answered(kube.create(resources.secrets, secret, WRITE));
 }
 
-/** Deletes a Secret of a connection; gone already is no failure. @throws Failure 503 */
+/** Deletes a Secret of a connection; one that is deleted already is no failure. @throws Failure 503 */
 export async function deleteCredential(
   kube: KubeClient,
   { metadata }: GitConnection,

@@ -23,7 +23,7 @@ import { isRevoked } from "./view.ts";
 
 type With = Pick<Services, "kube" | "git" | "now">;
 
-/** What a client asks to be connected with. */
+/** The request of a client to connect a server. */
 export interface ConnectRequest {
   instanceUrl: string;
   displayName: string;
@@ -32,7 +32,7 @@ export interface ConnectRequest {
   token: string;
 }
 
-/** Tries a credential: that it is taken, and that it sees the repository. @throws Failure 400, 503 */
+/** Checks that the server accepts a credential, and that it can read the repository. @throws Failure 400, 503 */
 async function tried(provider: GitProvider, repositoryPath: string): Promise<Capabilities> {
   try {
     const capabilities = await provider.check();
@@ -44,7 +44,7 @@ async function tried(provider: GitProvider, repositoryPath: string): Promise<Cap
 }
 
 /**
- * Connects an organization with a server, after the credential was tried there.
+ * Connects an organization with a server, after the credential was checked there.
  * @throws Failure 400 that names the field, 409 with too many, 503
  */
 export async function connect(
@@ -70,11 +70,11 @@ function canonical(instanceUrl: string): string {
   }
 }
 
-/** What of a connection's credential is to be replaced. */
+/** The parts of a connection's credential to replace. */
 export type CredentialChange = Partial<Pick<ConnectRequest, "repositoryPath" | "username" | "token">>;
 
 /**
- * Replaces parts of a credential, after the whole was tried. The secret of the hooks stays: they need no change.
+ * Replaces parts of a credential, after the result was checked. The secret of the hooks stays the same.
  * @throws Failure 400 that names the field, 409 when it is revoked or changed meanwhile, 503
  */
 export async function replaceCredential(
@@ -123,7 +123,7 @@ export async function replaceCredential(
   return patchConnectionStatus(kube, changed, takenStatus(changed, capabilities, now()));
 }
 
-/** A client of a connection's server. @throws Failure 409 when it is revoked or its credential is gone, 503 */
+/** A client of a connection's server. @throws Failure 409 when it is revoked or its credential is deleted, 503 */
 export async function openConnection(
   connection: GitConnection,
   { kube, git }: Pick<Services, "kube" | "git">,
@@ -134,7 +134,7 @@ export async function openConnection(
   return openAccount(git, accountOf(connection, await readCredential(kube, connection)));
 }
 
-/** What a connection's server is spoken to with. Pure. */
+/** The account that a connection has at its server. Pure. */
 export function accountOf({ spec }: GitConnection, { username, token }: GitCredential): GitAccount {
   const { providerId, instanceUrl, installationId } = spec;
   return { providerId, instanceUrl, username, token, ...(installationId ? { installationId } : {}) };
@@ -148,7 +148,7 @@ function openAccount(git: Services["git"], account: GitAccount): GitProvider {
   }
 }
 
-/** Asks a connection's server. @throws Failure 404, 409, 503 */
+/** Calls a connection's server. @throws Failure 404, 409, 503 */
 export async function callServer<T>(
   connection: GitConnection,
   services: With,
@@ -169,7 +169,7 @@ export async function callServer<T>(
 }
 
 /**
- * Connects an organization with an account of GitHub in which the platform's App is installed. Whoever may say so has made sure
+ * Connects an organization with an account of GitHub in which the platform's App is installed. The caller has made sure
  * that the account is the organization's: the installation itself does not report it. Connected again, an account gets its new installation.
  * @throws GitError when the App is not installed there; Failure 409 with too many, 503
  */

@@ -12,7 +12,7 @@ type Metadata = Pick<GitConnection, "metadata">;
 /** Whose Git connections are: what a delivery of a hook, which names its connection alone, is counted under. */
 export interface ConnectionOwners {
   /**
-   * The organization of the connection with this id; undefined when nobody has it. Asks nothing of the cluster: anybody may ask.
+   * The organization of the connection with this id; undefined when there is none. It needs no request to the cluster: anybody may call it.
    * @throws Failure 503 before the connections were read
    */
   organizationOf(connectionId: string): string | undefined;
@@ -59,7 +59,7 @@ export class ConnectionStore implements ConnectionOwners {
     if (!this.hasSynced) {
       throw failures.clusterUnavailable(new Error("Git connections are not read yet"));
     }
-    // Users with write access to the cluster may give two organizations the same name: then nobody is meant.
+    // Users with write access to the cluster may give two organizations the same name: then neither is used.
     const [only, ...others] = this.#store
       .byIndex("name", connectionId)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined);

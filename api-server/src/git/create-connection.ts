@@ -71,7 +71,7 @@ export async function makeConnection(
     await createCredential(kube, connection, credentialRef.name, credential);
     return await patchConnectionStatus(kube, connection, takenStatus(connection, capabilities, now()));
   } catch (error) {
-    // Its Secret, if it was made, goes with it.
+    // Its Secret, if it was created, is deleted with it.
     await deleteConnection(kube, connection).catch(() => {});
     throw error;
   }

@@ -8,7 +8,7 @@ export interface DeliveryWorkerOptions {
   /** Deliveries that one replica works at, and those of one organization that all replicas work at. */
   maxConcurrent: number;
   perOrganization: number;
-  /** How often the queue is asked while it has nothing that is due. */
+  /** How often the queue is polled while nothing is due. */
   pollMs: number;
   /** How long a delivery is worked at: then another replica takes it. */
   holdMs: number;

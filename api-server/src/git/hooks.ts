@@ -18,9 +18,9 @@ export interface HookedRepository {
 }
 
 /**
- * Sees to it that the repository at the server has a hook for the connection. It is noted before it is made, so that whoever
- * revokes the connection knows of every one that there can be. The operator takes it away once no project needs it.
- * @throws Failure 404, 409, 503; for a credential that may make no hook, GIT_CONNECTION_UNAVAILABLE: refs are polled then
+ * Ensures that the repository at the server has a hook for the connection. It is recorded before it is created, so that a call that
+ * revokes the connection knows every hook that may exist. The operator removes it once no project needs it.
+ * @throws Failure 404, 409, 503; for a credential that may not create hooks, GIT_CONNECTION_UNAVAILABLE: refs are polled then
  */
 export async function ensureHook(
   connection: GitConnection,
@@ -46,7 +46,7 @@ export async function ensureHook(
 
 /**
  * Removes the connection's webhooks from its server. Those that cannot be removed now stay recorded, and the operator retries.
- * @returns the connection as it is then, undefined when the operator was faster and it is gone; and whether no hook is left
+ * @returns the connection as it is then, undefined when the operator has deleted it already; and whether no hook is left
  */
 export async function removeHooks(
   connection: GitConnection,
@@ -63,7 +63,7 @@ export async function removeHooks(
       await provider.removeHooks(hook.repositoryId, hook.url).catch(() => left.push(hook));
     }
   } catch {
-    // Without a credential nothing can be taken away.
+    // Without a credential no hook can be removed.
     left.push(...hooks);
   }
   return recordHooks(connection, left, kube);
@@ -81,7 +81,7 @@ async function recordHooks(
     if (!(error instanceof Failure) || error.status >= 500) {
       throw error;
     }
-    // The operator takes them away, too.
+    // The operator removes them, too.
     const now = await currentConnection(kube, connection);
     return { connection: now, isClean: (now?.status?.hooks ?? []).length === 0 };
   }

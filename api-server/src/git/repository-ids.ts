@@ -20,7 +20,7 @@ const UNKNOWN = "";
  * connection was asked about, and cannot count through a server's. Specs keep ids without the key, which operators open.
  */
 export class RepositoryIds {
-  /** What stands for the Git server's repository within the connection. */
+  /** The sealed id of a Git server's repository within the connection. */
   readonly seal: RepositoryIdForm["seal"];
   /** The Git server's own id. @throws GitError RepositoryNotFound when it was not given out for the connection */
   readonly open: RepositoryIdForm["open"];

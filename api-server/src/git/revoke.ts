@@ -22,8 +22,8 @@ export interface Revocation {
 }
 
 /**
- * Revokes a connection: from then on nothing uses its credential. Then its hooks are taken away, and with the last of them go
- * connection and credential. What cannot be taken away now the operator tries until it is; revoking again tries again, too.
+ * Revokes a connection: from then on nothing uses its credential. Then its hooks are removed, and with the last of them
+ * connection and credential. The operator retries what cannot be removed now; revoking again retries, too.
  * @throws Failure 409 while a build uses it, and then it stays as it is; 503
  */
 export async function revoke(
@@ -55,7 +55,7 @@ export async function revoke(
     await deleteConnection(kube, left);
     return { connection: left, cleanupPending: false };
   } catch (error) {
-    // It is revoked, and the operator, who takes hooks and connection away, has changed it meanwhile.
+    // It is revoked, and the operator, which removes hooks and connection, has changed it meanwhile.
     if (!(error instanceof Failure) || error.status >= 500) {
       throw error;
     }

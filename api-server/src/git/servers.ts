@@ -11,7 +11,7 @@ export type { GitAccount } from "@slipway/git";
 
 /** The Git servers of tenants. */
 export interface GitServers {
-  /** A client of one account. @throws GitError CapabilityUnavailable for a provider that this platform does not speak to */
+  /** A client of one account. @throws GitError CapabilityUnavailable for a provider that this platform does not support */
   open(account: GitAccount): GitProvider;
   /** Whether the platform has a GitHub App, so that accounts there can be connected. */
   readonly hasGithubApp: boolean;

@@ -121,7 +121,7 @@ export class ApiMetrics {
     });
   }
 
-  /** Whether the ledger answers, asked when scraped. */
+  /** Whether the ledger answers, checked at each scrape. */
   watchLedger(answers: () => Promise<boolean>): void {
     new Gauge({
       name: "slipway_api_ledger_up",

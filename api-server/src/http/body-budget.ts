@@ -41,8 +41,8 @@ function announcedBytes({ headers }: FastifyRequest, limit: number): number {
 }
 
 /**
- * Takes room for a body before it is read. It is given back when the handler is done ({@link withReservation}), or once the answer is
- * out or the client gone where no handler ran.
+ * Reserves the bytes of a body before it is read. They are released when the handler is done ({@link withReservation}), or once the answer is
+ * sent or the client has disconnected where no handler ran.
  */
 export function reserveBody(budgets: BodyBudgets, limit: number): Hook {
   return (request, reply, done) => {
@@ -52,7 +52,7 @@ export function reserveBody(budgets: BodyBudgets, limit: number): Hook {
       return done();
     }
     const take = (release: Release): void => {
-      // Gone while it waited: nothing is read, and nobody to be answered.
+      // Disconnected while it waited: nothing is read or answered.
       if (request.raw.socket?.destroyed) {
         release();
         return;
@@ -91,14 +91,14 @@ function budgetOf(
   return [budgets.anonymous, addressGroup(ip)];
 }
 
-/** The room of a request's body. */
+/** The bytes reserved for a request's body. */
 export interface BodyReservation {
-  /** Whether the handler has it, and gives it back when it is done. */
+  /** Whether the handler has started, and releases them when it is done. */
   handled: boolean;
   release: Release;
 }
 
-/** Runs a handler, and gives the room back after it: also when the client has disconnected, since the work continues. */
+/** Runs a handler, and releases the reservation after it: also when the client has disconnected, since the work continues. */
 export async function withReservation<T>(
   reservation: BodyReservation,
   work: () => T | Promise<T>,

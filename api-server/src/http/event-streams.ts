@@ -6,17 +6,17 @@ import type { Answer } from "./types.ts";
 /** Server-sent events: `text/event-stream`. */
 
 export interface StreamLimits {
-  /** Streams of one process. Beyond it the organization with most of them gives up its oldest for one with fewer. */
+  /** Streams of one process. Beyond it the oldest stream of the organization with most of them is closed for one with fewer. */
   maxStreams: number;
-  /** Of them, those of one organization. */
+  /** Streams of one organization. */
   maxStreamsPerOrganization: number;
-  /** After so long without an event a comment is sent, so that nobody between takes the connection for dead. */
+  /** After this time without an event a comment is sent, so that no proxy closes the connection as idle. */
   heartbeatMs: number;
-  /** How often it is asked whether the caller may still read. */
+  /** How often it is checked that the caller may still read. */
   recheckMs: number;
-  /** After so long a stream ends; the client reconnects. */
+  /** After this time a stream ends; the client reconnects. */
   maxDurationMs: number;
-  /** How long streams may take to send what they have when they are ended; who does not read is cut off then. */
+  /** How long an ended stream may take to send what it has; then its connection is closed. */
   graceMs: number;
 }
 
@@ -35,33 +35,33 @@ const HEARTBEAT = ": still here\n\n";
 export const eventText = (name: string, data: object, id?: number | bigint): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** What a route answers with a stream of events. */
+/** The answer of a route with a stream of events. */
 export const eventAnswer = (stream: Readable): Answer => ({
   status: 200,
   headers: {
     "cache-control": "no-store",
     "content-type": "text/event-stream; charset=utf-8",
-    // Proxies that gather answers would hold events back.
+    // Proxies that buffer answers would delay events.
     "x-accel-buffering": "no",
   },
   stream,
 });
 
-/** Makes the events of one stream; it ends, and releases its resources, when the signal aborts. */
+/** Generates the events of one stream; it ends, and releases its resources, when the signal aborts. */
 export type EventSource = (signal: AbortSignal) => AsyncGenerator<string, void>;
 
 /** Whose a stream is. */
 export interface StreamCaller {
   organizationId: string;
-  /** Rejects once the caller may read no more: its credential, membership or grant is gone, or its token is over. */
+  /** Rejects once the caller may read no more: its credential, membership or grant is deleted, or its token has expired. */
   recheck(): Promise<void>;
 }
 
 interface OpenStream {
   organizationId: string;
-  /** It was ended, and its client has time to take what is left: its place is another's already. */
+  /** It was ended, and its client has time to read what is left: it no longer counts. */
   readonly isEnding: boolean;
-  /** Ends it as its client expects: without an event `end`, so that it is to be gone on with. */
+  /** Ends it as its client expects: without an event `end`, so that the client resumes it. */
   end(): void;
 }
 
@@ -82,7 +82,7 @@ export class EventStreams {
   }
 
   /**
-   * Events are made as fast as the client reads them. A source that fails ends its stream: the client reconnects.
+   * Events are generated as fast as the client reads them. A source that fails ends its stream: the client reconnects.
    * @throws Failure 503 when the caller's organization has too many
    */
   open({ organizationId, recheck }: StreamCaller, source: EventSource): Readable {
@@ -102,7 +102,7 @@ export class EventStreams {
           return stream.push(result.done ? null : result.value);
         });
       },
-      // What is under way must not hold the place of a client that has gone.
+      // A pending event must not count for a client that has disconnected.
       destroy: (error, done) => {
         closed.abort();
         void events.return().catch(() => undefined);
@@ -112,7 +112,7 @@ export class EventStreams {
     let cutOff: NodeJS.Timeout | undefined;
     const end = (): void => {
       closed.abort();
-      // Who does not read what is left is not waited for.
+      // A client that does not read what is left is not waited for.
       cutOff ??= setTimeout(() => stream.destroy(), graceMs);
     };
     const longest = setTimeout(end, maxDurationMs);
@@ -133,7 +133,7 @@ export class EventStreams {
     return stream;
   }
 
-  /** @throws Failure 503 when the organization has all that it gets, or all have as many as it */
+  /** @throws Failure 503 when the organization has its maximum, or no other has more */
   #makeRoom(organizationId: string): void {
     const { maxStreams, maxStreamsPerOrganization } = this.#limits;
     const all = [...this.#open.values()];
@@ -167,7 +167,7 @@ export class EventStreams {
   }
 }
 
-/** The next event, undefined when none comes in time; the end, when there is none any more or none can be made. */
+/** The next event, undefined after the heartbeat interval; the end, when the source has ended or failed. */
 async function nextEvent(
   next: Promise<IteratorResult<string, void>>,
   heartbeatMs: number,

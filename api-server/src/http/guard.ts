@@ -11,10 +11,10 @@ import { seeNewestWrite } from "./newest-writes.ts";
 import type { Hook } from "./types.ts";
 
 /**
- * What stands before every handler, in the order of refusal: credential (401), rate (429), permission (403),
- * existence (404). It runs before the body is read, so nobody without a credential sends one.
- * A caller who looks at projects sees what was last written in the organization, through whichever replica.
- * Without a promise where the answers are in memory: this is the path of every read.
+ * What is checked before every handler, in this order: credential (401), rate (429), permission (403),
+ * existence (404). It runs before the body is read, so that a caller without a credential cannot send one.
+ * A caller who reads projects sees what was last written in the organization, through any replica.
+ * No promise is created where the answers are in memory: this is the path of every read.
  */
 export function guard(
   operation: Operation,
@@ -52,7 +52,7 @@ export function guard(
 
   const admit = (request: FastifyRequest): void | Promise<void> => {
     const { principal, hookOrganizationId } = request;
-    // As for a wrong signature: nobody learns from the answer which connections there are.
+    // As for a wrong signature: the answer does not show which connections exist.
     if (access.kind === "connection" && hookOrganizationId === undefined) {
       throw failures.gitDeliveryUnsigned();
     }
@@ -106,7 +106,7 @@ export function guard(
   };
 }
 
-/** Whose calls a call is counted among. */
+/** The key that a call is counted under. */
 function counted(per: RateLimit["per"], { principal, hookOrganizationId, ip }: FastifyRequest): string {
   if (per === "credential" && principal?.credentialId !== undefined) {
     return principal.credentialId;
@@ -117,7 +117,7 @@ function counted(per: RateLimit["per"], { principal, hookOrganizationId, ip }: F
 
 /**
  * Checks again, for a long stream, whether the caller may still call the operation.
- * @throws Failure 401 or 403 when not any more, at most a few seconds after that was so in the ledger
+ * @throws Failure 401 or 403 when it may not, at most a few seconds after the ledger changed
  */
 export async function recheckCaller(
   request: FastifyRequest,
@@ -141,7 +141,7 @@ function requirePermission(principal: Principal, access: Access, request: Fastif
   }
 }
 
-/** Worked out only when it is needed. */
+/** Computed only when it is needed. */
 const addressOf = (request: FastifyRequest) => () => addressGroup(request.ip);
 
 const projectIdOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
@@ -172,7 +172,7 @@ function requireAnyCreation(principal: Principal, byType: Readonly<Record<string
   }
 }
 
-/** Once the body is read: the permission that its type needs. A type nobody knows is left to validation. */
+/** Once the body is read: the permission that its type needs. An unknown type is left to validation. */
 export function requireCreation(
   principal: Principal,
   access: Extract<Access, { kind: "create" }>,

@@ -8,7 +8,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads JSON bodies: bytes that are no UTF-8, broken JSON, objects with `__proto__` or `constructor.prototype`, keys that
- * stand twice, endless nesting and more values than any operation takes are refused. An absent body is left undefined for the schema to judge.
+ * occur twice, endless nesting and more values than any operation takes are refused. An absent body is left undefined for the schema to check.
  */
 export function installJsonBody(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser("error", "error");

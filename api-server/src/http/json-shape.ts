@@ -1,4 +1,4 @@
-/** Deeper than any body of the API; below it nobody has to fear for the stack. */
+/** Deeper than any body of the API, and not deep enough to overflow the stack. */
 const DEEPEST = 32;
 /** Keys of one object, characters of one key as it is written, and values of a whole body: far more than any operation takes. */
 export const MAX_KEYS = 1_000;
@@ -16,7 +16,7 @@ interface Open {
 }
 
 /**
- * What is wrong with the shape of a text that should be JSON: a key that stands twice in one object (the parser keeps the
+ * What is wrong with the shape of a text that should be JSON: a key that occurs twice in one object (the parser keeps the
  * last, others the first), nesting without end, or so many keys and values that reading and judging them would keep
  * everybody else waiting. Undefined when nothing is, and for a text that is no JSON: the parser says so. It comes before
  * the parser. Pure, not recursive.

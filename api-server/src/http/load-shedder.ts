@@ -10,7 +10,7 @@ export interface MemoryUse {
 
 /** From there on nothing new is taken: what is under way needs the rest. */
 const FULL: MemoryUse = { heap: 0.92, process: 0.9 };
-/** Milliseconds between looks at the memory. */
+/** Milliseconds between reads of the memory in use. */
 const SAMPLE_MS = 250;
 
 /**

@@ -25,7 +25,7 @@ export function allowedMethods(routes: readonly Pick<AnyRoute, "method" | "path"
 /**
  * Answers every known path under every other method: 405 with `Allow`, and OPTIONS with 204 and `Allow`. They are routes,
  * not a look at unknown ones, so that `DELETE /v1/project/plans` does not reach the project whose id is `plans`.
- * No credential is asked for: the paths and their methods are public in the OpenAPI document.
+ * No credential is needed: the paths and their methods are public in the OpenAPI document.
  */
 export function installOtherMethods(app: FastifyInstance, routes: readonly AnyRoute[]): void {
   const known = METHODS.filter((method) => !NEVER_SEEN.has(method));
@@ -40,7 +40,7 @@ export function installOtherMethods(app: FastifyInstance, routes: readonly AnyRo
       method: known.filter((method) => !allowed.includes(method)),
       url: path,
       config: { operationId: OTHER_METHOD },
-      // Before the body: nobody's is read for this.
+      // Before the body, which is not read for this.
       onRequest: (_request, _reply, done) => done(failures.methodNotAllowed(allow)),
       handler: () => undefined,
     });

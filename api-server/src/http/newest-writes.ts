@@ -34,7 +34,7 @@ export interface Memory {
 }
 
 /**
- * Waits until a memory is as new as the newest write of the caller's organization, made through whichever
+ * Waits until a memory is as new as the newest write of the caller's organization, written through any
  * replica. Nearly always it is: then nothing is waited for, and there is no promise.
  */
 export function seeNewestWrite(

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 /**
- * Calls back once, when the answer has been taken by the client's connection as a whole, or the client is gone. An answer behind
+ * Calls back once, when the whole answer has been written to the client's connection, or the client has disconnected. An answer behind
  * another on one connection has no events of its own when the connection breaks: so the connection's count, too.
  */
 export function onceOver(request: FastifyRequest, reply: FastifyReply, then: () => void): void {

@@ -40,7 +40,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   prepareBody?: (body: unknown, services: Services) => unknown;
   /** The schema of a body that the handler checks itself; the OpenAPI document shows it. */
   documentedBody?: z.ZodType;
-  /** The body comes to the handler as bytes, whatever its type, after nothing but a look at its size. */
+  /** The handler gets the body as bytes, whatever its type; only its size is checked. */
   rawBody?: true;
   /** Request headers beside those of authentication, for the OpenAPI document. */
   headers?: z.ZodObject;

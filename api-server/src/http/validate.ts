@@ -5,7 +5,7 @@ import type { FieldError } from "../errors/failure.ts";
 /** Characters of a name that a client made up, in an answer to it. */
 const LONGEST_NAME = 100;
 
-/** `a.b[0].c`, or what stands for the whole input when the path is empty. Long names are cut. */
+/** `a.b[0].c`, or the name of the whole input when the path is empty. Long names are cut. */
 export function fieldName(path: readonly PropertyKey[], whole: string): string {
   let name = "";
   for (const part of path) {

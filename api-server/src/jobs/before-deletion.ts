@@ -14,7 +14,7 @@ type ClosingServices = Pick<Services, "kube" | "projects" | "jobRuns" | "domainZ
 
 /**
  * The first steps of deleting a job: closes its schedule, waits until the operator has acknowledged that, so that no run
- * is under way that nobody can see yet, and then looks live for runs that are not over.
+ * is under way and not visible yet, and then reads live which runs have not ended.
  * @throws Failure 409 when there are such runs: the project is kept, its schedule stays closed; 503 when the operator or
  *   the cluster does not answer
  */
@@ -65,7 +65,7 @@ async function pendingRuns(
   const { namespace, name } = project.resource.metadata;
   const labelSelector = `${labels.project}=${name}`;
   const listed = await kube.listAll<JobRun>(jobRunResource, { namespace, labelSelector });
-  // What was made by hand may lack the label until the operator has let it go.
+  // A manual run may lack the label until the operator has admitted it.
   const names = new Set(listed.map(({ metadata }) => metadata.name));
   const others = jobRuns.ofProject(project).filter(({ metadata }) => !names.has(metadata.name));
   const read = await Promise.all(

@@ -20,7 +20,7 @@ export type Cancelled = Required<Pick<Run, "id" | "status" | "billedMinutes">>;
 
 /**
  * Cancels a run and resolves once it has ended, with the state that it came to: `cancelled`, or another one when it ended
- * by itself. The first request's time is kept and ends the billing; who asks again joins in.
+ * by itself. The first request's time is kept and ends the billing; a repeated request waits for the same end.
  * @throws Failure 404 when there is no such run; 409 when it cannot be cancelled safely, or does not end in time; 503
  */
 export async function cancelRun(
@@ -66,7 +66,7 @@ function ended(run: JobRun | undefined): Outcome | undefined {
   return conditionOf(run, "CancelUnsafe")?.status === "True" ? "unsafe" : undefined;
 }
 
-/** Asks for the end of the run, unless somebody has, and waits for it. */
+/** Requests the end of the run, unless it is requested already, and waits for it. */
 async function stop(
   run: JobRun,
   requestedAt: Date,
@@ -85,7 +85,7 @@ async function stop(
   return services.jobRuns.waitFor(written, ended, limitMs);
 }
 
-/** Persists when cancelling was asked for first. @returns the run as the cluster has it, or what has become of it */
+/** Persists when cancellation was first requested. @returns the live run, or why there is none */
 async function request(run: JobRun, requestedAt: Date, { kube }: CancelServices): Promise<JobRun | "gone"> {
   const { namespace, name, uid } = run.metadata;
   const ref = { namespace, name };
@@ -123,7 +123,7 @@ async function request(run: JobRun, requestedAt: Date, { kube }: CancelServices)
   throw failures.clusterUnavailable(new Error("the run changes without end"));
 }
 
-/** A run that is in the ledger alone, of whichever cycle. */
+/** A run that is in the ledger alone, of any cycle. */
 async function endedBefore(project: ApiProject, runId: string, services: CancelServices): Promise<Cancelled> {
   const row = await findRow(project, runId, services);
   if (!row) {

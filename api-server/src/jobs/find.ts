@@ -11,7 +11,7 @@ export interface FoundRun {
   run: Run;
   /** Its custom resource, until some minutes after its end. */
   resource?: JobRun;
-  /** Its row in the ledger, where that was asked. */
+  /** Its row in the ledger, where that was read. */
   row?: JobRunRow;
 }
 

@@ -10,7 +10,7 @@ import type { Services } from "../services.ts";
 import { findRow } from "./find.ts";
 import { type StartedRun, scheduledAtOf, startRun } from "./start.ts";
 
-/** The operator refuses a run that says that it was asked for long ago. */
+/** The operator refuses a run that was requested long ago. */
 const FRESH_MS = 5 * 60_000;
 
 /**
@@ -62,8 +62,8 @@ export async function startRunByKey(
 const isRefusal = ({ status, code }: Failure): boolean => status < 500 || code === "OPERATOR_UNAVAILABLE";
 
 /**
- * The run that an earlier call asked for and that has ended and gone since: it must not run twice. Undefined when it is
- * still there, or may still be made under its id; `expired` when it was never made and its minute is over, so that the
+ * The run that an earlier call requested and that has ended and been deleted since: it must not run twice. Undefined when it is
+ * still there, or may still be created under its id; `expired` when it was never created and its minute is over, so that the
  * next call needs another id.
  */
 async function madeBefore(

@@ -38,7 +38,7 @@ export interface StartedRun {
 /**
  * Asks for a run of this id, or continues with one that was requested before, and resolves once the operator has admitted it.
  * @param id as `newManualRunId` makes it
- * @throws Failure 409 when a run is active, or the project runs nothing now; 503 when nobody decides
+ * @throws Failure 409 when a run is active, or the project runs nothing now; 503 when the operator does not decide
  */
 export async function startRun(
   project: ApiProject,
@@ -89,7 +89,7 @@ function refusal(reason: string): Failure {
   }
 }
 
-/** @throws Failure 409 by what the project is now, 503 when the operator has not looked at it, before anything is written */
+/** @throws Failure 409 by what the project is now, 503 when the operator has not reconciled it, before anything is written */
 async function create(
   project: ApiProject,
   id: string,
@@ -112,7 +112,7 @@ async function create(
     if (!services.catalog.current.jobsEnabled) {
       throw failures.scheduledJobsUnavailable();
     }
-    // It would refuse a run of a project that it has not judged, such as one that was made a moment ago.
+    // It would refuse a run of a project that it has not validated, such as one that was created a moment ago.
     await waitForProject(project, services, isJudged, limitMs);
     return await createOrKeep(kube, runObject(live, id, project.organizationId, now()));
   } catch (error) {
@@ -188,7 +188,7 @@ export function runObject(project: Project, id: string, organizationId: string, 
   };
 }
 
-/** When a run of this id was asked for: now, in the minute that it names, or else that minute. Pure. */
+/** When a run of this id was requested: now, in the minute that it names, or else that minute. Pure. */
 export function scheduledAtOf(id: string, now: Date): Date {
   const minute = Number(/-([0-9]+)-[a-z0-9]+$/.exec(id)?.[1]);
   const isOfNow = Math.floor(now.getTime() / MINUTE_MS) === minute;
@@ -196,7 +196,7 @@ export function scheduledAtOf(id: string, now: Date): Date {
 }
 
 /**
- * Deletes a run that nobody decided on; one that was decided in the very last moment stays.
+ * Deletes a run that the operator has not decided on; one that was decided in the last moment stays.
  * @throws Failure 503, unless it was admitted after all
  */
 async function takeBack(run: JobRun, { kube }: StartServices): Promise<void> {

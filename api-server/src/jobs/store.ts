@@ -24,7 +24,7 @@ export interface JobRunStoreOptions {
   writes?: NewestWrites;
 }
 
-/** What the routes ask of the runs that are in custom resources: those that are active, and those of the last minutes. */
+/** What routes read of the runs that are custom resources: those that are active, and those of the last minutes. */
 export interface JobRuns extends Memory {
   /** Every run of a project in memory, in no order. */
   ofProject(project: ApiProject): JobRun[];
@@ -40,7 +40,7 @@ export interface JobRuns extends Memory {
   observe(run: JobRun): Promise<JobRun>;
   /**
    * Calls `decide` with the run as it is, and after each change, until it returns something else than undefined; `undefined`
-   * stands for a run that is gone. After `timeoutMs` it is read live, for a last time.
+   * means that the run is deleted. After `timeoutMs` it is read live, one last time.
    * @returns undefined when nothing was decided
    * @throws Failure 503 when the cluster does not answer in the end, or this replica stops
    */
@@ -51,7 +51,7 @@ export interface JobRuns extends Memory {
   ): Promise<T | undefined>;
 }
 
-/** What the name of a custom resource looks like: nothing else is looked for. */
+/** The form of a custom resource's name: no other is looked up. */
 export const RUN_ID = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
 const projectKey = (namespace: string | undefined, project: string): string => `${namespace}/${project}`;

@@ -1,10 +1,10 @@
 import { keyOf, type Store } from "@slipway/controller-runtime";
 import type { JobRun } from "@slipway/crds";
 
-/** Called for each change of one run; undefined when it is gone. */
+/** Called for each change of one run; undefined when it is deleted. */
 type Listener = (run: JobRun | undefined) => void;
 
-/** Those who wait for something to become of a run: one subscription of the store for all of them. */
+/** Calls that wait for a change of a run: one subscription of the store for all of them. */
 export class RunWaiters {
   readonly #store: Store<JobRun>;
   readonly #byKey = new Map<string, Set<Listener>>();
@@ -19,17 +19,17 @@ export class RunWaiters {
     });
   }
 
-  /** Whether nobody waits any more. */
+  /** Whether no call waits any more. */
   get ended(): boolean {
     return this.#end.signal.aborted;
   }
 
-  /** Lets everybody go, undecided. */
+  /** Ends every wait with undefined. */
   end(): void {
     this.#end.abort();
   }
 
-  /** What `decide` says of the run as it is, or of one of its changes; undefined when that takes too long. */
+  /** The first result of `decide` for the current run or one of its changes; undefined after `timeoutMs`. */
   wait<T>(
     run: JobRun,
     decide: (run: JobRun | undefined) => T | undefined,

@@ -30,7 +30,7 @@ const LIMITS: FollowLimits = {
 export class LogFollower {
   readonly #options: FollowerOptions;
   readonly #limits: FollowLimits;
-  /** Nodes' streams that are open, for all clients. */
+  /** Open streams from nodes, for all clients. */
   readonly #open: ConcurrencyLimiter;
 
   constructor(options: FollowerOptions) {
@@ -48,7 +48,7 @@ export class LogFollower {
 
   /**
    * Events: `instances` with the names of those that are read, whenever they change; `log` for each line, the newest first read
-   * and merged by time, then as they come; `end` once the project is gone. One without `end` is to be gone on with.
+   * and merged by time, then as they come; `end` once the project is deleted. A stream that ends without `end` is to be resumed.
    * @param after the id of the last event that the client has: nanoseconds since 1970. Earlier lines are not sent again.
    * @param recheck rejects once the caller may read no more
    * @throws Failure 404 for an instance that is not the project's, 503 when no node answers or there are too many streams

@@ -12,11 +12,11 @@ import { TextQueue } from "./queue.ts";
 import { listInstances, MAX_LINES, nameOf } from "./read.ts";
 
 export interface FollowLimits {
-  /** How often instances are looked for. */
+  /** How often instances are listed. */
   pollIntervalMs: number;
-  /** A node's silence before it begins to answer. */
+  /** How long a node may take until it answers. */
   nodeTimeoutMs: number;
-  /** What waits for a client that reads slowly; nodes are not read meanwhile. */
+  /** Bytes buffered for a client that reads slowly; nodes are not read meanwhile. */
   maxBytes: number;
   /** Logs of instances that are open at nodes, for all clients; a quarter of them for one organization. */
   maxInstances: number;
@@ -31,9 +31,9 @@ export interface FollowingOptions {
   open: ConcurrencyLimiter;
   project: ApiProject;
   instance: string | undefined;
-  /** How far instances were read already, by uid. */
+  /** The position up to which each instance was read already, by uid. */
   positions: Map<string, Position | undefined>;
-  /** Of the lines that the client has; zero without any. */
+  /** The newest time of the lines that the client has; zero without any. */
   newest: bigint;
 }
 
@@ -52,7 +52,7 @@ interface Followed {
   isAvailable: boolean;
 }
 
-/** One client's look at the log of one project. */
+/** One client's stream of the log of one project. */
 export class Following {
   readonly #options: FollowingOptions;
   readonly #queue: TextQueue;
@@ -89,7 +89,7 @@ export class Following {
     }
   }
 
-  /** Finds instances that have come, until the project is gone. Never rejects. */
+  /** Lists instances again and again until the project is deleted. Never rejects. */
   async #poll(signal: AbortSignal): Promise<void> {
     const { kube, logger, limits, project, instance } = this.#options;
     while (!signal.aborted) {
@@ -118,7 +118,7 @@ export class Following {
     return now === undefined || now.resource.metadata.uid !== project.resource.metadata.uid;
   }
 
-  /** Takes in how instances are now, and begins to read those that have something to read. */
+  /** Updates the followed instances, and starts to read those that have something to read. */
   #take(pods: readonly Pod[], signal: AbortSignal): void {
     const { positions } = this.#options;
     const present = new Set<string>();
@@ -146,7 +146,7 @@ export class Following {
     }
   }
 
-  /** Reads an instance's runs to their ends, or until its node breaks off: the next look goes on. Never rejects. */
+  /** Reads an instance's runs to their ends, or until its node disconnects: the next poll continues. Never rejects. */
   async #read(followed: Followed, signal: AbortSignal): Promise<void> {
     const { open, logger, project } = this.#options;
     const runs = runsOf(followed.pod).filter(({ number }) => !followed.ended.has(number));
@@ -162,7 +162,7 @@ export class Following {
     try {
       for (const run of runs) {
         await this.#readRun(followed, run, signal).catch(ignoreNone);
-        // What goes on is read once more when it has ended: its stream may have broken off before.
+        // A run that continues is read once more when it has ended: its stream may have ended before.
         if (!run.goesOn && !signal.aborted) {
           followed.ended.add(run.number);
         }
@@ -223,7 +223,7 @@ export class Following {
     };
   }
 
-  /** Empty when the client knows them. */
+  /** Empty when the client has them already. */
   #names({ instances, unavailable }: Names): string {
     const text = eventText("instances", {
       instances: [...instances].sort(),
@@ -237,7 +237,7 @@ export class Following {
   }
 }
 
-/** 400: the container has not started, or its run before is forgotten. 404: the pod is gone. */
+/** 400: the container has not started, or its previous run is deleted. 404: the pod is deleted. */
 function ignoreNone(error: unknown): void {
   if (!(error instanceof KubeError) || (error.status !== 400 && error.status !== 404)) {
     throw error;

@@ -43,7 +43,7 @@ const RUNTIME_LINE_BYTES = 16 * 1024;
 /** One run of the application's container that has a log. */
 export interface Run {
   container: string;
-  /** How the node is asked for it. */
+  /** The parameters of the request to the node. */
   previous: boolean;
   /** Which one it is: the container's first has 0. */
   number: number;
@@ -65,7 +65,7 @@ export function runsOf(pod: Pod): Run[] {
   if (!isRunning && !state?.terminated && !ranBefore) {
     return [];
   }
-  // While the container waits to be started again, the node gives the log of the run that ended by itself.
+  // While the container waits for its restart, the node returns the log of the run that ended.
   const before =
     ranBefore && isRunning ? [{ container, previous: true, number: restartCount - 1, goesOn: false }] : [];
   return [...before, { container, previous: false, number: restartCount, goesOn: isRunning }];
@@ -73,7 +73,7 @@ export function runsOf(pod: Pod): Run[] {
 
 /**
  * The newest lines of an instance. Of a container that crashed and runs again, those of its last run come before them.
- * Empty for an instance that has not started yet or is gone by now.
+ * Empty for an instance that has not started yet or is deleted.
  * @throws KubeError, or the reason of the signal, when its node does not answer
  */
 export async function readInstanceLog(kube: KubeClient, pod: Pod, limits: ReadLimits): Promise<LogLine[]> {
@@ -94,8 +94,8 @@ async function readRun(
 
 /**
  * The end of the log of one container's run, as the node gives it. The node cuts an answer that is too long at its end, where
- * the newest lines are: then fewer lines are asked for, until they fit.
- * @returns undefined when there is none: the container has not started, or the pod is gone
+ * the newest lines are: then fewer lines are requested, until they fit.
+ * @returns undefined when there is none: the container has not started, or the pod is deleted
  * @throws KubeError, or the reason of the signal, when its node does not answer
  */
 export async function readEnd(
@@ -110,7 +110,7 @@ export async function readEnd(
     try {
       answer = await kube.podLog(ref, { ...which, tailLines, limitBytes: bytes, timeoutMs, signal });
     } catch (error) {
-      // 400: not started, or no run before this one. 404: the pod is gone.
+      // 400: not started, or no run before this one. 404: the pod is deleted.
       if (error instanceof KubeError && (error.status === 400 || error.status === 404)) {
         return undefined;
       }

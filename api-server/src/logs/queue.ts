@@ -1,4 +1,4 @@
-/** Text on its way from several writers to one reader, who hold up the writers when it is slow. */
+/** Text from several writers to one reader; writers wait while the reader is slow. */
 export class TextQueue {
   readonly #maxBytes: number;
   #texts: string[] = [];
@@ -10,7 +10,7 @@ export class TextQueue {
     this.#maxBytes = maxBytes;
   }
 
-  /** Resolves once there is room for more: false when the queue has ended. */
+  /** Resolves once there is space for more: false when the queue has ended. */
   async put(text: string): Promise<boolean> {
     if (this.#ended) {
       return false;
@@ -24,7 +24,7 @@ export class TextQueue {
     return !this.#ended;
   }
 
-  /** All that is there, at least something; undefined once the queue has ended and is empty. */
+  /** All text in the queue, never empty; undefined once the queue has ended and is empty. */
   async take(): Promise<string | undefined> {
     while (this.#texts.length === 0) {
       if (this.#ended) {
@@ -39,7 +39,7 @@ export class TextQueue {
     return text;
   }
 
-  /** Nothing comes after this. */
+  /** No text is accepted after this. */
   end(): void {
     this.#ended = true;
     this.#notify();

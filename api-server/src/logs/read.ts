@@ -14,24 +14,24 @@ export const MAX_BYTES = 256 * 1024;
 /** Instances that are read for one answer: the newest, of which so many concurrently. */
 const MAX_INSTANCES = 50;
 const MAX_CONCURRENT_READS = 5;
-/** Bytes of one request to a node: so many together, but enough for a few of the longest lines. */
+/** Bytes of one request to a node: a share of this total, but enough for a few of the longest lines. */
 const BYTES_OF_ALL = 4 * 1024 * 1024;
 const MIN_BYTES_PER_INSTANCE = 128 * 1024;
 const MAX_BYTES_PER_INSTANCE = 1024 * 1024;
-/** Milliseconds of a node's silence, and of the whole. */
+/** Timeouts of a node's answer, and of the whole read. */
 const NODE_TIMEOUT_MS = 4_000;
 const TOTAL_TIMEOUT_MS = 10_000;
 
 export interface ProjectLog {
   /** Oldest first. */
   lines: string[];
-  /** Names of the project's instances, the asked one alone where one was asked for. */
+  /** Names of the project's instances; only the requested one where the query names one. */
   instances: string[];
   /** Those of them whose node did not answer. */
   unavailable: string[];
 }
 
-/** The time that reading may take; tests take less. */
+/** How long reading may take; tests use less. */
 export interface ReadTimeouts {
   nodeTimeoutMs: number;
   totalTimeoutMs: number;
@@ -63,7 +63,7 @@ export interface InstanceLogs {
   unavailable: string[];
 }
 
-/** The same, each instance's for itself. @throws Failure likewise */
+/** The same, by instance. @throws Failure likewise */
 export async function readInstances(
   kube: KubeClient,
   logger: Logger,

@@ -146,7 +146,7 @@ export const projectMetrics = defineProjectRoute({
 });
 
 /**
- * The instance that a snapshot is asked of: the one that takes writes, unless another is named.
+ * The instance of a snapshot: the one that takes writes, unless another is named.
  * @throws Failure 404 for one that the project has not
  */
 export function snapshotInstance(project: ApiProject, asked: string | undefined): string {
@@ -155,7 +155,7 @@ export function snapshotInstance(project: ApiProject, asked: string | undefined)
   if (asked === undefined) {
     return database?.primary ?? databasePodName(id, 0);
   }
-  // More than are asked for while some are being stopped.
+  // More than the spec has while some are being stopped.
   const most = Math.max(instances, currentInstances);
   const known = Array.from({ length: most }, (_, ordinal) => databasePodName(id, ordinal));
   if (!known.includes(asked)) {

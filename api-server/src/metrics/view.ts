@@ -26,7 +26,7 @@ function availabilityOf(sample: MetricsSnapshot, now: Date): Availability {
 
 /**
  * `data` of the answer: what was sampled last, with its own timestamps, or null in every field where nothing was.
- * @param instance that was asked for
+ * @param instance that was requested
  */
 export function snapshotView(
   { metadata, spec }: Project,

@@ -13,7 +13,7 @@ import { withLedgerErrors } from "../ledger/availability.ts";
 export interface UsageBook {
   /**
    * Reserves all of it or nothing.
-   * @throws Failure 409 with the ceiling's code; 503 when the ledger cannot be asked
+   * @throws Failure 409 with the ceiling's code; 503 when the ledger is unavailable
    */
   reserve(organizationId: string, wanted: readonly Usage[]): Promise<void>;
   /** Gives back what was reserved in vain, or is deleted. Never throws: what stays the operator removes. */

@@ -4,12 +4,12 @@ import { parseTraceparent, type Tracing } from "@slipway/process/tracing";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { projectOfPath } from "../http/audit.ts";
 
-/** For how long what a call does belongs to it after its answer, or after its client has gone: no change takes longer. */
+/** How long work belongs to a call's span after its answer, or after its client has disconnected: no change takes longer. */
 const LINGER_MS = 30_000;
 
 /**
  * A span for every request to `/v1` that is sampled, and everything that the request does is a part of it. Each begins a trace
- * of its own: a client's `traceparent` decides nothing, since anyone may send one; it becomes a link.
+ * of its own: a client's `traceparent` is not continued, since anyone may send one; it becomes a link.
  */
 export function installTracing(app: FastifyInstance, tracing: Tracing): void {
   app.decorateRequest("span", undefined);

@@ -63,7 +63,7 @@ export function parseGrant(text: string): Grant {
   return { permission, resource };
 }
 
-/** What a credential may do, arranged so that a check costs one or two look-ups. */
+/** What a credential may do, arranged so that a check costs one or two lookups. */
 export class GrantSet {
   readonly #all: boolean;
   readonly #held: ReadonlySet<string>;

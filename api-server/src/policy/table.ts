@@ -4,9 +4,9 @@ import type { Permission } from "./permissions.ts";
 export type Access =
   /** No credential. */
   | { kind: "public" }
-  /** No credential of the API: the handler judges a signature, or a password that is good for nothing else. */
+  /** No credential of the API: the handler verifies a signature, or a password that has no other use. */
   | { kind: "signature" }
-  /** The same, of the Git connection of the path: what is sent counts as its organization's before it is read. */
+  /** The same, of the Git connection of the path: the body counts as its organization's before it is read. */
   | { kind: "connection" }
   /** Any valid credential of an organization. */
   | { kind: "credential" }
@@ -16,12 +16,12 @@ export type Access =
   | { kind: "everyProject"; permission: Permission }
   /** A grant on `organization:*`, which one depends on `config.type_project` of the body. */
   | { kind: "create"; byType: Readonly<Record<string, Permission>> }
-  /** A grant on `project:<id>` of the path. `missing` says who answers for a project that is not there. */
+  /** A grant on `project:<id>` of the path. `missing` says who answers for a project that does not exist. */
   | {
       kind: "project";
       permission: Permission;
       missing: "refuse" | "handler";
-      /** Whether it shows runs of jobs, and so must see what was last written of them. */
+      /** Whether it reads runs of jobs, and so must see the last write of one. */
       readsRuns?: true;
     };
 
@@ -73,14 +73,14 @@ const setting = (permission: Permission): Policy => ({
   audited: true,
 });
 
-/** What is done with Git connections. */
+/** Operations on Git connections. */
 const onGit: Policy = {
   access: { kind: "everyProject", permission: "project.source.update" },
   rateLimit: perMinute(60),
   audited: false,
 };
 
-/** What changes a Git credential. */
+/** Operations on Git credentials. */
 const gitCredential: Policy = { access: { kind: "owner" }, rateLimit: perMinute(60), audited: true };
 
 /** An operation that the specification limits by source address. */
@@ -90,7 +90,7 @@ const byAddress = (permission: Permission, limit: number, { audited = false } = 
   audited,
 });
 
-/** What nodes call: one address stands for many projects. */
+/** What nodes call: one address has many projects. */
 const bySignature = (limit: number): Policy => ({
   access: { kind: "signature" },
   rateLimit: perMinute(limit, "ip"),
@@ -193,7 +193,7 @@ export const policies = {
   resolveGitRepository: onGit,
   listGitRepositories: onGit,
   listGitBranches: onGit,
-  // One address of a Git server stands for many organizations.
+  // One address of a Git server has many organizations.
   receiveGitHook: {
     access: { kind: "connection" },
     rateLimit: perMinute(600, "organization"),

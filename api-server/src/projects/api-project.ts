@@ -32,7 +32,7 @@ export class ApiProject {
   readonly updatedAt: string;
   /** The default domain of a public HTTP project. */
   readonly domain: string | undefined;
-  /** How many instances it asks for, or its plan has. */
+  /** How many instances its spec requests, or its plan has. */
   readonly instances: number;
   readonly #limits: PlanLimits | undefined;
   #item: ProjectItem | undefined;

@@ -39,8 +39,8 @@ export interface ChangeOptions {
    */
   fields?: Readonly<Record<string, string>>;
   /**
-   * What must stand before the spec asks for it, such as Secrets or quota; may throw a Failure. Runs before every try to
-   * write, so more than once when somebody else writes at the same time, and not at all when nothing changes. `kube` ends
+   * What must exist before the spec refers to it, such as Secrets or quota; may throw a Failure. Runs before every try to
+   * write, so more than once when the project is written concurrently, and not at all when nothing changes. `kube` ends
    * with the change's own time.
    */
   prepare?: (wanted: Project, live: Project, kube: KubeClient) => Promise<void>;
@@ -68,13 +68,13 @@ const byProject = new ConcurrencyLimiter({
 });
 
 /**
- * Changes a project's spec: the one way in which routes do so. Reads live, asks `change` for the whole wanted spec
+ * Changes a project's spec: the only way in which routes do so. Reads live, calls `change` for the whole wanted spec
  * (which must not change what it is given), validates it by every rule of the resource, claims the hostnames that are
- * new in it, and writes only what differs, provided that nobody wrote meanwhile; else it tries again. Once it resolves,
+ * new in it, and writes only what differs, provided that the project was not written meanwhile; else it tries again. Once it resolves,
  * reads on every replica show the change. The operator removes what the change no longer uses (Secrets, hostnames).
  *
  * @param change pure, since it may run more than once; throws a Failure to refuse by what is live
- * @throws Failure 404 when the project is gone; 409 when it is being deleted, or another project has a hostname; 400 when
+ * @throws Failure 404 when the project is deleted; 409 when it is being deleted, or another project has a hostname; 400 when
  *   a rule is broken; 503 when the cluster does not answer, at the latest after {@link LIMIT_MS}
  */
 export function changeProject(
@@ -121,7 +121,7 @@ async function changeRef(
 
 /** What the tries of one change leave behind when none succeeds. */
 interface Tries {
-  /** Claims that were made ahead of the spec. */
+  /** Claims that were created ahead of the spec. */
   made: DomainClaim[];
   live: Project | undefined;
 }

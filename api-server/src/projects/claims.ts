@@ -20,12 +20,12 @@ import { domainClaimResource } from "../resources.ts";
 type Reservation = DomainClaimSpec["reservedFor"];
 
 const WRITE = { fieldManager: fieldManagers.api };
-/** How often a claim is looked at again that changes between two requests. */
+/** Attempts at a claim that changes between two requests. */
 const ATTEMPTS = 5;
 
 /** What hostnames are taken ahead for: a spec that is yet to be written. */
 export interface Ahead {
-  /** The generation whose spec will ask for them. */
+  /** The generation whose spec will contain them. */
   generation: number;
   /** Now. The operator keeps them for a minute from here. */
   at: Date;
@@ -37,7 +37,7 @@ export interface WantedHostname {
 }
 
 /**
- * Every hostname that a spec asks for, in the order in which they are claimed: everybody claims in this order and stops
+ * Every hostname of a spec, in the order in which they are claimed: every process claims in this order and stops
  * at the first that is taken, so of two that want the same ones exactly one gets all. Pure.
  */
 export function hostnamesOf(project: Project, zone: string): WantedHostname[] {
@@ -88,8 +88,8 @@ export async function claimHostnames(
 }
 
 /**
- * Deletes the very claims that are given, but none that somebody else has claimed ahead since. Best effort: the operator
- * releases what nobody asks for.
+ * Deletes the very claims that are given, but none that another call has claimed ahead since. Best effort: the operator
+ * releases claims that no spec contains.
  */
 export async function giveBack(kube: KubeClient, claims: readonly DomainClaim[]): Promise<void> {
   for (const claim of claims) {
@@ -136,7 +136,7 @@ function wantedClaim(project: Project, one: WantedHostname, ahead?: Ahead): Doma
 }
 
 /**
- * Records on another organization's claim of a custom domain who wants it, beside those who ask meanwhile; best effort, for the next
+ * Records on another organization's claim of a custom domain which organization wants it, beside those recorded meanwhile; best effort, for the next
  * attempt does it again.
  */
 async function noteWish(kube: KubeClient, held: DomainClaim, { spec }: DomainClaim): Promise<void> {

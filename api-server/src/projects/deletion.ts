@@ -12,7 +12,7 @@ import { readProjectQuota, releaseProjectQuota } from "./quotas.ts";
 
 /** How long an answer waits for the platform to release the project's name and domains. */
 export const RELEASE_LIMIT_MS = 25_000;
-/** Looks at a project that others change between the look and the deletion. */
+/** Attempts at a project that changes between the read and the deletion. */
 const ATTEMPTS = 10;
 
 /**
@@ -101,7 +101,7 @@ async function beginDeletion(
         throw failures.jobRunsPending(true);
       }
       try {
-        // The version makes one of several concurrent deletions the one that did it.
+        // The version lets exactly one of several concurrent deletions succeed.
         if (await kube.delete(projectResource, ref, { uid, resourceVersion })) {
           return live;
         }
@@ -118,7 +118,7 @@ async function beginDeletion(
 }
 
 /**
- * Deletes what claims a project that is gone still has, but not those of a later one of its name. The operator lets go of
+ * Deletes the claims that a deleted project still has, but not those of a later one of its name. The operator lets go of
  * them before the project, as a rule, but it may never have seen one that lived for a moment.
  */
 async function releaseClaims(

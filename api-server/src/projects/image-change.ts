@@ -8,7 +8,7 @@ import type { StoredSecret } from "./envs/read.ts";
 /**
  * The spec with another image, no longer pinned. The same image is deployed again: its tag may resolve to another digest by now.
  * @param now RFC 3339
- * @throws Failure 400 for a project that is not made from an image
+ * @throws Failure 400 for a project that does not run an image
  */
 export function withImage(spec: ProjectSpec, url: string, now: string): ProjectSpec {
   if (!spec.image) {

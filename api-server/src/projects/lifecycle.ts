@@ -53,7 +53,7 @@ export async function resumeProject(
 }
 
 /**
- * The project's status once the operator has seen the present spec and, where one is awaited, it has come to that status;
+ * The project's status once the operator has observed the current spec and, where one is expected, the project has reached that status;
  * or as it is after a short wait: instances may take their time to end.
  */
 export async function statusOnceSeen(

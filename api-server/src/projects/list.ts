@@ -1,7 +1,7 @@
 import type { ApiProject } from "./api-project.ts";
 import type { ProjectItem } from "./view.ts";
 
-/** What the list is asked for; the route's schema has checked it. */
+/** The query of the list; the route's schema has checked it. */
 export interface ListQuery {
   page: number;
   limit: number;

@@ -26,7 +26,7 @@ export interface WantedPlan {
 
 /**
  * The body of `PATCH plan`.
- * @throws Failure 400; a payment mode that is wrong has codes of its own
+ * @throws Failure 400; an invalid payment mode has codes of its own
  */
 export function parsePlanBody(body: unknown, type: ProjectType): WantedPlan {
   const parsed = patchPlanBody.safeParse(body);

@@ -66,7 +66,7 @@ export async function reserveProjectQuota(
 }
 
 /**
- * After a write that failed: changes the reservation to what the live project needs, unless it was made again since. When the
+ * After a write that failed: changes the reservation to what the live project needs, unless it was reserved again since. When the
  * ledger refuses that, the reservation stays as it is, and the operator corrects it.
  * @param spec of the live project; undefined when it is deleted
  * @param unused the reservation of the write that failed
@@ -95,7 +95,7 @@ export function readProjectQuota(
 }
 
 /**
- * Releases a project's reservation, unless it was made again since `known` was read.
+ * Releases a project's reservation, unless it was reserved again since `known` was read.
  * @throws Failure 503 when the ledger is unavailable: the operator releases it then, within minutes
  */
 export async function releaseProjectQuota(

@@ -36,10 +36,10 @@ const MAX_CONCURRENT_READS = 4;
 
 /**
  * Makes a new deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
- * health check, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is asked
+ * health check, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
  * for later has one.
  * @param grants what the caller may do: a rollback needs the permission of each of its changes
- * @throws Failure 403 that names the permissions that lack; 404 for a deployment that never was, 409 for one whose settings are gone, and what a plan change throws
+ * @throws Failure 403 that names the missing permissions; 404 for a deployment that does not exist, 409 for one whose settings are deleted, and what a plan change throws
  */
 export async function rollBack(
   project: ApiProject,
@@ -96,7 +96,7 @@ const isBuilt = ({ source, github }: ProjectSpec): boolean => source !== undefin
 
 /**
  * Which of a project's built images is to run, as `spec.rollback`; undefined for a project from an image. Pure.
- * @throws Failure 409 for a deployment whose image no build of this project has made
+ * @throws Failure 409 for a deployment whose image no build of this project has published
  */
 export function builtRollback(
   { spec, status }: Pick<Project, "spec" | "status">,
@@ -171,9 +171,9 @@ export function permissionsOf(before: ProjectSpec, wanted: ProjectSpec): Permiss
 }
 
 /**
- * Keeps the Secrets that the spec names: those made for the project are marked as needed, as the operator may be about to remove
+ * Keeps the Secrets that the spec names: those created for the project are marked as needed, as the operator may be about to remove
  * what is over the project's budget.
- * @throws Failure 409 when one is gone: its pods could not start
+ * @throws Failure 409 when one is deleted: its pods could not start
  */
 export async function keepSecrets(
   kube: Pick<KubeClient, "getOrUndefined" | "patch">,

@@ -36,10 +36,10 @@ export interface ProjectStoreOptions {
   writes?: NewestWrites;
 }
 
-/** What the routes ask of the projects. */
+/** What routes read of projects. */
 export interface Projects extends Memory {
   /**
-   * One project. At once when it is in memory; else the cluster is asked, since another replica may have made it a
+   * One project. Immediately when it is in memory; else it is read live, since another replica may have created it a
    * moment ago.
    * @throws Failure 503 when it is not in memory and the cluster does not answer
    */
@@ -47,12 +47,12 @@ export interface Projects extends Memory {
   /** Every project of an organization, in no order. */
   list(organizationId: string): ApiProject[];
   /**
-   * Takes in what a write returned, so that the next read shows it, on this replica and on every other. Whoever
+   * Stores what a write returned, so that the next read shows it, on this replica and on every other. A caller that
    * writes a Project awaits this before it answers, with the last object that the cluster returned.
    */
   observe(project: Project): Promise<ApiProject>;
   /**
-   * Resolves true once the object with this uid is gone, false after `timeoutMs`. From then on it is gone for readers
+   * Resolves true once the object with this uid is deleted, false after `timeoutMs`. From then on it does not exist for readers
    * on the other replicas too.
    */
   waitForDeletion(project: Project, timeoutMs: number): Promise<boolean>;
@@ -100,7 +100,7 @@ export class ProjectStore implements Projects {
     });
   }
 
-  /** Begins to list and watch; does not wait. */
+  /** Starts to list and watch; does not wait. */
   start(): void {
     this.#running ??= this.#reflector.run(this.#stop.signal);
   }

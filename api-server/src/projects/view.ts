@@ -114,7 +114,7 @@ function networkAccessOf({ spec }: Project) {
   };
 }
 
-/** What a database runs, and what really does: another engine may stand in for the one that was asked for. */
+/** What a database runs, and what really does: another engine may run in place of the requested one. */
 function databaseOf({ spec, status }: Project) {
   if (!isDatabaseType(spec.type)) {
     return {};

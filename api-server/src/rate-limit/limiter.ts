@@ -8,7 +8,7 @@ export interface Decision {
   /** Seconds until the window ends, rounded up. */
   resetSeconds: number;
   /**
-   * The resourceVersion of the newest write of the organization that was asked about, when one was published in the last
+   * The resourceVersion of the newest write of the given organization, when one was published in the last
    * minute: see `projects/newest-writes.ts`.
    */
   newestWrite?: string;
@@ -18,7 +18,7 @@ export interface Decision {
 
 /**
  * Counts calls. The memory limiter answers immediately; one that is shared by replicas answers with a promise.
- * `bucket` names who and what is counted; `organizationId` asks for that organization's newest write as well.
+ * `bucket` names who and what is counted; with `organizationId` that organization's newest write is returned as well.
  */
 export interface RateLimiter {
   take(

@@ -49,7 +49,7 @@ type Client = ReturnType<typeof newClient>;
 
 /**
  * A connection to Valkey that is either up or down. What goes wrong on it (it breaks, an answer is late, an error is
- * answered) takes it down immediately, for all calls; a new one is made in the background, and nobody waits for it.
+ * answered) takes it down immediately, for all calls; a new one is opened in the background, and no call waits for it.
  * The commands of one turn of the event loop leave in one write.
  */
 export class ValkeyConnection {

@@ -9,9 +9,9 @@ export interface ValkeyRateLimiterOptions {
   /** `redis://`, `rediss://`, `valkey://` or `valkeys://` of one endpoint; no cluster. */
   url: string;
   logger: Logger;
-  /** Called for each call that was counted in memory because Valkey was away. */
+  /** Called for each call that was counted in memory because Valkey was unavailable. */
   onMemory?: () => void;
-  /** Milliseconds after which Valkey counts as away. */
+  /** Milliseconds after which Valkey counts as unavailable. */
   timeoutMs?: number;
 }
 

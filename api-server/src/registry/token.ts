@@ -6,7 +6,7 @@ import {
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 
-/** How long a token is good for, in seconds: a pull of a large image asks again. */
+/** How long a token is valid, in seconds: the pull of a large image requests another. */
 const LIFETIME = 300;
 
 /** A request to the realm, in either form. */

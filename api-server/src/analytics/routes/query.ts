@@ -5,7 +5,7 @@ import { wholeNumber } from "../../http/validate.ts";
 import type { AskedWindow } from "../analytics.ts";
 
 const RANGES = ["300", "3600", "21600", "86400", "604800"] as const;
-/** Seconds of the window when none is asked for. */
+/** Seconds of the window when the query has none. */
 export const DEFAULT_RANGE_SECONDS = 3600;
 const RETENTION_MS = RETENTION_DAYS * 86_400_000;
 
@@ -59,7 +59,7 @@ export const networkQuery = z
 export type NetworkQuery = z.output<typeof networkQuery>;
 
 /**
- * The window that was asked for. One without an end is a range: it ends now.
+ * The requested window. One without an end is a range: it ends now.
  * @throws Failure 400 for one that reaches back before what is kept, or is longer, or lies ahead
  */
 export function askedWindow({ range_seconds, from, to }: NetworkQuery, now: Date): AskedWindow {

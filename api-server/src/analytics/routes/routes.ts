@@ -40,7 +40,7 @@ const PARAMETERS =
   "seconds old.";
 
 /**
- * What a call asks about.
+ * The project and the query of a call.
  * @throws Failure 400 for a project that is none of HTTP, or a window that cannot be queried; 402 for a plan without metrics
  */
 function asked(

@@ -8,7 +8,7 @@ import { capabilities } from "./schemas.ts";
 const ABLE = { repositoryDiscovery: true, pushDeploy: true, nativePreviews: false, versionDeploy: true };
 const UNABLE = { repositoryDiscovery: false, pushDeploy: false, nativePreviews: false, versionDeploy: false };
 
-/** Gitea is connected as forgejo. GitHub needs an App of the platform; GitLab is not spoken to. */
+/** Gitea is connected as forgejo. GitHub needs an App of the platform; GitLab is not supported. */
 const providersOf = (hasGithubApp: boolean) => [
   { id: "github", available: hasGithubApp, ...(hasGithubApp ? ABLE : UNABLE) },
   { id: "forgejo", available: true, ...ABLE },

@@ -63,7 +63,7 @@ export const updateGithubCommands = defineProjectRoute({
   maxConcurrent: MAX_CONCURRENT,
   handler: async ({ project: of, body }, services) => {
     githubOf(of.resource.spec, of.resource);
-    // Before anything is changed: settings that no build can use help nobody.
+    // Before anything is changed: settings that no build can use are rejected.
     const opened = await requireConnected(
       githubOf(of.resource.spec, of.resource),
       of.organizationId,

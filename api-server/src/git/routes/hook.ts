@@ -38,7 +38,7 @@ export const receiveGitHook = defineRoute({
   handler: async ({ params, body, request }, services) => {
     const { connectionId } = params as { connectionId: string };
     const { kube, builds } = services;
-    // The guard refuses a connection that nobody has.
+    // The guard refuses an unknown connection.
     const organizationId = request.hookOrganizationId as string;
     const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
     const outcome = await takeDelivery({ organizationId, connectionId }, request.headers, bytes, {

@@ -18,7 +18,7 @@ import { refuseUnknownTemplate } from "./template.ts";
 /** Letters that an Idempotency-Key may have, and how many. */
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{16,200}$/;
 
-/** Whether a request header names an Idempotency-Key that one may look up. */
+/** Whether a request header is a valid Idempotency-Key. */
 export const isIdempotencyKey = (key: unknown): key is string =>
   typeof key === "string" && IDEMPOTENCY_KEY.test(key);
 
@@ -70,7 +70,7 @@ function imageLoginErrors({
   return image && login?.auth_type === "aws" ? awsErrors(image.url, login.aws) : [];
 }
 
-/** A payment mode that is wrong, not missing, has codes of its own in the specification. */
+/** An invalid payment mode, unlike a missing one, has codes of its own in the specification. */
 function withCode(issue: { field: string; message: string }, body: unknown): FieldError {
   if (issue.field !== "payment_mode" || member(body, "payment_mode") === undefined) {
     return issue;

@@ -87,14 +87,14 @@ function requirePlatform(
   }
 }
 
-/** What a creation works with. */
+/** What a creation depends on. */
 export type CreationServices = ChangeServices &
   Pick<
     Services,
     "backups" | "builds" | "supports" | "catalog" | "git" | "ledger" | "logger" | "repositoryIds" | "usage"
   >;
 
-/** What a creation has made. */
+/** The result of a creation. */
 export interface Created {
   project: ApiProject;
   /** Of a database: what its Secret holds, to be shown once. Absent in the answer to a repeat. */
@@ -105,13 +105,13 @@ export interface Created {
 export type Attempt =
   | Created
   /**
-   * `undo` takes back what is left of it, and says whether it could; undefined when what was written is not known, and
+   * `undo` deletes what is left of it, and returns whether it could; undefined when it is not known what was written, and
    * the next attempt, or the operator, continues from there.
    */
   | { failure: unknown; undo: (() => Promise<boolean>) | undefined };
 
 /**
- * Creates an admitted project under this id, or finishes a creation that was begun under it: `leftover` says that there may
+ * Creates an admitted project under this id, or finishes a creation that was begun under it: `leftover` says that one may
  * be one. Refusals: 409 when the quota of the plan is exhausted or the domain is taken, 503 when the organization's namespace cannot take it.
  */
 export async function createProject(
@@ -187,7 +187,7 @@ function usageOf({ spec, envs }: CreateProjectRequest, { project }: CreationPlan
   ];
 }
 
-/** What the Secret of a database holds, which an earlier call or the operator may have made. */
+/** The content of a database's Secret, which an earlier call or the operator may have written. */
 function credentialsIn(secrets: readonly KubernetesObject[], projectId: string) {
   const { credentials: name } = databaseNames(projectId);
   const secret: CredentialsSecret | undefined = secrets.find(({ metadata }) => metadata?.name === name);
@@ -267,7 +267,7 @@ async function releaseUnlessCreated(
   }
 }
 
-/** A look ahead: the claims themselves, after the project, are what decides. */
+/** An early check: the claims themselves, after the project, decide. */
 async function refuseTakenDomains(
   { hostnames, project, namespace }: CreationPlan,
   { kube }: Pick<Services, "kube">,

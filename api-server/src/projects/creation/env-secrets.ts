@@ -22,7 +22,7 @@ const HASH_LENGTH = 12;
 
 /**
  * Spreads variables over as few Secrets as hold them. The order of the variables does not matter: the same set has
- * the same names, so a retry meets what it made before. No variables, no Secret.
+ * the same names, so a retry finds what it wrote before. No variables, no Secret.
  */
 export function envShards(projectId: string, variables: readonly EnvironmentVariable[]): EnvShard[] {
   const sorted = variables.map((variable, position) => ({ ...variable, position })).sort(byName);

@@ -54,7 +54,7 @@ export interface IdempotencyLock {
 
 /**
  * Runs work under the lock of an Idempotency-Key.
- * @param newId makes the id of what is created when this call is the first with the key
+ * @param newId generates the id of what is created when this call is the first with the key
  * @param existing the result that a record has already, for which the lock is not needed; undefined when there is none
  * @throws Failure 503 when another replica holds the lock for too long, or the ledger is unavailable
  */

@@ -42,13 +42,13 @@ function sorted(value: unknown): unknown {
 }
 
 export interface KeyedRequest extends KeyName {
-  /** As it was sent: what a template makes of it may change. */
+  /** As it was sent: the result of a template may change. */
   body: unknown;
 }
 
 /** The two steps of a creation. */
 export interface Steps {
-  /** Checks what is asked for. @throws Failure */
+  /** Checks the request. @throws Failure */
   admit: () => Promise<CreateProjectRequest>;
   /** Makes the project under this id; `leftover`: or finishes making it. */
   create: (request: CreateProjectRequest, projectId: string, leftover: boolean) => Promise<Attempt>;
@@ -124,7 +124,7 @@ async function findFinished(
   if (isGoing(live)) {
     throw failures.creationInProgress();
   }
-  // Whether its first build was asked for is not known: creating it again finishes that, too.
+  // Whether its first build was requested is not known: creating it again finishes that, too.
   if (!isCreated(live) || live.spec.source !== undefined) {
     return undefined;
   }

@@ -59,7 +59,7 @@ export function planCreation(
   };
   const project = projectObject(spec, identity);
   const hostnames = hostnamesOf(project, zone);
-  // A hostname made from the id is nobody else's wish; but while Secrets have no owner, the creation is not over either.
+  // No other project wants a hostname derived from the id; but while Secrets have no owner, the creation is not complete either.
   const contested = hostnames.some(({ kind }) => kind !== "default");
   if (contested || secrets.length > 0) {
     project.spec.creationPending = true;

@@ -18,7 +18,7 @@ import { giveBack, hostnamesOf, ownsClaim, readClaim } from "../claims.ts";
 import { type ProjectIdentity, readProjectQuota, releaseProjectQuota } from "../quotas.ts";
 import { isCreated, isGoing, type WrittenObjects } from "./write.ts";
 
-/** The project of this id as the cluster has it now, not as the memory does. @throws KubeError */
+/** The project of this id as it is live, not in memory. @throws KubeError */
 export function readLive(
   kube: KubeClient,
   { organizationId, projectId }: ProjectIdentity,
@@ -28,10 +28,10 @@ export function readLive(
 }
 
 /**
- * Takes back what a refused creation, or one before it under the same id, has written: claims, Project, Secrets, and
- * then the quota. Only what this call made, by its uid, or what nobody has finished; a project that is created stays.
+ * Deletes what a refused creation, or an earlier one under the same id, has written: claims, Project, Secrets, and
+ * then the quota. Only what this call created, by its uid, or what is incomplete; a project that is created stays.
  *
- * @returns whether nothing is left that would be in the way
+ * @returns whether nothing is left that would conflict with the next attempt
  * @throws KubeError; Failure 503 when the ledger is unavailable
  */
 export async function undoCreation(
@@ -68,7 +68,7 @@ async function claimsOf(
   return claims.filter((claim) => claim !== undefined && ownsClaim(project, claim)) as DomainClaim[];
 }
 
-/** Those that the project names, or has by its own name, of whichever call. */
+/** Those that the project names, or has by its own name, of any call. */
 async function secretsOf(kube: KubeClient, { spec, metadata }: Project): Promise<KubernetesObject[]> {
   const refs = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
   if (isDatabaseType(spec.type)) {
@@ -87,7 +87,7 @@ async function secretsOf(kube: KubeClient, { spec, metadata }: Project): Promise
   return found.filter((secret) => secret !== undefined);
 }
 
-/** Deletes the very object; another one of its name is none of ours. */
+/** Deletes this object; another one of its name stays. */
 async function deleteThis(
   kube: KubeClient,
   resource: Resource,

@@ -23,28 +23,28 @@ export interface CreationPlan {
   hostnames: readonly WantedHostname[];
 }
 
-/** What a creation has written so far. */
+/** What a creation has written until now. */
 export interface WrittenObjects {
-  /** Its Secrets, made by this call or by one before it. */
+  /** Its Secrets, created by this call or an earlier one. */
   secrets: KubernetesObject[];
-  /** Uid of the project, when this very call made it. */
+  /** Uid of the project, when this call created it. */
   createdUid?: string;
 }
 
-/** Whether nothing is left to write: the API's part is over, and the operator's has begun. */
+/** Whether everything is written: from then on the operator reconciles the project. */
 export const isCreated = ({ metadata, spec }: Project): boolean =>
   metadata.deletionTimestamp === undefined && !spec.creationPending;
 
-/** Whether an object is on its way out. */
+/** Whether an object is being deleted. */
 export const isGoing = ({ metadata }: KubernetesObject): boolean => metadata?.deletionTimestamp !== undefined;
 
 /**
  * Writes a project: Secrets, Project, claims of its domains, owner of the Secrets. Every name derives from the project's
  * id, so the same plan written again finishes what was begun; what is created already is left as it is.
  *
- * @param written is called with every object as it is written
+ * @param written records every object as it is written
  * @returns the project as the cluster has it
- * @throws Failure 409 when a domain is taken, 503 when what is there is on its way out; KubeError
+ * @throws Failure 409 when a domain is taken, 503 when an existing object is being deleted; KubeError
  */
 export async function writeProject(
   kube: KubeClient,
@@ -60,7 +60,7 @@ export async function writeProject(
   } else if (isCreated(project)) {
     return project;
   }
-  // The operator claims for a project it sees, too: then a claim is there and already ours.
+  // The operator claims for a project that it sees, too: then the claim exists and is already the project's.
   await claimHostnames(kube, project, plan.hostnames);
   for (const secret of plan.secrets) {
     await kube.patch(resources.secrets, secret.metadata, ownedBy(project), WRITE);
@@ -88,7 +88,7 @@ async function createOrKeep<T extends KubernetesObject>(
   return { object: kept, made: false };
 }
 
-/** From here on the operator starts it. */
+/** From here on the operator reconciles it. */
 function giveToOperator(kube: KubeClient, project: Project): Promise<Project> | Project {
   if (!project.spec.creationPending) {
     return project;

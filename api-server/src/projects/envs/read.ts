@@ -12,16 +12,16 @@ export type StoredSecret = KubernetesObject & { data?: Record<string, string> };
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_CONCURRENT_READS = 4;
 const TIMEOUT_MS = 5_000;
-/** Looks at a project whose Secrets are replaced and removed at the same moment. */
+/** Reads of a project whose Secrets are replaced and removed at the same time. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * A project's environment variables as they are in the cluster now, by whichever client their Secrets were written: of two with one name the
+ * A project's environment variables as they are in the cluster now, whichever client wrote their Secrets: of two with one name the
  * later Secret's, in the order in which `/v1` was sent them, others after them by name. A value that is no UTF-8 is
  * shown with U+FFFD.
  *
- * @throws Failure 404 when the project is gone, 409 when the Secrets hold too much for one answer or one does not exist:
- *   less than the whole would be taken for the whole, and sent back as it. 503
+ * @throws Failure 404 when the project is deleted, 409 when the Secrets hold too much for one answer or one does not exist:
+ *   an incomplete answer would be taken for a complete one, and sent back as it is. 503
  */
 export async function readEnvironment(
   kube: KubeClient,
@@ -84,7 +84,7 @@ export function variablesOf(secrets: readonly StoredSecret[]): EnvironmentVariab
     .map(({ name, value }) => ({ name, value }));
 }
 
-/** Where its variables stood when `/v1` was sent them; nothing for Secrets that were not made here, or were changed. */
+/** The positions of its variables in the request to `/v1`; empty for Secrets that other clients wrote or changed. */
 function positionsOf(secret: StoredSecret, count: number): number[] {
   const written = secret.metadata?.annotations?.[annotations.envOrder];
   if (written === undefined) {

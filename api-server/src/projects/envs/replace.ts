@@ -42,7 +42,7 @@ export async function replaceEnvironment(
   const change = await changeProject(project, services, (spec) => naming(spec, secrets), {
     prepare: (_wanted, live, kube) => keepAll(live, kube),
   });
-  // The same variables again, perhaps in another order; and a Secret that somebody deleted comes back.
+  // The same variables again, perhaps in another order; and a Secret that was deleted is created again.
   if (!change.changed) {
     await keepAll(change.project.resource, services.kube).catch(refuse);
   }

@@ -132,7 +132,7 @@ export async function createdData(created: Created, services: Pick<Services, "pr
   return { project_id: id, domain: domain ?? "", type: "application" };
 }
 
-/** With the password for whoever has made it, and without for whoever repeats the request. */
+/** With the password for the call that created it, and without for one that repeats it. */
 async function databaseData(
   { project: created, credentials }: Created,
   services: Pick<Services, "projects">,
