@@ -85,7 +85,7 @@ describe("GET /v1/project/:id", () => {
   });
 
   // Shows: docs/applications.md#read: includes what another replica has just created
-  it("finds a project that another replica made before the watch brought it", async () => {
+  it("finds a project that another replica created before the watch has received it", async () => {
     harness.apiserver.stalled = true;
     try {
       await harness.put("read-late", "plate");
@@ -133,7 +133,7 @@ describe("GET /v1/project", () => {
   });
 
   // Shows: docs/applications.md#list: `type`, `status`
-  it("names every broken rule of the query at once", async () => {
+  it("names all broken rules of the query in one answer", async () => {
     const response = await get(
       "/v1/project?page=0&limit=51&type=mysql&sort_by=name&status=done&nonsense=1&search=",
       await harness.owner("list-a"),
@@ -183,7 +183,7 @@ describe("refusals", () => {
   });
 
   // Shows: docs/applications.md#errors-every-operation: 503 | `LEDGER_UNAVAILABLE`
-  it("of a ledger that is away are 503, while reads go on", async () => {
+  it("of a ledger that is unavailable are 503, while reads continue", async () => {
     await harness.project("away", "paway");
     const headers = await harness.owner("away");
     expect((await get("/v1/project/paway", headers)).statusCode).toBe(200);

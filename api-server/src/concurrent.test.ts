@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { mapConcurrently } from "./concurrent.ts";
 
-it("works on so many at once, and keeps the order", async () => {
+it("works on so many concurrently, and keeps the order", async () => {
   let running = 0;
   let most = 0;
   const results = await mapConcurrently([3, 1, 2, 1, 1], 2, async (milliseconds) => {

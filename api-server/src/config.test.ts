@@ -32,7 +32,7 @@ describe("loadConfig", () => {
     },
   );
 
-  it("traces nowhere unless told where, and all of it unless told how much", () => {
+  it("exports no traces without an endpoint, and all of them without a ratio", () => {
     const url = "http://collector.observability:4318/v1/traces";
     expect(loadConfig(complete).tracing).toBeUndefined();
     expect(loadConfig({ ...complete, SLIPWAY_OTLP_TRACES_RATIO: "0.5" }).tracing).toBeUndefined();

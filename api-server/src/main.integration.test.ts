@@ -100,7 +100,7 @@ const status = (url: string) =>
 
 describe("the API server's process", () => {
   // Shows: docs/applications.md#conventions: no answer is lost with several replicas, nor when one stops
-  it("serves on while it drains: no request fails, and it ends by itself", async () => {
+  it("continues to serve while it drains: no request fails, and it ends automatically", async () => {
     const child = await start({ SLIPWAY_DRAIN_SECONDS: "4" });
     const answers: number[] = [];
     let draining = true;
@@ -169,7 +169,7 @@ describe("the API server's process", () => {
   });
 
   // Shows: docs/git.md#over-v1: `GET /v1/git/runtime-catalog` | `runtimes`: `id`, `name`, `available`
-  it("offers the runtimes that it is told of images for, and none where nothing is built", async () => {
+  it("offers the runtimes that it has images for, and none where nothing is built", async () => {
     const file = join(directory, "builds.yaml");
     writeFileSync(
       file,
@@ -246,7 +246,7 @@ describe("the API server's process", () => {
   });
 
   // Shows: docs/applications.md#authentication: 1. tokens of an OpenID Connect issuer, by configuration
-  it("admits members of the organization by tokens of an issuer that it was told of", async () => {
+  it("admits members of the organization by tokens of a configured issuer", async () => {
     const issuer = await startIssuer("main");
     const oidc = JSON.stringify([{ issuer: issuer.url, audience: AUDIENCE }]);
     const ledger = connectLedger({ url: postgres.url, applicationName: "test" });

@@ -148,7 +148,7 @@ async function whileLate<T>(write: () => Promise<void>, read: () => Promise<T>):
 
 describe("what was written through one replica", () => {
   // Shows: docs/applications.md#conventions: a write is read afterwards, on either replica
-  it("is read through another at once, 200 times, however late its watch is", {
+  it("is read through another immediately, 200 times, however late its watch is", {
     timeout: 120_000,
   }, async () => {
     let seenByTheBlind = 0;

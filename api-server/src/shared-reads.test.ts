@@ -21,7 +21,7 @@ function source() {
   return { open, written, read, end };
 }
 
-it("those who ask while one is under way share the next, and see what was written before they asked", async () => {
+it("calls during a read share the next, and see what was written before they called", async () => {
   const { open, written, read, end } = source();
   const first = read();
   written.value = 1;
@@ -50,7 +50,7 @@ it("those of another key are read beside them", async () => {
   expect(await Promise.all(both)).toEqual([0, 0]);
 });
 
-it("one that fails fails for those who share it, and the next is read again", async () => {
+it("one that fails fails for all callers that share it, and the next is read again", async () => {
   const reads = new SharedReads<string>();
   const { promise, reject } = Promise.withResolvers<string>();
   const first = reads.read("a", () => promise);

@@ -104,7 +104,7 @@ it.each([
   expect(ago(now - before, now)).toBe(shown);
 });
 
-it("shows moments in the time zone of who looks", () => {
+it("shows times in the time zone of the browser", () => {
   const moment = new Date(2026, 0, 2, 3, 4, 5);
   expect([dateTime(moment), clock(moment), clock(moment, true)]).toEqual([
     "2026-01-02 03:04:05",

@@ -5,7 +5,7 @@ import { isPassing, sleep, waitAfter } from "./poll.ts";
 const failure = (status: number, retryAfter?: number) =>
   new ApiFailure(status, "CODE", "message", retryAfter);
 
-describe("asking again", () => {
+describe("retries", () => {
   it("waits longer after each failure, or as long as the API says", () => {
     expect([1, 2, 3, 20].map((failures) => waitAfter(failures, 1_000, failure(503)))).toEqual([
       2_000, 4_000, 8_000, 60_000,
@@ -18,7 +18,7 @@ describe("asking again", () => {
     expect([400, 401, 402, 403, 404].some((status) => isPassing(failure(status)))).toBe(false);
   });
 
-  it("ends at once when somebody goes elsewhere", async () => {
+  it("ends immediately when another view is opened", async () => {
     const left = new AbortController();
     const slept = sleep(60_000, left.signal);
     left.abort(new Error("left"));

@@ -24,8 +24,8 @@ describe("what was measured", () => {
     ["no time", { cpu: 0.1, memory: 7 }, { at: 99, cpu: 0.1, memory: 7 }],
     ["nothing of Valkey", { observed_at: null, availability: "unavailable", cpu: 0, memory: 0 }, undefined],
     ["nothing", { resource: { cpu_usage_cores: null, memory_usage_bytes: null } }, undefined],
-  ])("of %s is read", (_about, told, sample) => {
-    expect(sampleOf(told, 99)).toEqual(sample);
+  ])("of %s is read", (_about, answer, sample) => {
+    expect(sampleOf(answer, 99)).toEqual(sample);
   });
 
   it("counts once, and the oldest goes first", () => {

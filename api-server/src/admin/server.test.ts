@@ -26,7 +26,7 @@ const ask = async (port: number, ...args: string[]) =>
   JSON.parse(await send(port, `${JSON.stringify({ args })}\n`)) as AdminResult;
 
 describe("the admin server", () => {
-  it("answers a hundred calls at once, running few of them at the same time", async () => {
+  it("answers a hundred concurrent calls, running few of them at the same time", async () => {
     let running = 0;
     let most = 0;
     const { promise: full, resolve: isFull } = Promise.withResolvers<void>();

@@ -12,7 +12,7 @@ const recent = () => {
 const work = async () => ++asked;
 
 // Shows: docs/analytics.md#the-api: an answer is reused for at most two seconds, and never for another
-test("the same question is given the same answer for a while, also at once", async () => {
+test("the same query gets the same answer for a while, also concurrently", async () => {
   const answers = recent();
   expect(await Promise.all([answers.of("a", work), answers.of("a", work)])).toEqual([1, 1]);
   now += 2_000;
@@ -28,7 +28,7 @@ test("another question is given its own", async () => {
   expect(await answers.of("a", work)).toBe(1);
 });
 
-test("a failure is told to who waits for it, and not again", async () => {
+test("a failure is returned to the callers that wait for it, and not again", async () => {
   const answers = recent();
   const broken = async () => Promise.reject(new Error("away"));
   const both = [answers.of("a", broken), answers.of("a", work)];
@@ -56,7 +56,7 @@ beforeEach(() => {
   analytics = new Analytics(store, () => new Date(windowTime));
 });
 
-test("a range ends now, and the answer says which window it is about, although a later one asks", async () => {
+test("a range ends now, and the answer says which window it is about, although a later call gets it", async () => {
   const first = await analytics.answer(project, question, async (_, { window }) => window);
   expect(first).toEqual({
     window: { from: 940_000, to: 1_000_000 },

@@ -241,7 +241,7 @@ describe("network analytics", () => {
     }
   });
 
-  it("are none of a project that nobody asked, and never another's", async () => {
+  it("are none of a project without requests, and never another's", async () => {
     expect((await data("/network/summary", "pquiet")).summary.requests).toBe(0);
     for (const name of LISTS) {
       expect((await data(`/network/${name}`, "pquiet")).data).toEqual([]);
@@ -251,7 +251,7 @@ describe("network analytics", () => {
   });
 
   // Shows: docs/analytics.md#the-api: an answer is reused for at most two seconds, and never for another
-  it("are told of two windows apart, also at once", async () => {
+  it("are answered for each window, also concurrently", async () => {
     const asked = ["300", "3600", "300", "604800", "3600"];
     const answers = await Promise.all(
       asked.map((range) => data(`/network/summary?range_seconds=${range}&status_class=2xx`)),
@@ -267,18 +267,18 @@ describe("network analytics are refused", () => {
   it.each(["summary", ...LISTS])(
     "as %s for other types, other plans and windows that are none",
     async (name) => {
-      const told = async (query: string, id?: string) => {
+      const failureOf = async (query: string, id?: string) => {
         const { status, body } = await network(name + query, id);
         return [status, body.code];
       };
-      expect(await told("", "pjob")).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
-      expect(await told("", "pdata")).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
-      expect(await told("", "pfree")).toEqual([402, "NETWORK_ANALYTICS_NOT_AVAILABLE_FOR_PLAN"]);
-      expect(await told("", "pnone")).toEqual([404, "PROJECT_NOT_FOUND"]);
-      expect(await told("?range_seconds=60")).toEqual([400, "VALIDATION_FAILED"]);
+      expect(await failureOf("", "pjob")).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
+      expect(await failureOf("", "pdata")).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
+      expect(await failureOf("", "pfree")).toEqual([402, "NETWORK_ANALYTICS_NOT_AVAILABLE_FOR_PLAN"]);
+      expect(await failureOf("", "pnone")).toEqual([404, "PROJECT_NOT_FOUND"]);
+      expect(await failureOf("?range_seconds=60")).toEqual([400, "VALIDATION_FAILED"]);
       const from = ago(9 * 24 * HOUR);
-      expect(await told(`?from=${from}&to=${ago(0)}`)).toEqual([400, "VALIDATION_FAILED"]);
-      expect(await told(`?from=${ago(0)}&to=${from}`)).toEqual([400, "VALIDATION_FAILED"]);
+      expect(await failureOf(`?from=${from}&to=${ago(0)}`)).toEqual([400, "VALIDATION_FAILED"]);
+      expect(await failureOf(`?from=${ago(0)}&to=${from}`)).toEqual([400, "VALIDATION_FAILED"]);
       const reader = harness.key("acme", "project.read on project:*");
       expect((await get(`/network/${name}`, "pnet", reader)).body.code).toBe("PERMISSION_DENIED");
     },
@@ -358,7 +358,7 @@ describe("metrics of an application", () => {
   });
 });
 
-describe("while the store is away", () => {
+describe("while the store is unavailable", () => {
   // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_UNAVAILABLE`: the store does not answer; other
   it("network analytics are 503 and everything else answers; both do once it is back", async () => {
     await server.crash();

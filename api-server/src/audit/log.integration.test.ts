@@ -58,7 +58,7 @@ const written = async () =>
   );
 const done = { status: 201, code: null, projectId: null };
 
-it("keeps lines and outcomes while the ledger is away, and writes them in order when it is back", async () => {
+it("keeps rows and outcomes while the ledger is unavailable, and writes them in order when it is available again", async () => {
   const { counts, observer } = observed();
   const audit = new LedgerAuditLog(ledger, silent, observer);
   const begun = await audit.begin(intent("p1"));

@@ -25,11 +25,11 @@ describe("a build's log as events", () => {
     expect(await text).not.toContain("event: end");
   });
 
-  it("ends without saying so when the ledger is away, to be gone on with", async () => {
+  it("ends without the event end when the ledger is unavailable, so that the client resumes", async () => {
     expect(await read({ ...building, lines: () => Promise.reject(new Error("away")) })).toBe(": log\n\n");
   });
 
-  it("ends when the build is gone", async () => {
+  it("ends when the build is deleted", async () => {
     expect(await read({ ...building, build: async () => undefined })).toBe(": log\n\n");
   });
 });

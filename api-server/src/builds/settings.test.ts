@@ -80,7 +80,7 @@ describe("the mode", () => {
     [{ autoDeploy: true, versionDeploy: { enabled: false } }, "push"],
   ] as const)("of %j is %s", (settings, mode) => expect(modeOf({ ...base, ...settings })).toBe(mode));
 
-  it("shows its defaults where versions are off, or were never heard of", () => {
+  it("shows its defaults where versions are off, or were never set", () => {
     const off = { enabled: false, event: "tag", tag_pattern: "*", include_prereleases: false };
     expect(versionDeployView(undefined)).toEqual(off);
     expect(versionDeployView({ enabled: false, event: "release", tagPattern: "v*" })).toEqual(off);
@@ -93,7 +93,7 @@ const runtimes: PublicRuntime[] = [
   { id: "static", name: "Static files", available: true, versions: [], default_version: null },
   { id: "ruby", name: "Ruby", available: false, versions: ["3.4"], default_version: "3.4" },
 ];
-const told = (settings: { runtime?: string; version?: string }) =>
+const messagesOf = (settings: { runtime?: string; version?: string }) =>
   runtimeErrors(settings, runtimes, "config.build.").map(({ field, message }) => `${field} ${message}`);
 
 describe("build settings", () => {
@@ -103,12 +103,12 @@ describe("build settings", () => {
     [{ runtime: "node" }],
     [{ runtime: "node", version: "22" }],
     [{ runtime: "static" }],
-  ])("%j are accepted", (settings) => expect(told(settings)).toEqual([]));
+  ])("%j are accepted", (settings) => expect(messagesOf(settings)).toEqual([]));
 
   it.each([
     [{ runtime: "cobol" }, "config.build.runtime must be one of: node, static, ruby"],
     [{ runtime: "ruby" }, "config.build.runtime this platform cannot build Ruby applications"],
     [{ runtime: "node", version: "6" }, "config.build.version must be one of: 24, 22"],
     [{ runtime: "static", version: "1" }, "config.build.version Static files has no versions to choose from"],
-  ])("%j are refused", (settings, words) => expect(told(settings)).toEqual([words]));
+  ])("%j are refused", (settings, words) => expect(messagesOf(settings)).toEqual([words]));
 });

@@ -101,7 +101,7 @@ describe("a project from a repository", () => {
     expect(projects).toEqual([]);
   });
 
-  it("takes the place of an image, and is changed with a revision of its own", async () => {
+  it("replaces an image, and is changed with a revision of its own", async () => {
     const image = await call("POST", "/project", exampleBody({ name: "from-image", plan: "basic" }));
     const { project_id } = image.json().data;
     const put = (change: object) =>

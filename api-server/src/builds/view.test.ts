@@ -66,7 +66,7 @@ describe("a read of a log", () => {
     final: false,
   });
 
-  it("goes on after its last line", () => {
+  it("continues after its last line", () => {
     const read = logView({ status: "building", log_truncated: false }, [chunk(7), chunk(1_000_001)], 3);
     expect(read).toMatchObject({
       next_cursor: 1_000_001,

@@ -57,7 +57,7 @@ describe("/console", () => {
   });
 
   // Shows: docs/console.md#what-is-promised: `GET /console` | the page, without a credential
-  it("is looked at again every time, at the cost of a 304", async () => {
+  it("is revalidated every time, at the cost of a 304", async () => {
     const first = await get("/console");
     const etag = String(first.headers.etag);
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {

@@ -19,15 +19,19 @@ const awaited = { type: "AddressReady", status: "False", reason: "AddressPending
 const condition = { ...awaited, lastTransitionTime: "2026-01-01T00:00:00Z" };
 
 describe("the address of a database", () => {
-  const told = (change: object = {}) => databaseStatus(project("postgresql"), change);
+  const statusWith = (change: object = {}) => databaseStatus(project("postgresql"), change);
   const inside = { host: `pshop.${NAMESPACE}.svc`, port: 5432 };
   it.each([
-    ["nobody has looked at", undefined, undefined],
-    ["is reached from outside", { database: told() }, { host: HOST, port: PORT }],
-    ["its lists let nobody outside reach", { database: told({ host: undefined, port: undefined }) }, inside],
+    ["is not observed yet", undefined, undefined],
+    ["is reached from outside", { database: statusWith() }, { host: HOST, port: PORT }],
+    [
+      "its lists allow nobody outside to reach",
+      { database: statusWith({ host: undefined, port: undefined }) },
+      inside,
+    ],
     [
       "waits for its address outside",
-      { database: told({ host: undefined, port: undefined }), conditions: [condition] },
+      { database: statusWith({ host: undefined, port: undefined }), conditions: [condition] },
       undefined,
     ],
   ] as const)("that %s", (_about, status, address) => {
@@ -35,7 +39,7 @@ describe("the address of a database", () => {
   });
 
   it("is nothing to connect to before user and database are known", () => {
-    const database = told({ username: undefined });
+    const database = statusWith({ username: undefined });
     expect(connectionOf(project("postgresql", { database }))).toBeNull();
   });
 });

@@ -73,7 +73,7 @@ describe("a creation", () => {
   // Shows: docs/databases-api.md#endpoints: `POST /v1/project` | 201, `data`: `project_id`, `type`
   // Shows: docs/databases-api.md#passwords: a password is in the Secret `<id>-credentials` alone: not in
   it.each(["postgresql", "mariadb", "clickhouse"] as const)(
-    "of %s answers the connection with its password, which stands in its Secret alone",
+    "of %s answers the connection with its password, which is in its Secret alone",
     async (type) => {
       const { id, organizationId, created } = await made(type, {}, { envs: [{ name: "TZ", value: "UTC" }] });
       expect(created.statusCode).toBe(201);
@@ -142,7 +142,7 @@ describe("a creation", () => {
   });
 
   // Shows: docs/databases-api.md#rules-of-a-creation: what was created for a project that is rejected is
-  it("takes its Secret back when the project is refused", async () => {
+  it("deletes its Secret when the project is refused", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const ref = { namespace: organizationNamespace(organizationId), name: "none" };
     const hard = { "count/projects.slipway.dev": "0" };
@@ -269,10 +269,10 @@ describe("an Idempotency-Key", () => {
   });
 
   // Shows: docs/databases-api.md#passwords: a creation that could not be answered is completed by the
-  it("shows the password to the call that finishes what one without an answer has made", async () => {
+  it("shows the password to the call that finishes what an unanswered one has begun", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
-    // The project is written, and its creation cannot be told: the ledger is away for a moment.
+    // The project is written, and its creation cannot be recorded: the ledger is unavailable for a moment.
     const observe = vi.spyOn(harness.projects, "observe").mockRejectedValueOnce(new Error("cut"));
     expect((await post(headers, databaseBody("valkey"), key)).statusCode).toBe(500);
     observe.mockRestore();
@@ -291,7 +291,7 @@ describe("free plans", () => {
 
   // Shows: docs/databases-api.md#endpoints: `POST /v1/project/:id/pause`, `POST /v1/project/:id/resume`
   // Shows: docs/databases-api.md#rules-of-a-creation: 409 `DB_FREE_PROJECT_LIMIT_REACHED`, `limit` 2
-  it("have two db-free projects, PostgreSQL and key-value together, also of many at once", async () => {
+  it("have two db-free projects, PostgreSQL and key-value together, also of many concurrent requests", async () => {
     const { headers } = await harness.organization();
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
@@ -350,7 +350,7 @@ describe("a plan change", () => {
   // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: `plan` is the one in force
   it("of ClickHouse is 202, runs in the background, and may fail", async () => {
     const { id, organizationId, headers } = await made("clickhouse");
-    const tell = (status: object) =>
+    const setStatus = (status: object) =>
       harness.admin.patch<Project>(
         projectResource,
         ref(organizationId, id),
@@ -359,7 +359,7 @@ describe("a plan change", () => {
       );
     const read = async () => (await on("GET", id, headers)).json().data;
     const change = (body: object) => on("PATCH", `${id}/plan`, headers, body);
-    await tell({ plan: "analytics-basic" });
+    await setStatus({ plan: "analytics-basic" });
     await expect.poll(async () => (await live(organizationId, id)).status?.plan).toBe("analytics-basic");
     await vi.waitFor(async () => expect(await read()).toMatchObject({ plan: "analytics-basic" }));
 
@@ -378,7 +378,7 @@ describe("a plan change", () => {
 
     const { planRequestedAt } = (await live(organizationId, id)).spec;
     const failedAt = "2026-11-21T12:00:00Z";
-    await tell({
+    await setStatus({
       planChange: {
         status: "failed",
         fromPlan: "analytics-basic",
@@ -400,7 +400,7 @@ describe("a plan change", () => {
     expect([again.statusCode, again.json().data.plan_change]).toEqual([202, running]);
     const { planRequestedAt: second } = (await live(organizationId, id)).spec;
     expect(second).not.toBe(planRequestedAt);
-    await tell({ plan: "analytics-premium", planChange: null });
+    await setStatus({ plan: "analytics-premium", planChange: null });
     await vi.waitFor(async () => expect(await read()).toMatchObject({ plan: "analytics-premium" }), {
       timeout: 5_000,
     });
@@ -459,7 +459,7 @@ describe("credentials", () => {
 describe("a deletion", () => {
   // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is deleted; of Valkey
   // Shows: docs/databases-api.md#deletion-and-settings: 409 `MANAGED_SERVICE_OPERATION_IN_PROGRESS`: a
-  it("of Valkey is 202 and goes on in the background, and a second one 409", async () => {
+  it("of Valkey is 202 and continues in the background, and a second one 409", async () => {
     const { id, organizationId, headers } = await made("valkey");
     const finalizers = (value: string[]) =>
       harness.admin.patch(projectResource, ref(organizationId, id), { metadata: { finalizers: value } });
@@ -495,13 +495,16 @@ describe("a deletion", () => {
   });
 
   // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is deleted; of Valkey
-  it.each(["postgresql", "mariadb", "clickhouse"] as const)("of %s is 200 once it is gone", async (type) => {
-    const { id, headers } = await made(type);
-    const deleted = await on("DELETE", id, headers);
-    expect([deleted.statusCode, deleted.json()]).toEqual([
-      200,
-      { status: "success", message: expect.any(String) },
-    ]);
-    expect((await on("GET", id, headers)).statusCode).toBe(404);
-  });
+  it.each(["postgresql", "mariadb", "clickhouse"] as const)(
+    "of %s is 200 once it is deleted",
+    async (type) => {
+      const { id, headers } = await made(type);
+      const deleted = await on("DELETE", id, headers);
+      expect([deleted.statusCode, deleted.json()]).toEqual([
+        200,
+        { status: "success", message: expect.any(String) },
+      ]);
+      expect((await on("GET", id, headers)).statusCode).toBe(404);
+    },
+  );
 });

@@ -38,16 +38,16 @@ describe("the plan of a ClickHouse project", () => {
   });
 
   // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: `plan` is the one in force
-  it("changes from the moment that it is asked to, and the one before is in force", () => {
+  it("changes from the moment of the request, and the one before is in force", () => {
     expect(shown(premium, { plan: "analytics-basic" })).toEqual(["analytics-basic", running]);
-    const told = { ...inProgress, requestedAt: FIRST };
-    expect(shown(premium, { plan: "analytics-basic", planChange: told })).toEqual([
+    const reported = { ...inProgress, requestedAt: FIRST };
+    expect(shown(premium, { plan: "analytics-basic", planChange: reported })).toEqual([
       "analytics-basic",
       running,
     ]);
   });
 
-  it("is asked for by kubectl, too, without a moment", () => {
+  it("is requested by kubectl, too, without a time", () => {
     const change = { ...running, started_at: CHANGED };
     const asked = shown({ plan: "analytics-premium" }, { plan: "analytics-basic" });
     expect(asked).toEqual(["analytics-basic", change]);

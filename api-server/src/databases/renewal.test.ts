@@ -94,7 +94,7 @@ describe("a renewal", () => {
   });
 
   // Shows: docs/databases-api.md#passwords: concurrent renewals result in one password
-  it("of many at once is one", async () => {
+  it("of many concurrent calls is one", async () => {
     const project = await database("pthree");
     const many = Promise.all(
       Array.from({ length: 10 }, () => renewCredentials(project, harness.services, 5_000)),

@@ -29,12 +29,12 @@ describe("waitForFirstDomain", () => {
     expect(await asked([project(), project(), project({}, "shop-front-1.apps.localhost")])).toBe(3);
   });
 
-  it("waits for no project that is gone, and not for ever", async () => {
+  it("does not wait for a project that is deleted, nor forever", async () => {
     expect(await asked([undefined])).toBe(1);
     expect(await asked([project()])).toBeLessThan(40);
   });
 
-  it("asks nothing where no domain is made from the name", async () => {
+  it("reads nothing where no domain is derived from the name", async () => {
     expect(await asked([project()], project({ subdomain: "chosen" }))).toBe(0);
     expect(await asked([project()], project({ exposure: "private" }))).toBe(0);
   });

@@ -41,7 +41,7 @@ it("a connection is its organization's from its creation to its deletion", async
   await eventually("its deletion", () => store.organizationOf("g1") === undefined);
 });
 
-it("a name that two organizations have, or that is outside of every one, is nobody's", async () => {
+it("a name that two organizations have, or that is outside of every one, has no owner", async () => {
   await put("slipway-org-acme", "g1");
   await put("slipway-org-umbrella", "g1");
   await put("default", "g2");

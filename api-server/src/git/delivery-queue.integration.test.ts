@@ -60,7 +60,7 @@ function work(
 }
 
 // Shows: docs/git.md#hooks: a delivery is answered once it is in a queue of the ledger, which every
-it("sixteen of one organization delay nobody else's, and few of it are worked at at once", async () => {
+it("sixteen of one organization delay nobody else's, and few of them are processed concurrently", async () => {
   const { promise: stalled, resolve } = Promise.withResolvers<void>();
   const { seen, stop } = work((organization) => (organization === "acme" ? stalled : Promise.resolve()));
   for (let time = 0; time < 16; time += 1) {
@@ -111,7 +111,7 @@ it("one is taken once, also when it was worked off, and is tried a bounded numbe
     },
     { tries: 3 },
   );
-  await eventually("it to be given up", async () => (await rows("git_delivery_queue")) === 0);
+  await eventually("it to be abandoned", async () => (await rows("git_delivery_queue")) === 0);
   expect(seen).toHaveLength(3);
   failing = false;
   expect(await queue("acme", "one")).toBe("queued");
@@ -120,11 +120,11 @@ it("one is taken once, also when it was worked off, and is tried a bounded numbe
   await stop();
 });
 
-it("one whose every try took its process along is given up, and not tried again", async () => {
+it("one whose every attempt crashed its process is abandoned, and not tried again", async () => {
   await queue("acme", "one");
   await sql`update git_delivery_queue set attempts = 3`.execute(ledgers[0]);
   const { seen, stop } = work(async () => undefined, { tries: 3 });
-  await eventually("it to be given up", async () => (await rows("git_delivery_queue")) === 0);
+  await eventually("it to be abandoned", async () => (await rows("git_delivery_queue")) === 0);
   await stop();
   expect([seen, await rows("git_deliveries")]).toEqual([[], 0]);
 });

@@ -79,8 +79,8 @@ describe("a delivery", () => {
   });
 
   it("that could not be kept is taken when it comes again", async () => {
-    failure = new Error("the ledger is away");
-    await expect(takeDelivery(G1, headers, body, ports)).rejects.toThrow("away");
+    failure = new Error("the ledger is unavailable");
+    await expect(takeDelivery(G1, headers, body, ports)).rejects.toThrow("unavailable");
     failure = undefined;
     expect(await takeDelivery(G1, headers, body, ports)).toMatchObject({ kind: "taken" });
   });

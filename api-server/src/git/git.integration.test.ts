@@ -146,7 +146,7 @@ describe("connecting", () => {
   });
 
   // Shows: docs/git.md#over-v1: 400 `GIT_CERTIFICATE_UNTRUSTED` | the server's certificate is of no
-  it("to a server that nobody trusted certifies is refused", async () => {
+  it("to a server whose certificate is not trusted is refused", async () => {
     const strict = gitServers({ allowedHosts: [gitea.host] });
     const { token, username, url: instanceUrl } = gitea;
     const account = { providerId: "forgejo", instanceUrl, username, token };
@@ -193,7 +193,7 @@ describe("a connection", () => {
   });
 
   // Shows: docs/git.md#over-v1: `PATCH /v1/git/connections/:connectionId/credentials` | `connection`
-  it("takes another credential once that was tried, and keeps the old one when it fails", async () => {
+  it("stores another credential once that was checked, and keeps the old one when it fails", async () => {
     const id = await connected();
     const [old] = await secrets(id);
     const refused = await call("PATCH", `/connections/${id}/credentials`, { token: "0".repeat(40) });
@@ -214,7 +214,7 @@ describe("a connection", () => {
   });
 
   // Shows: docs/git.md#over-v1: 409 `GIT_CONNECTION_UNAVAILABLE` | it is revoked, its Secret does not
-  it("whose Secret is gone is not available", async () => {
+  it("whose Secret is deleted is not available", async () => {
     const id = await connected();
     const [secret] = await secrets(id);
     await harness.admin.delete(resources.secrets, {
@@ -228,7 +228,7 @@ describe("a connection", () => {
 
 describe("revoking", () => {
   // Shows: docs/git.md#over-v1: `DELETE /v1/git/connections/:connectionId` | `connection`, revoked, and
-  it("takes hooks, credential and connection away", async () => {
+  it("removes hooks, credential and connection", async () => {
     const id = await connected();
     await hooked(id);
     expect(await hooksThere()).toHaveLength(1);
@@ -271,7 +271,7 @@ describe("revoking", () => {
   });
 
   // Shows: docs/git.md#over-v1: `DELETE /v1/git/connections/:connectionId` | `connection`, revoked, and
-  it("tells of hooks that are left, uses the credential for nothing else, and is finished by revoking again", async () => {
+  it("reports hooks that are left, uses the credential for nothing else, and is finished by revoking again", async () => {
     const id = await connected();
     await hooked(id);
     // The server takes the token no more, so the hook cannot be taken away.

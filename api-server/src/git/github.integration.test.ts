@@ -132,7 +132,7 @@ describe("an account of GitHub", () => {
     expect(statusAndCode(await create({ source, github: repository }))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
-  it("is asked for the commit, and the field that is wrong is told", async () => {
+  it("resolves the commit, and the invalid field is named", async () => {
     const fieldOf = async (change: object) => {
       const answer = await createJob(change);
       return [answer.statusCode, answer.json().errors?.[0]?.field];

@@ -71,7 +71,7 @@ it.each<[string, number]>([
   [LENGTH, 4],
   [CHUNKED, 1],
 ])(
-  "waits for room of its organization, is refused when there is none in time, and others are not (%s)",
+  "waits for its organization's budget, is refused when none is free in time, and others are not (%s)",
   async (how, fits) => {
     const slow = await beginMany(fits, how);
     expect(await send(large)).toEqual(busy);
@@ -80,7 +80,7 @@ it.each<[string, number]>([
     // Small ones, and those that are refused by their length, need none of it.
     expect((await send(JSON.stringify(exampleBody({ plan: "none" })))).status).toBe(400);
     expect((await send(`"${"x".repeat(13 * MIB)}"`)).status).toBe(413);
-    // A client that hangs up makes room for who waits.
+    // A client that disconnects releases its bytes for who waits.
     const waiting = send(large);
     await end(slow.slice(0, 1));
     expect(await waiting).toEqual(taken);
@@ -99,7 +99,7 @@ it("leaves its place after every kind of answer, and when its client goes", asyn
   expect(await Promise.all(Array.from({ length: 8 }, () => send(large)))).toEqual(Array(8).fill(taken));
 });
 
-it("does not begin what was given up while it waited", async () => {
+it("does not begin what was abandoned while it waited", async () => {
   const slow = await beginMany(4);
   expect(await send(large)).toEqual(busy);
   await end(await beginMany(5));

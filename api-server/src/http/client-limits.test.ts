@@ -35,7 +35,7 @@ async function start(options: HarnessOptions) {
 describe("one address", () => {
   // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
   // Shows: docs/authentication.md#clients-that-misbehave: requests under way; connections | 512 of one
-  it("has so many requests under way, as trusted proxies tell it, and no other one is refused for it", async () => {
+  it("has so many concurrent requests, by the address that trusted proxies forward, and no other one is refused for it", async () => {
     const clients = { ...CLIENT_LIMITS, requestsPerAddress: 2 };
     const { begin, read } = await start({ clients, trustedProxies: ["127.0.0.0/8"] });
     const from = (address: string) => `X-Forwarded-For: ${address}\r\n`;

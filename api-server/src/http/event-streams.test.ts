@@ -70,7 +70,7 @@ describe("the streams of a process", () => {
     await streams.endAll();
   });
 
-  it("end soon after their caller may read no more, for those too who do not read", async () => {
+  it("end soon after their caller may read no more, also for clients that do not read", async () => {
     const streams = new EventStreams({ recheckMs: 10, graceMs: 10 });
     let mayRead = true;
     const recheck = () => (mayRead ? Promise.resolve() : Promise.reject(new Error("revoked")));
@@ -107,7 +107,7 @@ describe("the streams of a process", () => {
     expect(() => streams.open(caller("acme"), silent)).toThrow(busy);
   });
 
-  it("are cut off at the end where nobody reads", async () => {
+  it("are cut off at the end where the client does not read", async () => {
     const streams = new EventStreams({ graceMs: 1 });
     const unread = streams.open(caller("acme"), endless);
     unread.once("readable", () => undefined);
@@ -116,7 +116,7 @@ describe("the streams of a process", () => {
     await eventually("the stream to be gone", () => streams.size === 0);
   });
 
-  it("end after their time, for those too who do not read", async () => {
+  it("end after their time, also for clients that do not read", async () => {
     const streams = new EventStreams({ maxDurationMs: 20, graceMs: 20 });
     expect(await read(streams.open(caller("acme"), silent))).toBe(": open\n\n");
     const unread = streams.open(caller("acme"), endless);

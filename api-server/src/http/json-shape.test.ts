@@ -97,7 +97,7 @@ describe("jsonShapeProblem", () => {
   });
 
   // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_BODY`: broken JSON, bytes that
-  it("takes the largest body in little time", () => {
+  it("checks the largest body in little time", () => {
     const text = JSON.stringify({
       envs: Array.from({ length: 50 }, () => ({ value: "\u0001".repeat(32_760) })),
     });

@@ -125,7 +125,7 @@ describe("headers", () => {
 
 describe("a body over the limit", () => {
   it.each(["Content-Length: 20000000\r\n", "Transfer-Encoding: chunked\r\n"])(
-    "is answered, and its connection serves on for who sends it to the end (%j)",
+    "is answered, and its connection stays open for a client that sends it to the end (%j)",
     async (how) => {
       const socket = await open();
       const answer = heard(socket);
@@ -155,7 +155,7 @@ describe("a body over the limit", () => {
     },
   );
 
-  it("is answered before the connection ends, for who wants it closed", async () => {
+  it("is answered before the connection ends, for a client that wants it closed", async () => {
     const body = Buffer.alloc(13_000_000, "x");
     for (let count = 0; count < 5; count += 1) {
       const head = Buffer.from(`${POST}x-api-key: ${key}\r\nContent-Length: ${body.length}\r\n\r\n`);
@@ -232,7 +232,7 @@ describe("requests one behind another on one connection", () => {
     expect(statuses).toEqual([...paths.map((path) => (path === "/nowhere" ? "404" : "200")), "401"]);
   });
 
-  it("are not made of a body that was not read", async () => {
+  it("do not come of a body that was not read", async () => {
     // Refused before its body was read: the bytes of the body are no second request.
     const smuggled = "GET /v1/project/plans HTTP/1.1\r\nHost: a\r\n\r\n";
     const answer = await exchange(`${POST}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`);

@@ -62,7 +62,7 @@ async function accepted(): Promise<Socket> {
 }
 
 // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
-it("do not keep other organizations waiting, and have few answers made for them", async () => {
+it("do not keep other organizations waiting, and have few answers generated for them", async () => {
   const others = harness.key("umbrella", "* on project:*");
   expect((await read(others)).status).toBe(200);
   const before = secretsRead();
@@ -89,7 +89,7 @@ it("are cut off when they take nothing for a while", async () => {
 });
 
 // Shows: docs/authentication.md#clients-that-misbehave: slow headers, slow bodies, answers that nobody
-it("are cut off although their client goes on sending", async () => {
+it("are cut off although their client continues to send", async () => {
   const server = accepted();
   const client = askAndNotRead(4, "hooli");
   const socket = await server;
@@ -102,7 +102,7 @@ it("are cut off although their client goes on sending", async () => {
   }
 });
 
-it("have nothing made for them once they are gone", async () => {
+it("have nothing generated for them once they have disconnected", async () => {
   const before = secretsRead();
   const client = askAndNotRead(ASKED, "soylent");
   await eventually("the first of them", () => secretsRead() > before);

@@ -245,7 +245,7 @@ describe("a billing cycle", () => {
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: only the current cycle is shown: at
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that has ended stays as it is
   // Shows: docs/jobs.md#failures: logs, metrics | 404 `JOB_RUN_NOT_FOUND`: unknown, of an earlier cycle
-  it("ends at next_reset_at: then list, logs, metrics and totals begin anew, at once", async () => {
+  it("ends at next_reset_at: then list, logs, metrics and totals begin again, immediately", async () => {
     const job = await createJob(harness);
     const last = minute("2026-03-31T23:58:00Z");
     const id = await record(job, last);
@@ -372,7 +372,7 @@ describe("logs and metrics of a run", () => {
     // One that has removed the container of a stopped run, with its log.
     podLog.mockResolvedValue(Buffer.from("unable to retrieve container logs for containerd://d689083f5f1c"));
     expect(await refusalOf(logs())).toEqual([503, "LOGS_UNAVAILABLE"]);
-    // Stored meanwhile, and the pod is gone.
+    // Stored meanwhile, and the pod is deleted.
     podLog.mockRestore();
     const name = { organization_id: job.organizationId, project_id: job.id, id: made.metadata.name };
     await storeJobRunLog(harness.ledger, { ...name, scheduled_at: scheduledAt }, "kept\n");
@@ -434,7 +434,7 @@ describe("cancelling", () => {
 
   // Shows: docs/jobs.md#endpoints: `POST /v1/project/:id/job-runs/:runId/cancel` | `data.run`: `id`
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: concurrent calls agree, the first one
-  it("asks once for the end of a run and answers it; repeated, at once or later, it answers the same", async () => {
+  it("requests the end of a run once and answers it; repeated, concurrently or later, it answers the same", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const operator = cancelling(job);
@@ -478,7 +478,7 @@ describe("cancelling", () => {
 
   // Shows: docs/jobs.md#job-run: `running` | it ends while it is being cancelled | the state of its own
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that ended on its own meanwhile
-  it("answers the state that the run came to by itself meanwhile", async () => {
+  it("answers the state in which the run ended meanwhile", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const operator = cancelling(job, "succeeded");
@@ -627,7 +627,7 @@ describe("running a job now", () => {
     });
 
   // Shows: docs/jobs.md#endpoints: `POST /v1/project/:id/job-runs` | 202, `data.run`: `id`
-  it("makes a run by hand, and answers 202 once it has the slot", async () => {
+  it("creates a manual run, and answers 202 once it has the slot", async () => {
     const job = await acceptedJob();
     const operator = deciding(job);
     const answer = await start(job);
@@ -639,7 +639,7 @@ describe("running a job now", () => {
     expect(run.spec).toEqual({ projectRef: { name: job.id }, trigger: "manual", scheduledAt: scheduled_at });
     const project = await job.actor.project(job.organizationId, job.id);
     expect(run.metadata.ownerReferences).toMatchObject([{ kind: "Project", uid: project.metadata.uid }]);
-    // The ledger's name of a run tells its minute.
+    // The ledger's name of a run contains its minute.
     expect(id.startsWith(`${jobRunName(job.id, new Date(scheduled_at))}-`)).toBe(true);
   });
 
@@ -659,7 +659,7 @@ describe("running a job now", () => {
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: running now, right after creation or a change
-  it("waits for the operator's word on a project that has just been made or changed", async () => {
+  it("waits until the operator has reconciled a project that was just created or changed", async () => {
     const job = await createJob(harness);
     const operator = deciding(job);
     const made = start(job);
@@ -677,7 +677,7 @@ describe("running a job now", () => {
   });
 
   // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: no operator decides, or has
-  it("is 503 OPERATOR_UNAVAILABLE for a project that the operator has not looked at, and nothing is made", async () => {
+  it("is 503 OPERATOR_UNAVAILABLE for a project that the operator has not reconciled, and nothing is created", async () => {
     const job = await createJob(harness);
     const id = `${jobRunName(job.id, new Date())}-unseen`;
     const answer = startRun(await projectOf(job), id, harness.services, 300);
@@ -686,7 +686,7 @@ describe("running a job now", () => {
   });
 
   // Shows: docs/jobs.md#failures: run now | 409 `JOB_RUN_ACTIVE`, `PROJECT_PAUSED`, `JOB_SCHEDULE_CLOSED`
-  it("is refused at once while a run is active, the project is paused or its schedule closed", async () => {
+  it("is refused immediately while a run is active, the project is paused or its schedule closed", async () => {
     const job = await acceptedJob();
     await job.actor.patchProjectStatus(job.organizationId, job.id, { activeRun: `${job.id}-1` });
     expect(await refusalOf(start(job))).toEqual([409, "JOB_RUN_ACTIVE"]);
@@ -708,7 +708,7 @@ describe("running a job now", () => {
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: running now: one run at a time; one run for one
-  it("is one of several at once: the others are told that a run is active", async () => {
+  it("is one of several concurrent ones: the others get that a run is active", async () => {
     const job = await acceptedJob();
     let taken = false;
     const operator = job.actor.play(job.organizationId, async (run, actor) => {
@@ -728,7 +728,7 @@ describe("running a job now", () => {
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: running now: one run at a time; one run for one
-  it("is one run under one Idempotency-Key, at once and later; a refusal frees the key", async () => {
+  it("is one run under one Idempotency-Key, concurrently and later; a refusal frees the key", async () => {
     const job = await acceptedJob();
     const key = "run-now-0123456789";
     const refusing = deciding(job, "Overlap");
@@ -754,7 +754,7 @@ describe("running a job now", () => {
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: running now: one run at a time; one run for one
-  it("goes on under its key after a cut: never a second time, and with a new run once its minute is over", async () => {
+  it("continues under its key after a broken connection: never a second time, and with a new run once its minute is over", async () => {
     const job = await acceptedJob();
     const operator = deciding(job);
     // What a process leaves behind that died before it could say how it went.
@@ -790,7 +790,7 @@ describe("running a job now", () => {
   });
 
   // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: no operator decides, or has
-  it("is 503 OPERATOR_UNAVAILABLE when nobody decides, and nothing is left of it", async () => {
+  it("is 503 OPERATOR_UNAVAILABLE when the operator does not decide, and nothing is left of it", async () => {
     const job = await acceptedJob();
     const id = `${jobRunName(job.id, new Date())}-nobody`;
     await expect(startRun(await projectOf(job), id, harness.services, 300)).rejects.toMatchObject({

@@ -325,7 +325,7 @@ describe("the settings of a job", () => {
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: the single project has `payment_mode`
-  it("tell what was missed, and when the next run is due", async () => {
+  it("report what was missed, and when the next run is due", async () => {
     const job = await createJob(harness);
     await job.actor.patchProjectStatus(job.organizationId, job.id, {
       nextScheduledAt: "2026-02-01T00:05:00Z",
@@ -422,7 +422,7 @@ describe("the deletion of a job", () => {
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: deletion closes the schedule first; after
   // Shows: docs/jobs.md#failures: delete | 409 `PROJECT_ALREADY_DELETED`
-  it("closes its schedule first, and is over at once when no run is left", async () => {
+  it("closes its schedule first, and is complete immediately when no run is left", async () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
     const deleted = await job.send("DELETE");
@@ -449,7 +449,7 @@ describe("the deletion of a job", () => {
     await job.actor.setStatus(made, ended);
     const uncharged = await job.send("DELETE");
     expect(uncharged.json()).toMatchObject({ code: "JOB_RUNS_PENDING", message: /charge/ });
-    // The schedule was closed once; a retry closes nothing anew.
+    // The schedule was closed once; a retry closes nothing again.
     const { spec } = await job.actor.project(job.organizationId, job.id);
     expect(spec.job?.closedAt).toBe(kept.spec.job?.closedAt);
     await job.actor.setStatus(made, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
@@ -524,7 +524,7 @@ describe("the deletion of a job", () => {
   });
 
   // Shows: docs/jobs.md#failures: delete | 503 `OPERATOR_UNAVAILABLE`: no operator acknowledges that the
-  it("is 503 OPERATOR_UNAVAILABLE while nobody acknowledges that the schedule is closed; the job stays", async () => {
+  it("is 503 OPERATOR_UNAVAILABLE while the operator does not acknowledge that the schedule is closed; the job stays", async () => {
     const job = await createJob(harness);
     const project = await harness.projects.find(job.organizationId, job.id);
     if (!project) {

@@ -6,7 +6,7 @@ import { runObject, scheduledAtOf } from "./start.ts";
 
 const at = new Date("2026-05-04T03:02:17.456Z");
 
-it("a run that is asked for is named after its minute, and no two have one name", () => {
+it("a requested run is named after its minute, and no two have one name", () => {
   const minute = Math.floor(at.getTime() / 60_000);
   const ids = Array.from({ length: 50 }, () => newManualRunId("pjob", at));
   expect(new Set(ids).size).toBe(50);
@@ -15,13 +15,13 @@ it("a run that is asked for is named after its minute, and no two have one name"
   }
 });
 
-it("a run is of the minute that its id names, also when it is made later", () => {
+it("a run is of the minute that its id names, also when it is created later", () => {
   const id = newManualRunId("pjob", at);
   expect(scheduledAtOf(id, at)).toEqual(at);
   expect(scheduledAtOf(id, new Date("2026-05-04T03:09:00Z"))).toEqual(new Date("2026-05-04T03:02:00Z"));
 });
 
-it("a run that is asked for belongs to its project and says who asked", () => {
+it("a requested run belongs to its project and names its caller", () => {
   const project = {
     metadata: { name: "pjob", namespace: "slipway-org-acme", uid: "u-1" },
     spec: { ...exampleSpec, ...jobSpec },

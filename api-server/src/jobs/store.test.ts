@@ -46,7 +46,7 @@ describe("JobRunStore", () => {
     expect(harness.jobRuns.ofProject(project)).toHaveLength(1);
   });
 
-  it("asks the cluster for nothing that cannot be a run's name", async () => {
+  it("reads nothing of the cluster that cannot be a run's name", async () => {
     const before = harness.apiserver.requests.length;
     for (const id of ["A", "..", "a/b", "", "x".repeat(254), "a b"]) {
       expect(await harness.jobRuns.find(project, id)).toBeUndefined();
@@ -54,7 +54,7 @@ describe("JobRunStore", () => {
     expect(harness.apiserver.requests.length).toBe(before);
   });
 
-  it("waits for a change of one run, for many at once, and not for others", async () => {
+  it("waits for a change of one run, for many callers, and not for others", async () => {
     const made = await create();
     const waits = Array.from({ length: 20 }, () => harness.jobRuns.waitFor(made, phaseOf, 5_000));
     await actor.createRun(runResource({ ...names, id: "pjob-29406241" }, scheduledAt, { phase: "failed" }));
@@ -62,7 +62,7 @@ describe("JobRunStore", () => {
     expect(await Promise.all(waits)).toEqual(Array(20).fill("running"));
   });
 
-  it("tells those who wait that a run is gone", async () => {
+  it("notifies those who wait that a run is deleted", async () => {
     const made = await create();
     const waiting = harness.jobRuns.waitFor(made, phaseOf, 5_000);
     await actor.removeRun(made);
@@ -102,7 +102,7 @@ describe("JobRunStore", () => {
   });
 
   // Shows: docs/jobs.md#failures: every route of runs | 503 `CLUSTER_UNAVAILABLE`, also when this
-  it("answers 503 when a run is in nobody's memory and the cluster does not answer", async () => {
+  it("answers 503 when a run is not in memory and the cluster does not answer", async () => {
     harness.apiserver.failNext(({ path }) => path.includes("/jobruns/"), { status: 500, times: 9 });
     const headers = harness.key("acme", "* on project:*");
     const url = `/v1/project/pjob/job-runs/${names.id}/logs`;

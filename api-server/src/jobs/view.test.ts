@@ -48,7 +48,7 @@ describe("a run", () => {
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: an active run has no end and no amount; one that
-  it("that goes on has neither an end nor an amount", () => {
+  it("that is running has neither an end nor an amount", () => {
     const status = { ...terminal, phase: "running" as const };
     const run = runOfResource(runResource(names, scheduledAt, status));
     const { finished_at: _f, duration_seconds: _d, billed_minutes: _b, amount: _a, ...rest } = whole;
@@ -91,7 +91,7 @@ describe("the metrics of a run", () => {
   };
 
   // Shows: docs/jobs.md#endpoints: `GET /v1/project/:id/job-runs/:runId/metrics` | `data`: `run_id`
-  it("are collecting while it goes on, with the latest values", () => {
+  it("are collecting while it runs, with the latest values", () => {
     const status = { phase: "running" as const, startedAt: started };
     expect(of({ ...status, metrics: { status: "collecting", ...metrics } })).toEqual({
       run_id: names.id,

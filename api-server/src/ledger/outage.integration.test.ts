@@ -112,7 +112,7 @@ function onNextProjectCreation(instead: (create: () => Promise<unknown>) => Prom
   };
 }
 
-/** The next project is created only once `go` is called; `held` tells that it is about to be. */
+/** The next project is created only once `go` is called; `held` resolves when it is about to be. */
 function holdProjectCreation(): { held: Promise<void>; go: () => void } {
   const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   onNextProjectCreation(async (create) => {
@@ -125,7 +125,7 @@ function holdProjectCreation(): { held: Promise<void>; go: () => void } {
 
 // Shows: docs/applications.md#conventions: without a ledger reads answer, writes are 503, and it
 // Shows: docs/applications.md#errors-every-operation: 503 | `LEDGER_UNAVAILABLE`
-it("refuses writes and changes nothing, answers reads that need no ledger, and recovers by itself", async () => {
+it("refuses writes and changes nothing, answers reads that need no ledger, and recovers automatically", async () => {
   const created = (await call("POST", CREATE.url, CREATE.payload)).json().data.project_id;
   const before = await clusterState();
   const unknown = await newKey();
@@ -147,7 +147,7 @@ it("refuses writes and changes nothing, answers reads that need no ledger, and r
   expect(codeOf(await call("GET", `/v1/project/${created}`, undefined, { "x-api-key": unknown }))).toBe(
     "LEDGER_UNAVAILABLE",
   );
-  // What is wrong with a request is told before the ledger is needed.
+  // An invalid request is refused before the ledger is needed.
   expect(codeOf(await call("POST", CREATE.url, { name: "A" }))).toBe("VALIDATION_FAILED");
 
   await postgres.restart();
@@ -183,7 +183,7 @@ it("has a row before the project is there, with its outcome after, and no secret
   expect(everything).not.toContain(key);
 });
 
-it("leaves a row that says unknown when the ledger goes away in the middle of a write, and takes nothing twice", async () => {
+it("leaves a row that says unknown when the ledger fails in the middle of a write, and reserves nothing twice", async () => {
   const slotsBefore = (await listSlots(ledger)).length;
   const keyed = { "idempotency-key": "in-the-middle-0123456789" };
   const { held, go } = holdProjectCreation();
@@ -202,7 +202,7 @@ it("leaves a row that says unknown when the ledger goes away in the middle of a 
 });
 
 // Shows: docs/applications.md#create: `Idempotency-Key`: a rejection releases it; a creation that a
-it("tells that the key of a refused request could not be freed, and frees it with the next try", async () => {
+it("reports that the key of a refused request could not be freed, and frees it with the next try", async () => {
   const keyed = { "idempotency-key": "refused-in-the-middle" };
   onNextProjectCreation(async () => {
     await postgres.crash();

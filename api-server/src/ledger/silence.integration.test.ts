@@ -76,7 +76,7 @@ const create = async () => {
 };
 const rush = (times: number) => Promise.all(Array.from({ length: times }, create));
 
-it("answers 503 in time on every connection, and serves as soon as the ledger can be heard again", async () => {
+it("answers 503 in time on every connection, and serves as soon as the ledger answers again", async () => {
   // All connections are in use once, and idle.
   await Promise.all(Array.from({ length: CONNECTIONS }, () => ask("pg_sleep", 0.2)));
   expect((await create()).code).toBe(201);

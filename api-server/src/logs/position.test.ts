@@ -27,7 +27,7 @@ describe("how far a log was read", () => {
     expect(texts(fresh(lines(2, 2, 3)))).toEqual(["3/2"]);
   });
 
-  it("is told to nodes by its second", () => {
+  it("is sent to nodes by its second", () => {
     expect(sinceTime({ time: 1_767_225_599_999_999_999n, lines: 1 })).toBe("2025-12-31T23:59:59Z");
   });
 });

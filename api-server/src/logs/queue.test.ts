@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { wholeLines } from "./lines.ts";
 import { TextQueue } from "./queue.ts";
 
-it("holds writers up for as long as nobody reads, and loses nothing", async () => {
+it("makes writers wait while there is no reader, and loses nothing", async () => {
   const queue = new TextQueue(3);
   let isThrough = false;
   expect(await queue.put("ab")).toBe(true);
@@ -16,7 +16,7 @@ it("holds writers up for as long as nobody reads, and loses nothing", async () =
   expect(await waiting).toBe(true);
 });
 
-it("ends for its reader behind what is there, and for writers at once", async () => {
+it("ends for its reader after the queued text, and for writers immediately", async () => {
   const queue = new TextQueue(1);
   const waiting = queue.put("abc");
   queue.end();

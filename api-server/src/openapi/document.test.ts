@@ -157,7 +157,7 @@ describe("the examples of failures", () => {
     }
   });
 
-  it("stand in the document under the status that they are answered with", () => {
+  it("are in the document under the status that they are answered with", () => {
     const shown = new Set(
       Object.values(document.components.responses).flatMap(({ content }) =>
         Object.keys(content["application/json"]?.examples ?? {}),

@@ -94,7 +94,7 @@ describe("a traced request", () => {
   });
 
   // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: spans hold no secrets, and answers no
-  it("writes its name on what it writes, and its calls to Kubernetes are its children; no answer tells of it", async () => {
+  it("writes its name on what it writes, and its calls to Kubernetes are its children; no answer shows it", async () => {
     await harness.project("acme", "pwritten");
     const url = "/v1/project/pwritten/name";
     const change = { method: "PATCH", url, headers, payload: { name: "other-name" } } as const;
@@ -138,7 +138,7 @@ describe("a traced request", () => {
 
 describe("a request that is not sampled", () => {
   // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: a client cannot force sampling
-  it("leaves no span, whatever the client says, and takes an earlier trace off what it writes", async () => {
+  it("leaves no span, whatever the client says, and removes an earlier trace from what it writes", async () => {
     const unheard = await startTraceReceiver();
     const none = await open(unheard.url, 0);
     const quiet = await startFakeHarness({ tracing: none });

@@ -152,7 +152,7 @@ describe.each(having("owner"))("$name", (one) => {
 
 describe.each(having("create"))("$name", (one) => {
   // Shows: docs/applications.md#authentication: 5. 403 `insufficient organization permission` for
-  it("answers 403 to who may create nothing", async () => {
+  it("answers 403 to a caller that may create nothing", async () => {
     const grants = PERMISSIONS.map((permission) => `${permission} on project:*`);
     const response = await send(one, harness.key(ORGANIZATION, ...grants), json({}));
     expect(response.json()).toMatchObject({
@@ -162,7 +162,7 @@ describe.each(having("create"))("$name", (one) => {
     expect(response.statusCode).toBe(403);
   });
 
-  it("answers 403 to who may create other types only", async () => {
+  it("answers 403 to a caller that may create other types only", async () => {
     const { byType } = one.policy.access as Extract<Access, { kind: "create" }>;
     for (const [type, permission] of Object.entries(byType)) {
       const others = [...new Set(Object.values(byType))].filter((other) => other !== permission);
@@ -199,7 +199,7 @@ describe.each(having("everyProject"))("$name", (one) => {
     }
   });
 
-  it("takes just its grant", async () => {
+  it("needs just its grant", async () => {
     const headers = harness.key(ORGANIZATION, `${permission} on project:*`);
     expectRefusal(
       await send(one, headers, { query: "?unknown=1", ...(takesBody(one) ? json({}) : {}) }),
@@ -241,7 +241,7 @@ describe.each(having("project"))("$name", (one) => {
     expect(foreign.statusCode).toBeGreaterThanOrEqual(400);
   });
 
-  it("takes the organization's own project with just its grant", async () => {
+  it("serves the organization's own project with just its grant", async () => {
     const headers = harness.key(ORGANIZATION, `${permission} on project:${PROJECT}`);
     const response = await send(one, headers, takesBody(one) ? json([]) : { query: "?unknown=1" });
     expectRefusal(response, 400);
@@ -365,7 +365,7 @@ describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", 
   });
 
   // Shows: docs/applications.md#conventions: bodies are `application/json` in UTF-8, else 415
-  it("answers 415 to another character set, and takes UTF-8 by any of its names", async () => {
+  it("answers 415 to another character set, and accepts UTF-8 by any of its names", async () => {
     const typed = (type: string) => ({ headers: { "content-type": type }, payload: '{"surprise":1}' });
     for (const charset of ["utf-16", "iso-8859-1", "latin1"]) {
       expectRefusal(await send(one, await able(one), typed(`application/json; charset=${charset}`)), 415);

@@ -219,7 +219,7 @@ describe("envs", () => {
   });
 
   // Shows: docs/applications.md#project-settings: envs: all change in one deployment, never a mixture
-  it("end as one of the sets under changes at once, never as a mixture", async () => {
+  it("end as one of the sets under concurrent changes, never as a mixture", async () => {
     const app = await application();
     const set = (index: number) =>
       Array.from({ length: 3 }, (_, at) => ({ name: `N${at}`, value: `set ${index}` }));
@@ -235,7 +235,7 @@ describe("envs", () => {
 describe("image", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/image` | `message`; a new deployment
   // Shows: docs/applications.md#project-settings: image: the same one is deployed again; a private one
-  it("changes, lets a pinned manifest go, and is deployed anew when it is the same", async () => {
+  it("changes, drops a pinned manifest, and is deployed again when it is the same", async () => {
     const app = await application();
     await admin.patch(projectResource, app.ref, { spec: { image: { digest: `sha256:${"a".repeat(64)}` } } });
     expect(await succeeded(app.send("PATCH", "image", { image: "registry.example.com/shop:2" }))).toEqual({
@@ -271,7 +271,7 @@ describe("image", () => {
   });
 
   // Shows: docs/applications.md#create: `auth_type` `aws`: a token is obtained and renewed before it
-  it("of AWS is created with credentials that stand in a Secret alone", async () => {
+  it("of AWS is created with credentials that are in a Secret alone", async () => {
     const aws = {
       access_key_id: "AKIAIOSFODNN7EXAMPLE",
       secret_access_key: "c4n4ry-of-aws",
@@ -346,7 +346,7 @@ describe("plan", () => {
     await admin.patch(projectResource, app.ref, { metadata: { finalizers: [] } });
   });
 
-  it("fits one of many that want the last free slots at once", async () => {
+  it("fits one of many that want the last free quota concurrently", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const apps = await Promise.all(
       Array.from({ length: 6 }, () => another({ organizationId, headers }, { plan: "basic" })),
@@ -383,7 +383,7 @@ describe("pause and resume", () => {
     );
   });
 
-  it("tells the status that the operator sets", async () => {
+  it("shows the status that the operator sets", async () => {
     const app = await application();
     const answer = app.send("POST", "pause");
     const status = { phase: "stopped", observedGeneration: 2 };
@@ -521,7 +521,7 @@ describe("rollback", () => {
   });
 
   // Shows: docs/applications.md#errors-other-operations: rollback | 404 `DEPLOYMENT_NOT_FOUND`, 409
-  it("answers 409 when the deployment's Secrets are gone", async () => {
+  it("answers 409 when the deployment's Secrets are deleted", async () => {
     const app = await application({ plan: "basic" }, { envs: [{ name: "A", value: "old" }] });
     const { settings } = await deployed(app, "d1");
     await succeeded(app.send("PATCH", "envs", { envs: [] }));

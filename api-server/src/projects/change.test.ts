@@ -33,7 +33,7 @@ const isPatch = ({ method, path }: { method: string; path: string }) =>
 const patchesOf = () => harness.apiserver.requests.filter(isPatch).length;
 
 describe("changeProject", () => {
-  it("writes only what differs, and shows it at once", async () => {
+  it("writes only what differs, and shows it immediately", async () => {
     const before = await live(project);
     const change = await rename("renamed-shop");
     const after = await live(project);
@@ -49,7 +49,7 @@ describe("changeProject", () => {
     expect(patchesOf()).toBe(0);
   });
 
-  it("begins anew on a conflict, from what is live then", async () => {
+  it("starts again on a conflict, from the live object", async () => {
     harness.apiserver.failNext(isPatch, { status: 409, reason: "Conflict", times: 5 });
     const names: string[] = [];
     await changeProject(project, harness.services, (spec) => {
@@ -60,7 +60,7 @@ describe("changeProject", () => {
     expect((await live(project)).spec.name).toBe("renamed-shop");
   });
 
-  it("loses none of 50 at once", async () => {
+  it("loses none of 50 concurrent ones", async () => {
     await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
         changeProject(project, harness.services, (spec) => ({
@@ -87,7 +87,7 @@ describe("changeProject", () => {
     await expect(change).rejects.toMatchObject({ status: 400, extra: { errors: [{ field: "domain" }] } });
   });
 
-  it("answers 404 for a project that is gone, 409 for one that is being deleted", async () => {
+  it("answers 404 for a project that is deleted, 409 for one that is being deleted", async () => {
     await harness.kube.delete(
       projectResource,
       project.resource.metadata as { namespace: string; name: string },
@@ -165,7 +165,7 @@ describe("a new hostname", () => {
     changeProject(project, harness.services, (spec) => ({ ...spec, subdomain }));
   const holder = async (hostname: string) => (await readClaim(harness.kube, hostname))?.spec.projectRef.name;
 
-  it("is claimed before the spec asks for it", async () => {
+  it("is claimed before the spec contains it", async () => {
     await toSubdomain("one");
     const claim = await harness.kube.get<DomainClaim>(domainClaimResource, { name: `one.${ZONE}` });
     expect(claim.spec).toMatchObject({ kind: "subdomain", projectRef: { name: project.id } });
@@ -186,7 +186,7 @@ describe("a new hostname", () => {
     expect((await live([project, other][loser] as ApiProject)).spec.subdomain).toBeUndefined();
   });
 
-  it("is given back when the write is refused, and kept when nobody knows whether it was done", async () => {
+  it("is released when the write is refused, and kept when it is not known whether it was done", async () => {
     harness.apiserver.failNext(isPatch, { status: 422, reason: "Invalid" });
     await expect(toSubdomain("refused")).rejects.toMatchObject({ status: 500 });
     expect(await holder(`refused.${ZONE}`)).toBeUndefined();
@@ -206,16 +206,16 @@ describe("a new hostname", () => {
     expect(Math.abs(age)).toBeLessThan(10_000);
   });
 
-  it("is given back although its state was told since, but not when another has claimed it ahead", async () => {
+  it("is released although its status was written since, but not when another call has claimed it ahead", async () => {
     const { kube } = harness;
     const at = (seconds: number) => ({ generation: 2, at: new Date(1_000 * seconds) });
-    const [told, kept] = ["told", "kept"].map((label) => `${label}-${count}.${ZONE}`) as [string, string];
-    const wanted = [told, kept].map((hostname) => ({ hostname, kind: "subdomain" as const }));
+    const [free, kept] = ["free", "kept"].map((label) => `${label}-${count}.${ZONE}`) as [string, string];
+    const wanted = [free, kept].map((hostname) => ({ hostname, kind: "subdomain" as const }));
     const made = await claimHostnames(kube, project.resource, wanted, at(1));
-    await kube.patch(domainClaimResource, { name: told }, { status: { message: "looked at" } });
+    await kube.patch(domainClaimResource, { name: free }, { status: { message: "reconciled" } });
     await claimHostnames(kube, project.resource, wanted.slice(1), at(2));
     await giveBack(kube, made);
-    expect(await holder(told)).toBeUndefined();
+    expect(await holder(free)).toBeUndefined();
     expect(await holder(kept)).toBe(project.id);
   });
 

@@ -283,14 +283,14 @@ describe("a repeat of what was created", () => {
   });
 
   // Shows: docs/applications.md#create: `Idempotency-Key`: another body is 409; each organization has
-  it("is a conflict with another body before that body is judged", async () => {
+  it("is a conflict with another body before that body is validated", async () => {
     const org = await organization();
     await org.create(basic());
     await setOrganizationBlocked(pools[0], org.id, true);
     expect(statusAndCode(await org.create({ name: "x" }))).toEqual([409, "IDEMPOTENCY_KEY_CONFLICT"]);
   });
 
-  it("needs the permission of its type, also where the body no longer tells it", async () => {
+  it("needs the permission of its type, also where the body no longer has it", async () => {
     const org = await organization();
     await org.create(template);
     const databases = replicas[0].key(org.id, "database.create on organization:*");

@@ -9,7 +9,7 @@ const NOW = "2026-03-01T12:00:00.000Z";
 const image = { url: "registry.example.com/shop:1", isPublic: true };
 
 describe("withImage", () => {
-  it("takes another image and lets the pinned manifest go", () => {
+  it("sets another image and drops the pinned manifest", () => {
     const spec: ProjectSpec = { ...exampleSpec, image: { ...image, digest: `sha256:${"a".repeat(64)}` } };
     expect(withImage(spec, "registry.example.com/shop:2", NOW)).toEqual({
       ...exampleSpec,
@@ -17,7 +17,7 @@ describe("withImage", () => {
     });
   });
 
-  it("deploys the same image anew", () => {
+  it("deploys the same image again", () => {
     expect(withImage({ ...exampleSpec, image }, image.url, NOW)).toEqual({
       ...exampleSpec,
       image,
@@ -100,7 +100,12 @@ describe("requireCredentialsFor", () => {
       "a.example.com/a",
       "b.example.com/a",
     ],
-    ["credentials that are gone", { pullSecretRef: { name: "gone" } }, "a.example.com/a", "b.example.com/a"],
+    [
+      "credentials that are deleted",
+      { pullSecretRef: { name: "gone" } },
+      "a.example.com/a",
+      "b.example.com/a",
+    ],
     ["another account", aws, `${AWS}/a:1`, "210987654321.dkr.ecr.eu-west-1.amazonaws.com/a:1"],
   ])("refuses %s", async (_name, refs, from, to) => {
     await expect(check(refs, from, to)).rejects.toMatchObject({
@@ -109,7 +114,7 @@ describe("requireCredentialsFor", () => {
     });
   });
 
-  it("tells an outage", async () => {
+  it("reports an outage", async () => {
     apiserver.failNext(({ path }) => path.endsWith("/pull"), { status: 500, times: 9 });
     await expect(check(pull, "a.example.com/a", "b.example.com/a")).rejects.toMatchObject({ status: 503 });
   });

@@ -29,7 +29,7 @@ const ids = (query: Partial<ListQuery>) =>
 
 describe("listProjects", () => {
   // Shows: docs/applications.md#list: `sort_by` `updated_at` or `created_at`, `sort_order` `desc` or
-  it("shows the last updated first unless asked otherwise", () => {
+  it("shows the last updated first by default", () => {
     expect(ids({})).toEqual(["p1", "p2", "p3", "p4"]);
     expect(ids({ sort_order: "asc" })).toEqual(["p4", "p3", "p2", "p1"]);
     expect(ids({ sort_by: "created_at" })).toEqual(["p4", "p3", "p2", "p1"]);

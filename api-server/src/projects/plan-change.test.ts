@@ -108,7 +108,7 @@ describe("withPlan", () => {
   });
 
   // Shows: docs/applications.md#project-settings: plan: settings that do not fit it are 400
-  it("names every broken rule at once", () => {
+  it("names all broken rules in one answer", () => {
     const spec: ProjectSpec = { ...http, storage: { persistent: false, capacity: 2 } };
     const failure = failureOf(() => withPlan(spec, { plan: "free", paymentMode: "per_minute" }, catalog));
     expect(failure).toMatchObject({
@@ -195,7 +195,7 @@ describe("withRequestedPlan", () => {
     finishedAt: EARLIER,
   } as const;
 
-  it("asks for another plan, with a moment that tells the request from others", () => {
+  it("requests another plan, with a time that distinguishes the request from others", () => {
     const project = live({}, { plan: "analytics-basic" });
     expect(ask(project, "analytics-premium")).toEqual({
       ...project.spec,
@@ -204,7 +204,7 @@ describe("withRequestedPlan", () => {
     });
   });
 
-  it("asks for nothing when the plan is in force: only the payment mode changes", () => {
+  it("requests nothing when the plan is in force: only the payment mode changes", () => {
     const project = live({}, { plan: "analytics-basic" });
     expect(ask(project, "analytics-basic", "yearly")).toEqual({ ...project.spec, paymentMode: "yearly" });
   });

@@ -156,7 +156,7 @@ describe("POST /v1/project", () => {
   });
 
   // Shows: docs/applications.md#create: `config.envs`: literal, any characters; what cannot be an
-  it("takes the largest legal environment, also written as escapes", async () => {
+  it("accepts the largest legal environment, also written as escapes", async () => {
     const { id: org, headers } = await organization();
     const envs = Array.from({ length: 50 }, (_, index) => ({
       name: `N${index}_${"X".repeat(115)}`.slice(0, 120),
@@ -175,7 +175,7 @@ describe("POST /v1/project", () => {
 
   // Shows: docs/applications.md#create: `config.subdomain`: reserved exactly as given
   // Shows: docs/applications.md#errors-project-creation: 409 | domain unavailable: `DOMAIN_UNAVAILABLE`
-  it("claims a subdomain once under 20 requests at once, and leaves nothing of the others", async () => {
+  it("claims a subdomain once under 20 concurrent requests, and leaves nothing of the others", async () => {
     const { id: org, headers } = await organization();
     const other = await organization();
     const body = exampleBody(
@@ -191,7 +191,7 @@ describe("POST /v1/project", () => {
     expect(left).toHaveLength(1);
   });
 
-  it("keeps the free plan's two instances, two requests at once included", async () => {
+  it("keeps the free plan's two instances, also under two concurrent requests", async () => {
     const { headers } = await organization();
     const tooMany = await post(headers, exampleBody({}, { instances: 3 }));
     expect(tooMany.json()).toMatchObject({
@@ -254,7 +254,7 @@ describe("POST /v1/project", () => {
   });
 
   // Shows: docs/applications.md#errors-project-creation: 402 | `ORGANIZATION_BLOCKED`: pending payment
-  it("answers 402 to a blocked organization at once", async () => {
+  it("answers 402 to a blocked organization immediately", async () => {
     const { id, headers } = await organization();
     await setOrganizationBlocked(ledger, id, true);
     const refused = await post(headers, exampleBody());

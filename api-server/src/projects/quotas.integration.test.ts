@@ -112,7 +112,7 @@ function beforeDelete(ledger: Ledger, first: () => Promise<unknown>): Ledger {
   return late(ledger);
 }
 
-describe("50 identical requests at once over two replicas", () => {
+describe("50 identical concurrent requests over two replicas", () => {
   // Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 concurrent
   // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_REACHED`
   it("create exactly as many free projects as the limit allows", async () => {
@@ -124,7 +124,7 @@ describe("50 identical requests at once over two replicas", () => {
     expect((await slotsOf(id)).map((row) => row.project_id).sort()).toEqual((await projectsOf(id)).sort());
   });
 
-  it("create exactly one of two instances, and tell the others", async () => {
+  it("create exactly one of two instances, and refuse the others", async () => {
     const { id, create } = await organization();
     const answers = await rush(50, (index) => create(index, exampleBody({}, { instances: 2 })));
     expect(tally(answers)).toEqual({ success: 1, FREE_PLAN_INSTANCE_LIMIT_REACHED: 49 });
@@ -132,7 +132,7 @@ describe("50 identical requests at once over two replicas", () => {
   });
 
   // Shows: docs/applications.md#create: `Idempotency-Key`: the same request again answers the same
-  it("create one project with one slot under one Idempotency-Key", async () => {
+  it("create one project with one reservation under one Idempotency-Key", async () => {
     const { id, create } = await organization();
     const answers = await rush(50, (index) => create(index, exampleBody(), "0123456789abcdef"));
     expect(tally(answers)).toEqual({ success: 50 });
@@ -154,7 +154,7 @@ describe("50 identical requests at once over two replicas", () => {
     expect(await slotsOf(both[0]?.id ?? "")).not.toHaveLength(50);
   });
 
-  it("leave no slot of those whose domain was taken", async () => {
+  it("leave no reservation of those whose domain was taken", async () => {
     const { id, create } = await organization();
     const body = exampleBody({ plan: "basic" }, { subdomain: "contested" });
     const answers = await rush(50, (index) => create(index, body));
@@ -163,7 +163,7 @@ describe("50 identical requests at once over two replicas", () => {
   });
 });
 
-describe("slots of a creation", () => {
+describe("quota of a creation", () => {
   // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_EXCEEDED`
   it("say how many instances are left", async () => {
     const { create } = await organization();
@@ -203,7 +203,7 @@ describe("slots of a creation", () => {
   });
 });
 
-describe("slots of a change", () => {
+describe("quota of a change", () => {
   const organizationId = "changes";
   const services = () => replicas[0].services;
   const held = async () =>
@@ -293,7 +293,7 @@ describe("slots of a change", () => {
   it("are not taken from a resume by the pause before it", async () => {
     const project = await made("crossed");
     const [here, there] = replicas.map((replica) => replica.services) as [Services, Services];
-    // The pause is written, and its replica stands still before it gives the slot back.
+    // The pause is written, and its replica stops before it releases the quota.
     let resumed = false;
     const ledger = beforeDelete(here.ledger, async () => {
       const paused = (await there.projects.find(organizationId, "crossed")) as ApiProject;
@@ -314,7 +314,7 @@ describe("slots of a change", () => {
   });
 
   // Shows: docs/applications.md#errors-project-creation: 503 | `PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE`
-  it("cannot be told while the ledger is away", async () => {
+  it("are unknown while the ledger is unavailable", async () => {
     const away = connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
     const refused = reserveProjectQuota(
       { ...services(), ledger: away },

@@ -123,7 +123,7 @@ describe("withDeployment", () => {
     });
   });
 
-  it("takes away what the deployment did not have", () => {
+  it("removes what the deployment did not have", () => {
     const spec = back(deployment({}, digest));
     expect(spec).not.toHaveProperty("envsFrom");
     expect(spec).not.toHaveProperty("healthcheck");

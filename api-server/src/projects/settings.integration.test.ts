@@ -84,7 +84,7 @@ const statuses = (answers: { statusCode: number }[]) => answers.map(({ statusCod
 
 describe("changes", () => {
   // Shows: docs/applications.md#project-settings: concurrent changes lose nothing
-  it("loses none of 50 at once through two replicas", async () => {
+  it("loses none of 50 concurrent ones through two replicas", async () => {
     const id = await make();
     await expect
       .poll(() => replicas[1]?.projects.list(ORGANIZATION).some((one) => one.id === id), POLL)
@@ -104,7 +104,7 @@ describe("changes", () => {
   });
 
   // Shows: docs/applications.md#project-settings: concurrent changes lose nothing
-  it("answers 50 mixed PATCHes at once without a failure, and ends with one value of each", async () => {
+  it("answers 50 concurrent mixed PATCHes without a failure, and ends with one value of each", async () => {
     const id = await make();
     const sent = Array.from({ length: 50 }, (_, index): [string, Record<string, string>] => {
       if (index % 3 === 0) {
@@ -198,7 +198,7 @@ describe("custom domains at creation", () => {
     expect(replicas[0]?.projects.list(ORGANIZATION)).toHaveLength(known ?? 0);
   });
 
-  it("go to exactly one of ten at once, with nothing left of the others", async () => {
+  it("go to exactly one of ten concurrent creations, with nothing left of the others", async () => {
     const custom_domains = ["x.contested.example.com", "y.contested.example.com"];
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) => create({ custom_domains }, index)),
@@ -236,7 +236,7 @@ describe("DELETE", () => {
 
   // Shows: docs/applications.md#delete: a second deletion is 409, also through the other replica
   // Shows: docs/applications.md#errors-project-deletion: 409 | `PROJECT_ALREADY_DELETED`
-  it("through two replicas at once is done once; both then answer 404 to reads and 409 to a repeat", async () => {
+  it("through two replicas concurrently is done once; both then answer 404 to reads and 409 to a repeat", async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = await make();
       await admin.patch(projectResource, ref(id), { metadata: { finalizers: ["slipway.dev/project"] } });
@@ -258,13 +258,13 @@ describe("DELETE", () => {
   });
 
   // Shows: docs/applications.md#delete: a request after 503 continues the deletion
-  it("tried again after 503 goes on with what was begun, and answers 200", async () => {
+  it("tried again after 503 continues what was begun, and answers 200", async () => {
     const id = await make();
     await admin.patch(projectResource, ref(id), { metadata: { finalizers: ["slipway.dev/project"] } });
     const { app, services } = replicas[0] as Harness;
     await admin.delete(projectResource, ref(id));
     const real = services.now;
-    // The first answer was given up long ago.
+    // The first call was abandoned long ago.
     services.now = () => new Date(real().getTime() + 60_000);
     try {
       const waiting = vi.spyOn(services.projects, "waitForDeletion");

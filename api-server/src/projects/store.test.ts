@@ -52,7 +52,7 @@ describe("ProjectStore", () => {
     expect(store.hasSeen(version)).toBe(false);
   });
 
-  it("has seen a version once the watch has brought it, and says so to who waits", async () => {
+  it("has seen a version once the watch has received it, and notifies who waits", async () => {
     const written = await create("p1");
     const version = written.metadata.resourceVersion ?? "";
     expect(await store.waitUntilSeen(version, 5_000)).toBe(true);

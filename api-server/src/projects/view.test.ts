@@ -29,7 +29,7 @@ describe("the single read", () => {
   // Shows: docs/applications.md#states: `creating` | new, and nothing is wrong
   // Shows: docs/applications.md#fields-of-answers: single project | every field of the table
   // Shows: docs/applications.md#fields-of-answers: network access | items of `cidr` and `description`
-  it("of a project that nobody has seen yet has every field of the table", () => {
+  it("of a project that the operator has not observed yet has every field of the table", () => {
     expect(shown({}, undefined, { cpu: "1", memory: "512Mi" })).toEqual({
       id: "pshop",
       name: "shop-front",
@@ -54,7 +54,7 @@ describe("the single read", () => {
   });
 
   // Shows: docs/applications.md#fields-of-answers: single project | `additional_info`: instances that
-  it("tells what is in force, not what is sold, once that is known", () => {
+  it("shows what is in force, not what is sold, once that is known", () => {
     const status = { phase: "running", currentInstances: 2, maxCpu: "250m", maxMemory: "256Mi" } as const;
     expect(shown({ instances: 3 }, status, { cpu: "1", memory: "1Gi" })).toMatchObject({
       status: "running",
@@ -68,7 +68,7 @@ describe("the single read", () => {
     expect(shown({ exposure: "private" }, { domain: `old.${zone}` })).not.toHaveProperty("domain");
   });
 
-  it("tells the domain that the spec asks for, also while another is in force", () => {
+  it("shows the domain of the spec, also while another is in force", () => {
     expect(shown({ subdomain: "new" }, { domain: `old.${zone}` })).toMatchObject({ domain: `new.${zone}` });
   });
 

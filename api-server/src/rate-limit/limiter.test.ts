@@ -34,7 +34,7 @@ describe("limits", () => {
   });
 
   // Shows: docs/applications.md#limits: `RateLimit`, `RateLimit-Policy`, `Retry-After`
-  it("are told in headers", () => {
+  it("are reported in headers", () => {
     expect(rateLimitPolicyHeader(10, 60)).toBe('"default";q=10;w=60');
     const decision = { allowed: true, limit: 10, remaining: 4, resetSeconds: 31 };
     expect(rateLimitHeader(decision)).toBe('"default";r=4;t=31');

@@ -57,7 +57,7 @@ const storm = (replicas: readonly Replica[], bucket: string, calls: number, limi
 
 describe("limits over replicas", () => {
   // Shows: docs/applications.md#limits: exact over all replicas
-  it("admit exactly the limit of many calls at once, and count down to nothing", async () => {
+  it("admit exactly the limit of many concurrent calls, and count down to zero", async () => {
     const replicas = [await replica(), await replica()];
     const decisions = await storm(replicas, newBucket(), 500, 137);
     expect(allowed(decisions)).toBe(137);
@@ -67,7 +67,7 @@ describe("limits over replicas", () => {
     expect(replicas.map(({ inMemory }) => inMemory())).toEqual([0, 0]);
   });
 
-  it("begin anew when the window that the first call began has ended, and leave nothing behind", async () => {
+  it("begin again when the window that the first call began has ended, and leave nothing behind", async () => {
     const [one, two] = [await replica(), await replica()];
     const bucket = newBucket();
     expect(await one.limiter.take(bucket, 1, 1)).toMatchObject({ allowed: true, resetSeconds: 1 });
@@ -87,7 +87,7 @@ describe("limits over replicas", () => {
     expect(await limiter.take(`${long}b`, 1, 60)).toMatchObject({ allowed: true });
   });
 
-  it("go on when somebody empties the script cache", async () => {
+  it("continue when the script cache is flushed", async () => {
     const { limiter, inMemory } = await replica();
     const client = await createClient({ url: valkey.url.replace("valkey:", "redis:") }).connect();
     await client.scriptFlush();
@@ -124,7 +124,7 @@ describe("newest writes", () => {
 
 describe("an outage", () => {
   // Shows: docs/applications.md#limits: without the shared store: counted in memory, and exact again
-  it("is survived in memory, told once, and followed by exact limits again", async () => {
+  it("is bridged in memory, reported once, and followed by exact limits again", async () => {
     const replicas = [await replica(), await replica()];
     const [one] = replicas as [Replica];
     await valkey.crash();
@@ -164,7 +164,7 @@ describe("an outage", () => {
     await proxy.down();
   });
 
-  it("at the start does not stop the process from starting, and ends by itself", async () => {
+  it("at the start does not stop the process from starting, and ends automatically", async () => {
     await valkey.crash();
     let one: Replica;
     try {

@@ -57,7 +57,7 @@ describe("the exchange", () => {
     expect([exp - iat, sub, aud]).toEqual([300, "organization/acme", "slipway-registry"]);
   });
 
-  it("refuses who has no password, a wrong one, or asks for another registry", () => {
+  it("refuses a request without a password, with a wrong one, or for another registry", () => {
     expect(codeOf(() => exchange({ ...request, password: undefined }, key, now))).toBe("CREDENTIAL_MISSING");
     expect(codeOf(() => exchange({ ...request, password: "guess" }, key, now))).toBe("CREDENTIAL_INVALID");
     const late = new Date(now.getTime() + 300_000);

@@ -8,7 +8,7 @@ const broken = (query: Record<string, string>) =>
 const window = (query: Record<string, string>) => askedWindow(networkQuery.parse(query), now);
 
 describe("the window", () => {
-  it("is the last hour when none is asked for", () => {
+  it("is the last hour by default", () => {
     expect(window({})).toEqual({ rangeMs: 3_600_000 });
   });
 
@@ -28,7 +28,7 @@ describe("the window", () => {
   });
 
   // Shows: docs/analytics.md#the-api: `from`, `to`: ISO 8601 with a zone, to the millisecond; `to` is
-  it("may be told by its ends, in any zone", () => {
+  it("may be given by its ends, in any zone", () => {
     expect(window({ from: "2026-11-21T10:00:00.250+02:00", to: "2026-11-21T09:00:00Z" })).toEqual({
       from: Date.UTC(2026, 10, 21, 8, 0, 0, 250),
       to: Date.UTC(2026, 10, 21, 9),

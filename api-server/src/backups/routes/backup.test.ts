@@ -68,7 +68,7 @@ const live = (name: string) =>
 describe("a backup", () => {
   // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups` | 202: one is created now, and kept
   // Shows: docs/backups.md#over-v1: 409 `BACKUP_ACTIVE`: another one of the project is in progress
-  it("is asked for, once at a time, and kept as long as was asked", async () => {
+  it("is requested, one at a time, and kept as long as requested", async () => {
     const response = await call("POST", "pdb/backups", { retention_days: 30 });
     expect(response.statusCode).toBe(202);
     const { id, expires_at, requested_at, status } = response.json().data.backup;
@@ -98,7 +98,7 @@ describe("a backup", () => {
   });
 
   // Shows: docs/backups.md#over-v1: `GET /v1/project/:id/backups/:backupId` | its progress, its size
-  it("tells what became of it, and nothing of where it is", async () => {
+  it("shows its outcome, and nothing of where it is stored", async () => {
     await backup("pdb", "pdb-b1", { ...SUCCEEDED, location: "s3://bucket/pdb-b1" });
     const response = await call("GET", "pdb/backups/pdb-b1");
     expect(response.json().data.backup).toMatchObject({

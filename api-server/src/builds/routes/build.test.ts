@@ -186,7 +186,7 @@ describe("a project of the legacy kind", () => {
   });
 
   // Shows: docs/git.md#source-and-builds-over-v1: 409 `GIT_SOURCE_CHANGED` | the repository or branch
-  it("is not changed by who has read another source", async () => {
+  it("is not changed by a caller that has read another source", async () => {
     const { metadata } = await put();
     const read = harness.projects.list(ORGANIZATION).find(({ id }) => id === metadata.name)
       ?.resource as Project;
@@ -293,7 +293,7 @@ describe("the history", () => {
 
 describe("a log as events", () => {
   // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds/:buildId/logs` | lines
-  it("is given up when the client has gone", async () => {
+  it("is ended when the client has disconnected", async () => {
     const { metadata } = await project();
     const { build_id } = (await call("POST", `/${metadata.name}/deploy`)).json().data;
     const base = await harness.app.listen({ port: 0, host: "127.0.0.1" });
@@ -335,7 +335,7 @@ describe("a source", () => {
     expect(answer.body).not.toMatch(/right|hook-secret/);
   });
 
-  it("is told of while its server does not answer, and when there is none", async () => {
+  it("is shown while its server does not answer, and when there is none", async () => {
     const { GitError } = await import("@slipway/git");
     const { metadata } = await project();
     git.failure = new GitError("ProviderUnavailable", "it does not answer");
@@ -353,7 +353,7 @@ describe("a source", () => {
   // Shows: docs/git.md#source-and-builds-over-v1: `PUT /v1/project/:id/source` | the projection. With
   // Shows: docs/git.md#source-and-builds-over-v1: `PATCH /v1/project/:id/build-settings` | the
   // Shows: docs/git.md#source-and-builds-over-v1: 409 `PROJECT_NOT_PUBLISHED` | a source is removed
-  it("takes the place of an image, and is built at once where pushes are published", async () => {
+  it("replaces an image, and is built immediately where pushes are published", async () => {
     const { metadata } = await harness.project(ORGANIZATION, "pattach");
     const body = {
       source: { ...sent, auto_deploy: true },
@@ -364,7 +364,7 @@ describe("a source", () => {
     expect(answer.json().data.build).toMatchObject({ start_command: "node a.js", context_path: "web" });
     const built = [...store.builds.values()].filter(({ project_uid }) => project_uid === metadata.uid);
     expect(built).toMatchObject([{ triggered_by: "settings", commit_sha: FAKE_SHA }]);
-    // The push of that commit, told of late, builds nothing again.
+    // The push of that commit, delivered late, builds nothing again.
     expect(store.triggers.get(`${metadata.uid} push main ${FAKE_SHA}`)).toBe(built[0]?.id);
 
     const before = store.builds.size;

@@ -104,7 +104,7 @@ describe("GET database/connection", () => {
     expect(data.managed_service).toEqual({ ...service, host: HOST, port: PORT });
   });
 
-  it("of PostgreSQL tells where its replicas are read", async () => {
+  it("of PostgreSQL shows where its replicas are read", async () => {
     const { data } = (await send("GET", "ppostgresql/database/connection")).json();
     expect(data.inside.replicas_host).toBe("ppostgresql-replicas");
   });
@@ -182,7 +182,7 @@ describe("the settings of a database", () => {
 
 describe("the single read", () => {
   // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id` | `database` (`engine`, `version`
-  it("of a database tells what runs, where, and who may connect", async () => {
+  it("of a database shows what runs, where, and who may connect", async () => {
     const { data } = (await send("GET", "ppostgresql")).json();
     expect(data).toMatchObject({
       plan: "db-premium",
@@ -212,7 +212,7 @@ describe("the single read", () => {
   });
 
   // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id` | `database` (`engine`, `version`
-  it("of a stand-in says what really runs", async () => {
+  it("of a substitute shows what really runs", async () => {
     const running = { engine: "chdb", runningVersion: "26.7.1" };
     const patch = { status: { database: running } };
     await harness.kube.patch(projectResource, ref("pclickhouse"), patch, { subresource: "status" });

@@ -74,7 +74,7 @@ describe("a connection is refused", () => {
     ["CertificateUntrusted", 400, "GIT_CERTIFICATE_UNTRUSTED"],
     ["PermissionLacking", 400, "GIT_PERMISSION_LACKING"],
     ["ProviderUnavailable", 503, "GIT_PROVIDER_UNAVAILABLE"],
-  ] as const)("when the server tells of %s: %i %s", async (failure, status, code) => {
+  ] as const)("when the server reports %s: %i %s", async (failure, status, code) => {
     git.failure = new GitError(failure, "as the server says");
     expect(statusAndCode(await connect())).toEqual([status, code]);
   });
@@ -136,7 +136,7 @@ describe("a connection that there is", () => {
   });
 
   // Shows: docs/git.md#over-v1: 404 `GIT_REPOSITORY_NOT_FOUND` (400 where the request has the path)
-  it("does not know an id that another gave out, or that is made without the key", async () => {
+  it("does not know an id of another connection, or one that was sealed without the key", async () => {
     for (const id of [repositoryIds.seal("gforeign", "17"), sealRepositoryId("gread", "17")]) {
       const answer = await call("GET", `/connections/gread/repositories/${id}/branches`);
       expect(statusAndCode(answer)).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
@@ -163,7 +163,7 @@ describe("a connection that there is", () => {
     ["CursorInvalid", 400, "GIT_CURSOR_INVALID"],
     ["RefNotFound", 404, "GIT_REF_NOT_FOUND"],
     ["ProviderUnavailable", 503, "GIT_PROVIDER_UNAVAILABLE"],
-  ] as const)("whose server tells of %s answers %i %s", async (failure, status, code) => {
+  ] as const)("whose server reports %s answers %i %s", async (failure, status, code) => {
     git.failure = new GitError(failure, "as the server says");
     expect(statusAndCode(await call("GET", "/connections/gread/repositories"))).toEqual([status, code]);
   });

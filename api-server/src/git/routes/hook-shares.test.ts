@@ -145,7 +145,7 @@ it("that are too many do not count as another's, though their address is the sam
 });
 
 // Shows: docs/authentication.md#clients-that-misbehave: deliveries of hooks | 4 MiB of bodies of the
-it("of a connection that nobody has are refused by their headers, without a question to the cluster", async () => {
+it("of an unknown connection are refused by their headers, without a request to the cluster", async () => {
   const before = harness.apiserver.requests.length;
   expect(await Promise.all([UNKNOWN, "G!", "%F0%9F%9A%A2"].map(stall))).toEqual([401, 401, 401]);
   expect(harness.apiserver.requests.slice(before).map(({ path }) => path)).toEqual([]);

@@ -45,7 +45,7 @@ beforeEach(async () => {
   await harness.project(ORGANIZATION, "shop");
 });
 afterEach(async () => {
-  // After a request that was given up, the client keeps a connection that it has sent nothing on yet.
+  // After an aborted request, the client keeps a connection that it has sent nothing on yet.
   harness.app.server.closeAllConnections();
   await harness.close();
 });
@@ -65,7 +65,7 @@ function pod(name: string, status: object = { state: { running: {} } }) {
 const line = (second: number, text: string) =>
   `2026-03-01T10:00:${String(second).padStart(2, "0")}.000000000Z ${text}\n`;
 
-/** The pod writes, and its node tells whoever follows. */
+/** The pod writes, and its node sends it to followers. */
 function write(name: string, ...lines: string[]) {
   written.set(name, (written.get(name) ?? "") + lines.join(""));
   open.get(name)?.write(lines.join(""));
@@ -102,7 +102,7 @@ async function follow(signal: AbortSignal, query = "", more: Record<string, stri
 
 describe("GET /v1/project/:id/logs?follow=true", () => {
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
-  it("tells the newest lines by time, then new ones of all instances", async () => {
+  it("sends the newest lines by time, then new ones of all instances", async () => {
     pod("shop-a");
     pod("shop-b");
     write("shop-a", line(1, "a1"), line(3, "a3"));
@@ -126,7 +126,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
   });
 
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
-  it("ends the nodes' streams, and gives its place back, when the client has gone", async () => {
+  it("ends the nodes' streams, and no longer counts, when the client has disconnected", async () => {
     pod("shop-a");
     const gone = client();
     const seen = await follow(gone.signal);
@@ -146,7 +146,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
   });
 
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
-  it("follows instances that come, and lets go of those that went", async () => {
+  it("follows instances that are created, and drops those that are deleted", async () => {
     pod("shop-a");
     write("shop-a", line(1, "a1"));
     const gone = client();
@@ -165,7 +165,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
   });
 
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
-  it("goes on where a node broke off, without a line twice or lost", async () => {
+  it("continues where a node disconnected, without a line twice or lost", async () => {
     pod("shop-a");
     write("shop-a", line(1, "one"), line(1, "two"));
     const gone = client();
@@ -220,7 +220,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     expect((await follow(client().signal, "&instance=other-a")).status).toBe(404);
   });
 
-  it("goes on after the last event that the client has", async () => {
+  it("continues after the last event that the client has", async () => {
     pod("shop-a");
     write("shop-a", line(1, "a1"), line(2, "a2"));
     const first = client();
@@ -274,7 +274,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     const seen = await follow(gone.signal);
     await eventually("the silent one", () => seen.text().includes('"unavailable_instances":["shop-a"]'));
     await eventually("both", () => open.size === 2);
-    await eventually("both to be told", () => seen.text().trimEnd().endsWith('"unavailable_instances":[]}'));
+    await eventually("both to be sent", () => seen.text().trimEnd().endsWith('"unavailable_instances":[]}'));
     gone.abort();
     await seen.ended;
   });

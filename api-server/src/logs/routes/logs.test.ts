@@ -113,7 +113,7 @@ describe("GET /v1/project/:id/logs", () => {
     expect(logRequests().map(({ query }) => query.previous)).toEqual([undefined]);
   });
 
-  it("asks for fewer lines until the newest of them fit", async () => {
+  it("requests fewer lines until the newest of them fit", async () => {
     pod("shop-a", "running");
     const all = Array.from({ length: 1_000 }, (_, index): [number, string] => [
       1,
@@ -159,7 +159,7 @@ describe("GET /v1/project/:id/logs", () => {
     expect(response.json()).toEqual({ status: "success", data: [], instances: [] });
   });
 
-  it("leaves out instances that go away or have not started, by the node's own word", async () => {
+  it("leaves out instances that the node reports as deleted or not started", async () => {
     for (const [name, status] of Object.entries({ "shop-a": 400, "shop-b": 404 })) {
       pod(name, "running");
       harness.apiserver.failNext((request) => logOf(request) === name, { status });
@@ -203,7 +203,7 @@ describe("GET /v1/project/:id/logs", () => {
   });
 
   // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
-  it("is read for six of an organization at once; others wait their turn, other organizations do not", async () => {
+  it("is read for six calls of an organization concurrently; others wait, other organizations do not", async () => {
     pod("shop-a", "running");
     let release = (_log: Buffer): void => {};
     const silent = new Promise<Buffer>((resolve) => {

@@ -150,7 +150,7 @@ describe("a snapshot that there is none of", () => {
 describe("a snapshot", () => {
   // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id/metrics` | the newest snapshot of an
   // Shows: docs/databases-api.md#metrics: without `instance`: the primary; 404 `INSTANCE_NOT_FOUND` for
-  it("of PostgreSQL is what was sampled, of the instance that was asked for", async () => {
+  it("of PostgreSQL is what was sampled, of the requested instance", async () => {
     const { native, resource, observed_at, collected_at } = sample("postgresql", "ppg-1");
     const { data } = (await get("ppg/metrics?instance=ppg-1")).json();
     expect(data).toEqual({

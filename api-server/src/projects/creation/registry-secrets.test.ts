@@ -45,7 +45,7 @@ describe("awsErrors", () => {
   });
 });
 
-it("becomes a Secret that the spec names, and nothing of it stands in the spec", () => {
+it("becomes a Secret that the spec names, and nothing of it is in the spec", () => {
   const request = {
     spec: { ...exampleSpec, image: { url: image, isPublic: false } },
     envs: [],

@@ -104,7 +104,7 @@ describe("POST /v1/project from a template", () => {
     expect([response.statusCode, response.json().code]).toEqual([400, code]);
   });
 
-  it("goes on past every rule when nothing is wrong", async () => {
+  it("passes every rule when nothing is wrong", async () => {
     // The test's ledger is away.
     expect(await send(named("hello"))).toMatchObject({ code: "LEDGER_UNAVAILABLE" });
   });

@@ -15,7 +15,7 @@ const secret = (data: Record<string, string>, order?: string): StoredSecret => (
 const names = (...secrets: StoredSecret[]) => variablesOf(secrets).map(({ name }) => name);
 
 describe("variablesOf", () => {
-  it("gives back what was sent, in its order, over any number of Secrets", () => {
+  it("returns what was sent, in its order, over any number of Secrets", () => {
     const variables = Array.from({ length: 50 }, (_, index) => ({
       name: `N${(index * 37) % 50}`,
       value: `${index} ${"ü".repeat(30_000)}`,
@@ -53,7 +53,7 @@ describe("variablesOf", () => {
     expect(variablesOf([{ metadata: {}, data }])).toEqual([{ name: "A", value: "a\ufffd" }]);
   });
 
-  it("takes names that are special to JavaScript for names", () => {
+  it("treats names that are special to JavaScript as names", () => {
     const data = JSON.parse('{"__proto__":"MQ==","constructor":"Mg=="}') as Record<string, string>;
     expect(variablesOf([{ metadata: {}, data }])).toEqual([
       { name: "__proto__", value: "1" },

@@ -44,7 +44,7 @@ describe("pages", () => {
   // Shows: docs/applications.md#endpoints: `GET /v1/project` | `data.projects`, `data.pagination`
   // Shows: docs/applications.md#fields-of-answers: pagination | `page`, `limit`, `total`, `pages`
   // Shows: docs/applications.md#list: `limit` 1 to 50, default 15
-  it("are of 15 projects, the first one, unless asked otherwise", async () => {
+  it("are of 15 projects, the first one by default", async () => {
     const { data } = (await list()).json();
     expect(data.projects).toHaveLength(15);
     expect(data.pagination).toEqual({ page: 1, limit: 15, total: 17, pages: 2 });
@@ -102,7 +102,7 @@ describe("filters", () => {
 
   // Shows: docs/applications.md#list: `search` of 1 to 256 characters, in name or description, in any
   // Shows: docs/applications.md#limits: search | 1 to 256 characters
-  it("search takes 1 to 256 characters, however many bytes they have", async () => {
+  it("search accepts 1 to 256 characters, however many bytes they have", async () => {
     expect(await ids({ search: "x".repeat(256) })).toEqual([]);
     expect(await ids({ search: "🫖".repeat(256) })).toEqual([]);
     expect(await fieldsOf({ search: "x".repeat(257) })).toEqual(["search"]);

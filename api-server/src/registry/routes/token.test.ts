@@ -51,12 +51,12 @@ describe("the realm of the builds' registry", () => {
     }
   });
 
-  it("gives nobody another organization's images", async () => {
+  it("grants no access to another organization's images", async () => {
     const answer = await get(basic(mintRegistryPassword(key, "other", 300)));
     expect([answer.statusCode, accessOf(answer.json().token)]).toEqual([200, []]);
   });
 
-  it("refuses who has no password, or a wrong one", async () => {
+  it("refuses a request without a password, or with a wrong one", async () => {
     expect((await get({})).json().code).toBe("CREDENTIAL_MISSING");
     expect((await get(basic("guess"))).json().code).toBe("CREDENTIAL_INVALID");
     expect((await post({ ...form, password: "guess" })).statusCode).toBe(401);
