@@ -143,11 +143,14 @@ describe("by kubectl", () => {
     const { id, domain } = await listedProject({ white: [elsewhere] });
     const running = traffic(domain);
     for (let i = 0; i < 5; i += 1) {
-      await cluster.custom.deleteNamespacedCustomObject({
-        ...customObject(id),
-        group: "traefik.io",
-        plural: "middlewares",
-      });
+      // The operator has restored it before it is deleted again.
+      await eventually(() =>
+        cluster.custom.deleteNamespacedCustomObject({
+          ...customObject(id),
+          group: "traefik.io",
+          plural: "middlewares",
+        }),
+      );
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
     await patchSpec(id, "image/url", stack.imageHttpV2);

@@ -80,7 +80,10 @@ describe("a rollout loses no request", () => {
     await changeUnderTraffic(id, domain, () =>
       call("PATCH", `/v1/project/${id}/envs`, { envs: [{ name: "GREETING", value: "hello" }] }),
     );
-    expect(await throughIngress(domain, "/env/GREETING")).toMatchObject({ status: 200, text: "hello" });
+    // An old pod serves until the ingress has received that it terminates.
+    await eventually(async () =>
+      expect(await throughIngress(domain, "/env/GREETING")).toMatchObject({ status: 200, text: "hello" }),
+    );
     expect((await deployed(id, "succeeded")).updated_image).toBe(false);
 
     await changeUnderTraffic(id, domain, () => call("PATCH", `/v1/project/${id}/plan`, { plan: "premium" }));
