@@ -22,6 +22,8 @@ export * from "./metric-samples.ts";
 export { migrateToLatest } from "./migrations/index.ts";
 export * from "./organizations.ts";
 export { ensurePartitions } from "./partitions.ts";
+export * from "./quota-request.ts";
+export * from "./quota-reservations.ts";
 export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";
 export type {
   Build,
@@ -37,7 +39,5 @@ export type {
   UsageKind,
 } from "./schema.ts";
 export * from "./settlements.ts";
-export * from "./slot-request.ts";
-export * from "./slots.ts";
 export * from "./storage-charges.ts";
 export * from "./usage.ts";

@@ -1,5 +1,5 @@
 import type { ProjectPlan, ProjectSpec } from "@slipway/crds";
-import type { SlotRequest } from "./slots.ts";
+import type { SlotRequest } from "./quota-reservations.ts";
 
 /**
  * What an active project asks for, from its spec and its plan of the catalog; a plan that the catalog does not have

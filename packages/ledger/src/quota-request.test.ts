@@ -1,6 +1,6 @@
 import type { ProjectPlan, ProjectSpec } from "@slipway/crds";
 import { expect, it } from "vitest";
-import { slotRequest } from "./slot-request.ts";
+import { slotRequest } from "./quota-request.ts";
 
 const identity = { organizationId: "acme", projectId: "p1" };
 const spec = { type: "http", name: "shop-front", plan: "free", instances: 2 } as ProjectSpec;
