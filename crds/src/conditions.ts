@@ -69,7 +69,7 @@ export const projectConditions = {
   ScheduleActive: "ScheduleActive",
   /** Negative: the last rollout missed its deadline; the version before it still serves. */
   RolloutFailed: "RolloutFailed",
-  /** Negative: the organization's or the plan's limits leave no slot for the project. */
+  /** Negative: the organization's or the plan's limits leave no quota for the project. */
   LimitExceeded: "LimitExceeded",
   /** Neutral, Analytics only: True while a plan change runs, False with reason PlanChangeFailed after one failed. */
   PlanChanging: "PlanChanging",

@@ -33,7 +33,7 @@ export type {
   IdempotencyRecord,
   LedgerSchema,
   Organization,
-  ProjectSlot,
+  QuotaReservationRow,
   RetiredImage,
   Role,
   UsageKind,
