@@ -1,3 +1,9 @@
+/**
+ * The platform's PostgreSQL database: functions over a Kysely pool, one file for each subject. `connect.ts` opens the pool,
+ * `schema.ts` has the tables as types, and `migrations/` has the history of the schema. Whatever charges money or counts a
+ * quota is one transaction here.
+ */
+
 export * from "./api-keys.ts";
 export * from "./audit.ts";
 export * from "./build-logs.ts";
