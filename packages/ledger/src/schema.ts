@@ -72,7 +72,7 @@ interface IdempotencyTable {
   completed_at: ColumnType<Date | null, never, Date>;
   /** Who creates under the key now; null while nobody does. */
   holder: string | null;
-  /** After this the holder is taken for dead; null while there is none. */
+  /** After this the holder counts as dead; null while there is none. */
   held_until: Date | null;
   created_at: CreatedAt;
 }
@@ -178,7 +178,7 @@ interface BuildTriggerTable {
   trigger: string;
   ref: string;
   commit_sha: string;
-  /** Null of what was there before anybody asked for builds of it. */
+  /** Null of deployments from before the project was built. */
   build_id: string | null;
   seen_at: CreatedAt;
 }
