@@ -188,7 +188,7 @@ describe("an Idempotency-Key", () => {
   const key = "the-same-key-0123456789";
 
   // Shows: docs/applications.md#create: `Idempotency-Key`: the same request again answers the same
-  it("answers the same project again, whatever the order of the body's members, also after the last slot", async () => {
+  it("answers the same project again, whatever the order of the body's members, also after the last of the quota", async () => {
     const { headers } = await harness.organization();
     const body = exampleBody({}, { instances: 2 });
     const first = await post(headers, body, key);

@@ -88,7 +88,7 @@ describe("fields", () => {
     expect(wild.route).toBe("/:long");
   });
 
-  test("what is not told is empty or zero", () => {
+  test("what is missing is empty or zero", () => {
     const { RequestPath, RequestContentSize, DownstreamContentSize, ...rest } = line;
     const { "request_User-Agent": _, ...bare } = rest;
     expect((read(bare) as AccessLine).event).toMatchObject({

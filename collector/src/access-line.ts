@@ -9,7 +9,7 @@ import { addressOf, clientAddress, type TrustedProxies, UNKNOWN_ADDRESS } from "
 import { routeOf, withoutQuery } from "./route.ts";
 import { printable } from "./text.ts";
 
-/** What of the ingress's own names tells whose request it was. */
+/** Which of the ingress's own names identifies the project of a request. */
 export interface Target {
   /** Name of Traefik's service; empty when the request reached none. */
   service: string;
@@ -20,7 +20,7 @@ export interface Target {
   object?: { kind: "service" | "router"; key: string };
 }
 
-/** One request as the ingress's log tells it, before it is known whose it was. */
+/** One request as the ingress's log has it, before its project is known. */
 export interface AccessLine {
   target: Target;
   /** Who connected to the ingress. */

@@ -1,10 +1,10 @@
 import { BlockList, isIP } from "node:net";
 import { canonicalAddress } from "@slipway/analytics";
 
-/** Stands for an address that nobody told. */
+/** In place of an address that is missing. */
 export const UNKNOWN_ADDRESS = "::";
 
-/** Whether an address is one of the proxies whose word is taken. */
+/** Whether an address is one of the proxies that are trusted. */
 export type TrustedProxies = (address: string) => boolean;
 
 /**
@@ -32,7 +32,7 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
  */
 export function clientAddress(peer: string, forwardedFor: string, isTrusted: TrustedProxies): string {
   let client = addressOf(peer);
-  // A header of a megabyte has nothing to tell that its end has not.
+  // Only the end of a header of a megabyte matters.
   const chain = forwardedFor === "" ? [] : forwardedFor.slice(-4096).split(",");
   while (chain.length > 0 && (client === undefined || isTrusted(client))) {
     const before = addressOf(chain.pop() ?? "");

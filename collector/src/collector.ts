@@ -32,15 +32,15 @@ const MAX_EVENTS = 5_000;
 const FLUSH_MS = 250;
 /** The same while the store is behind: fewer, longer batches. */
 const FLUSH_BEHIND_MS = 2_000;
-/** Pause when nothing new was found, when the disk is full, and between looks for new containers. */
+/** Pause when nothing new was found, when the disk is full, and between searches for new containers. */
 const IDLE_MS = 100;
 const FULL_MS = 500;
 const SCAN_MS = 1_000;
-/** How long it is known where a log was read to whose folder is gone. */
+/** How long the position of a log is kept whose folder is removed. */
 const FORGET_MS = 3_600_000;
 /** Bytes of a line: a request's head of a megabyte, and what quoting makes of it. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
-/** Where positions are noted although no event came. */
+/** When positions are recorded although no event came. */
 const NOTE_MS = 5_000;
 
 /** A container's log and what was read of it that is in no batch yet. */
@@ -53,7 +53,7 @@ interface Tail {
 export class Collector {
   readonly #options: CollectorOptions;
   readonly #tails = new Map<string, Tail>();
-  /** Where each log goes on after what is held; those whose folder is gone are kept for a while. */
+  /** Where each log continues after the events that are held; those of removed folders are kept for a while. */
   #positions: Positions;
   readonly #goneSince = new Map<string, number>();
   /** Before events are written: a batch that is sent again has to be the same. */
@@ -97,12 +97,12 @@ export class Collector {
     this.#tails.clear();
   }
 
-  /** Reads what there is, once. @returns milliseconds to wait before the next time */
+  /** Reads the logs once. @returns milliseconds to wait before the next time */
   async step(): Promise<number> {
-    // Told once the others had their turn: one log that cannot be read holds up none.
+    // Reported after all others were read: one log that cannot be read delays none.
     const failed: unknown[] = [];
     await this.#scan(failed);
-    // What a full disk did not take is kept, and no more is read beside it.
+    // Events that a full disk did not accept are kept, and no more are read.
     if (this.#held.length >= MAX_EVENTS) {
       await this.#flush(true);
     }
@@ -158,12 +158,12 @@ export class Collector {
       this.#tails.set(folder, { log: file, lines: [] });
     }
     for (const { log } of this.#tails.values()) {
-      await log.look().catch((error: unknown) => void failed.push(error));
+      await log.observeFiles().catch((error: unknown) => void failed.push(error));
     }
     this.#forget(new Set(folders), now);
   }
 
-  /** Tells of it once when reading stops, and once when it goes on. */
+  /** Logs once when reading stops, and once when it continues. */
   #hasStopped(isFull: boolean): boolean {
     if (isFull === this.#isStopped) {
       return isFull;
@@ -199,7 +199,7 @@ export class Collector {
   async #readTail(folder: string, tail: Tail): Promise<number> {
     if (tail.lines.length === 0) {
       const read = await tail.log.read();
-      if (read === "gone") {
+      if (read === "removed") {
         await tail.log.close();
         this.#tails.delete(folder);
         return 0;
@@ -220,7 +220,7 @@ export class Collector {
     return taken;
   }
 
-  /** @returns false for a line that is to be looked at again later */
+  /** @returns false for a line that is to be evaluated again later */
   #take({ content }: LogLine): boolean {
     const { metrics, isTrusted, resolve, clock } = this.#options;
     if (typeof content === "string") {

@@ -42,7 +42,7 @@ async function all(log: ContainerLog) {
   let isGone = false;
   for (let idle = 0; idle < 6 && !isGone; ) {
     const read = await log.read();
-    if (read === "gone") {
+    if (read === "removed") {
       isGone = true;
     } else if (read.length === 0) {
       idle += 1;
@@ -90,7 +90,7 @@ describe("a log that grows", () => {
     expect((await all(log)).texts).toEqual(["half and half", "damaged"]);
   });
 
-  test("goes on where it was left, at every line", async () => {
+  test("continues where it was left, at every line", async () => {
     await container.start();
     await container.write(numbers(1, 5));
     const { lines } = await all(tail());
@@ -99,7 +99,7 @@ describe("a log that grows", () => {
     }
   });
 
-  test("with lines in pieces is gone on with at the beginning of one", async () => {
+  test("with lines in pieces is continued at the beginning of one", async () => {
     await container.start();
     await container.write(["first"]);
     const long = "x".repeat(100_000);
@@ -193,12 +193,12 @@ describe("a log that is rotated", () => {
       const log = tail();
       const read = await log.read();
       for (let i = 1; i <= rotations; i += 1) {
-        await log.look();
+        await log.observeFiles();
         await container.rotate();
         await container.write(numbers(i * 10, i * 10 + 9));
       }
-      await log.look();
-      const texts = [...(read === "gone" ? [] : read.map(({ content }) => content.toString()))];
+      await log.observeFiles();
+      const texts = [...(read === "removed" ? [] : read.map(({ content }) => content.toString()))];
       // Is open, so it stays readable; the kubelet keeps two files beside the one that is written to.
       texts.push(...(await all(log)).texts);
       const missing = numbers(10, 9 + lost * 10);
@@ -211,10 +211,10 @@ describe("a log that is rotated", () => {
     await container.start();
     await container.write(numbers(1, 3));
     const log = tail();
-    await log.look();
+    await log.observeFiles();
     await container.rotate();
     await container.write(numbers(4, 6));
-    await log.look();
+    await log.observeFiles();
     await container.remove();
     expect(await all(log)).toMatchObject({ texts: numbers(1, 3), isGone: true });
     expect(gaps).toBe(1);
@@ -241,7 +241,7 @@ describe("a log that is rotated", () => {
       await writeFile(path, cut(await readFile(path)));
       const log = tail();
       // Nobody reads yet, and nothing throws.
-      await log.look();
+      await log.observeFiles();
       await new Promise((resolve) => setTimeout(resolve, 50));
       const { texts } = await all(log);
       expect(texts.slice(-4)).toEqual(numbers(5, 8));
@@ -251,16 +251,16 @@ describe("a log that is rotated", () => {
     },
   );
 
-  test("and looked at again only when the file that was read and those behind it are gone is counted", async () => {
+  test("and observed again only after the file that was read and those behind it were removed is counted", async () => {
     await container.start();
     await container.write(numbers(1, 3));
     const log = tail();
-    await log.look();
+    await log.observeFiles();
     for (let i = 0; i < 4; i += 1) {
       await container.rotate();
       await container.write([`file ${i}`]);
     }
-    await log.look();
+    await log.observeFiles();
     expect((await all(log)).texts).toEqual([...numbers(1, 3), "file 1", "file 2", "file 3"]);
     // Nobody saw how many.
     expect(gaps).toBe(1);

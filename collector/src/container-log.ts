@@ -14,7 +14,7 @@ export interface Position {
 /** A line that the container wrote to its standard output; `oversize` or `damaged` in place of what cannot be read. */
 export interface LogLine {
   content: Buffer | "oversize" | "damaged";
-  /** From where to go on once this line has been dealt with. */
+  /** Where to continue once this line has been processed. */
   next: Position;
 }
 
@@ -22,18 +22,18 @@ export interface ContainerLogOptions {
   /** Bytes of a whole line; longer ones are dropped. */
   maxLineBytes: number;
   clock: Clock;
-  /** Called with how many files should have been read (on) and are gone or damaged: how much was in them, nobody knows. */
+  /** Called with how many files should have been read to their end and are removed or damaged: their content is unknown. */
   onGap: (files: number) => void;
 }
 
-/** How long a file is read on after the next one appeared: the runtime opens the new one before it is done with the old. */
+/** How long a file is read on after the next one appeared: the runtime opens the new one before its last write to the old one. */
 const OVERLAP_MS = 1_000;
 /** In the place of a file's identity: no file has it. */
 const UNSEEN = "";
 
 /**
  * The log of one container as one stream, through all of the files in which the kubelet keeps it: renamed, compressed,
- * begun anew with every restart, removed while it is read.
+ * begun again with every restart, removed while it is read.
  */
 export class ContainerLog {
   readonly folder: string;
@@ -46,12 +46,12 @@ export class ContainerLog {
   #newerSince: number | undefined;
   /** The names of all files when the open one was the newest of them. */
   #newestAmong: string | undefined;
-  /** Files that were seen to follow the open one, by their identities: those that are gone when their turn comes are lost. */
+  /** Files that were seen to follow the open one, by their identities: those that are removed when their turn comes are lost. */
   #following: string[] = [];
-  /** The names of all files when they were looked at. */
-  #lookedAt: string | undefined;
+  /** The names of all files when they were last observed. */
+  #observedNames: string | undefined;
 
-  /** @param start where to go on; the beginning of the oldest file without one */
+  /** @param start where to continue; the beginning of the oldest file without one */
   constructor(folder: string, start: Position | undefined, options: ContainerLogOptions) {
     this.folder = folder;
     this.#at = start;
@@ -59,11 +59,11 @@ export class ContainerLog {
     this.#assembler = new LineAssembler(options.maxLineBytes);
   }
 
-  /** The next lines, in order; none when there are none yet. `gone` when the log has been removed and read to its end. */
-  async read(): Promise<LogLine[] | "gone"> {
+  /** The next lines, in order; none when there are none yet. `removed` when the log has been removed and read to its end. */
+  async read(): Promise<LogLine[] | "removed"> {
     const file = this.#open ?? (await this.#begin());
     if (!file) {
-      return (await logFiles(this.folder)).length === 0 ? "gone" : [];
+      return (await logFiles(this.folder)).length === 0 ? "removed" : [];
     }
     this.#open = file;
     try {
@@ -75,11 +75,11 @@ export class ContainerLog {
         return lines;
       }
     } catch (error) {
-      // Opened anew the next time, where it was left.
+      // Opened again the next time, at the same position.
       await this.close();
       throw error;
     }
-    // Looked for after the end was reached: what comes to the old file from here on is waited for.
+    // Read after the end was reached: what is written to the old file from here on is waited for.
     const next = await this.#next(file);
     if (next === undefined) {
       return [];
@@ -87,8 +87,8 @@ export class ContainerLog {
     this.#newerSince = undefined;
     this.#newestAmong = undefined;
     await this.close();
-    if (next === "gone") {
-      return "gone";
+    if (next === "removed") {
+      return "removed";
     }
     this.#at = { file: next.identity, offset: 0 };
     this.#open = await openLog(next, 0);
@@ -96,22 +96,22 @@ export class ContainerLog {
   }
 
   /**
-   * Takes note of the files that there are, also while nothing is read: those that follow the open one may be gone before it
-   * has been read. The open one itself stays readable.
+   * Records which files exist, also while nothing is read: those that follow the open one may be removed before it has been
+   * read. The open one itself stays readable.
    */
-  async look(): Promise<void> {
+  async observeFiles(): Promise<void> {
     this.#open ??= await this.#begin();
-    if (!this.#open || namesOf(await logFiles(this.folder)) === this.#lookedAt) {
+    if (!this.#open || namesOf(await logFiles(this.folder)) === this.#observedNames) {
       return;
     }
     const known = await knownFiles(this.folder);
     if (!known) {
       return;
     }
-    this.#lookedAt = known.areAll ? known.names : undefined;
+    this.#observedNames = known.areAll ? known.names : undefined;
     const { identity } = this.#open;
     const at = known.files.findIndex((file) => file.identity === identity);
-    // Gone without any that was seen to follow: one that nobody saw may be gone, too.
+    // Removed without any that was seen to follow: an unseen one may be removed, too.
     if (at < 0 && this.#following.length === 0 && known.files.length > 0) {
       this.#following.push(UNSEEN);
     }
@@ -135,10 +135,10 @@ export class ContainerLog {
       return undefined;
     }
     if (this.#at && !found) {
-      this.#options.onGap(1 + this.#goneOf(known?.files ?? []));
+      this.#options.onGap(1 + this.#countRemoved(known?.files ?? []));
     }
     this.#following = [];
-    this.#lookedAt = undefined;
+    this.#observedNames = undefined;
     if (!found) {
       this.#at = { file: first.identity, offset: 0 };
     }
@@ -146,10 +146,10 @@ export class ContainerLog {
   }
 
   /**
-   * The file to go on with after one that was read to its end; `gone` when the whole log is; undefined while that one is the
+   * The file to continue with after one that was read to its end; `removed` when the whole log is; undefined while that one is the
    * newest, or may still be written to.
    */
-  async #next(open: OpenFile): Promise<KnownFile | "gone" | undefined> {
+  async #next(open: OpenFile): Promise<KnownFile | "removed" | undefined> {
     const names = namesOf(await logFiles(this.folder));
     if (names !== "" && names === this.#newestAmong) {
       return undefined;
@@ -159,34 +159,34 @@ export class ContainerLog {
       return undefined;
     }
     const { files } = known;
-    // When it is gone it was the oldest: all that are left are newer. A new file comes with a new name for the one before.
+    // A removed file was the oldest: all that are left are newer. A new file comes with a new name for the one before.
     const at = files.findIndex(({ identity }) => identity === open.identity);
     const next = files[at + 1];
-    const isGone = known.names === "";
+    const isRemoved = known.names === "";
     this.#newestAmong = at >= 0 && !next && known.areAll ? known.names : undefined;
-    if (!next && !isGone) {
+    if (!next && !isRemoved) {
       this.#newerSince = undefined;
       return undefined;
     }
     const now = this.#options.clock.monotonic();
     this.#newerSince ??= now;
-    // Of those before the last but one the runtime has long let go.
+    // The runtime has long closed those before the last but one.
     const isOld = at < files.length - 2;
     if (!isOld && now - this.#newerSince < OVERLAP_MS) {
       return undefined;
     }
-    // Of a file that is gone itself, nobody knows whether one followed it and is gone, too, unless they were looked at.
+    // After a file that is removed itself, another one may have been removed, too, unless they were observed.
     const wereSeen = this.#following.length > 0;
-    const lost = at < 0 && next && !wereSeen ? 1 : this.#goneOf(files);
+    const lost = at < 0 && next && !wereSeen ? 1 : this.#countRemoved(files);
     if (lost > 0) {
       this.#options.onGap(lost);
     }
     this.#following = this.#following.slice(this.#following.indexOf(next?.identity ?? "") + 1);
-    return next ?? "gone";
+    return next ?? "removed";
   }
 
-  /** How many of the files that were seen to follow are gone. */
-  #goneOf(files: readonly KnownFile[]): number {
+  /** How many of the files that were seen to follow are removed. */
+  #countRemoved(files: readonly KnownFile[]): number {
     const there = new Set(files.map(({ identity }) => identity));
     return this.#following.filter((identity) => !there.has(identity)).length;
   }

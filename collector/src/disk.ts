@@ -15,7 +15,7 @@ export interface Disk {
   write(path: string, content: Buffer): Promise<void>;
   /** Gives a file another name, in place of one that had it, and waits until that is on the disk. */
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file, if it is there. It may be there again after the machine has died. */
+  /** Removes a file, if it exists. It may exist again after a crash of the machine. */
   remove(path: string): Promise<void>;
   read(path: string): Promise<Buffer>;
   list(folder: string): Promise<DiskFile[]>;

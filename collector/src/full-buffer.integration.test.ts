@@ -112,7 +112,7 @@ const untilSent = async (count: number) => {
 };
 
 // Shows: docs/analytics.md#other-ingresses: an hour at 1,000 requests a second is kept on the disk (all
-test(`${hour} requests wait on the disk while the store is away, and are counted once when it is back`, async () => {
+test(`${hour} requests wait on the disk while the store is unavailable, and are counted once when it is available again`, async () => {
   await begin("hour", 1_000);
   await server.crash();
   const began = performance.now();

@@ -36,15 +36,15 @@ function read(
   fields: Record<string, unknown>,
   { signal = "logs" as Signal, resource = {}, record = {} as LogRecord & Span } = {},
 ) {
-  const told = { timeUnixNano: nanoseconds(END), ...record, attributes: attributes(fields) };
-  const telemetry = { signal, record: told, resource: { attributes: attributes(resource) } };
+  const complete = { timeUnixNano: nanoseconds(END), ...record, attributes: attributes(fields) };
+  const telemetry = { signal, record: complete, resource: { attributes: attributes(resource) } };
   return readHttpRecord(telemetry, (address) => address === "10.0.0.1");
 }
 
 // Shows: docs/analytics.md#other-ingresses: method, status | `http.request.method` (`http.method`)
 // Shows: docs/analytics.md#other-ingresses: bytes | `http.request.body.size`
 // Shows: docs/analytics.md#other-ingresses: a record with the names of the semantic conventions is an
-test("a log record tells of a request by the semantic conventions", () => {
+test("a log record describes a request by the semantic conventions", () => {
   expect(read(request)).toEqual({
     target: {
       service: "",
@@ -92,7 +92,7 @@ test("a request's moment is its millisecond, though a number cannot hold its nan
 
 // Shows: docs/analytics.md#other-ingresses: time and latency | a span's start and end; a log record's
 // Shows: docs/analytics.md#other-ingresses: a record with the names of the semantic conventions is an
-test("a server's span tells its times itself, and other spans are no requests", () => {
+test("a server's span has its own times, and other spans are no requests", () => {
   const { "http.server.request.duration": _, ...fields } = request;
   const record = {
     startTimeUnixNano: `${END - 30}250000`,
@@ -158,7 +158,7 @@ test.each([
     "203.0.113.8",
   ],
   ["who connected, whatever a header says", { "network.peer.address": "198.51.100.1" }, "198.51.100.1"],
-  ["the ingress's word, where it tells no peer", { "network.peer.address": "" }, "203.0.113.9"],
+  ["the ingress's client, where it names no peer", { "network.peer.address": "" }, "203.0.113.9"],
   ["nobody's", { "network.peer.address": "", "client.address": "" }, "::"],
 ])("the client is %s", (_, fields, sourceIp) => {
   expect(read({ ...request, ...fields })).toMatchObject({ event: { sourceIp } });

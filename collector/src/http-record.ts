@@ -33,8 +33,8 @@ type Fields = Record<string, unknown>;
 const SERVER = [2, "2", "SPAN_KIND_SERVER"] as const;
 
 /**
- * Reads a log record or a server's span that tells of a request by the semantic conventions. What the record itself says goes
- * before what is said of its source; a log record tells of a request's end.
+ * Reads a log record or a server's span that describes a request by the semantic conventions. Attributes of the record have
+ * precedence over those of its resource; a log record's time is the request's end.
  */
 export function readHttpRecord(
   { signal, record, resource }: Telemetry,
@@ -73,7 +73,7 @@ export function readHttpRecord(
       method,
       path: text(first(NAMES.path)),
       userAgent: textsOf(first(NAMES.userAgent)),
-      // Where nobody tells who connected, the ingress's word is taken for who asked.
+      // Without the address of the peer, the ingress's client address is trusted.
       sourceIp: clientAddress(peer, peer === "" ? text(first(NAMES.client)) : chain, isTrusted),
       bytesReceived: numberOf(first(NAMES.bytesReceived)),
       bytesSent: numberOf(first(NAMES.bytesSent)),

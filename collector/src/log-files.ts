@@ -22,7 +22,7 @@ export function inOrder(names: readonly string[]): string[] {
   return names
     .flatMap((name) => {
       const [, restart, rotated, compressed] = NAME.exec(name) ?? [];
-      // What is being compressed is there twice for a moment: the compressed one is whole once it has its name.
+      // A file that is being compressed exists twice for a moment: the compressed one is complete once it has its name.
       const isOldest = compressed !== undefined && names.includes(name.slice(0, -".gz".length));
       return restart === undefined || isOldest
         ? []
@@ -32,7 +32,7 @@ export function inOrder(names: readonly string[]): string[] {
     .map(({ name }) => name);
 }
 
-/** The files of a container's folder, in order; none when the folder is gone. */
+/** The files of a container's folder, in order; none when the folder is removed. */
 export async function logFiles(folder: string): Promise<LogFile[]> {
   const names = await readdir(folder).catch(ignoreMissing);
   return inOrder(names).map((name) => ({ path: join(folder, name), isCompressed: name.endsWith(".gz") }));
@@ -41,7 +41,7 @@ export async function logFiles(folder: string): Promise<LogFile[]> {
 /** A file whose first line is known. */
 export interface KnownFile {
   file: LogFile;
-  /** Who it is, whatever it is called and however it is packed: its first line, in which the runtime has noted the nanosecond. */
+  /** Its identity, under any name and compression: its first line, in which the runtime has written the nanosecond. */
   identity: string;
 }
 
@@ -55,7 +55,7 @@ export async function knownFiles(
   const listed = await logFiles(folder);
   const heads = await Promise.all(listed.map(identityOf));
   const names = namesOf(listed);
-  if (heads.includes("gone") || namesOf(await logFiles(folder)) !== names) {
+  if (heads.includes("removed") || namesOf(await logFiles(folder)) !== names) {
     return undefined;
   }
   const files = listed.flatMap((file, index) => {
@@ -71,12 +71,12 @@ export async function knownFiles(
 export const namesOf = (files: readonly LogFile[]): string => files.map(({ path }) => path).join();
 
 /** @returns undefined while there is no whole line */
-async function identityOf(file: LogFile): Promise<string | "gone" | undefined> {
+async function identityOf(file: LogFile): Promise<string | "removed" | undefined> {
   try {
     return identityFrom(await headOf(file));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") {
-      return "gone";
+      return "removed";
     }
     throw error;
   }
@@ -129,7 +129,7 @@ export function decompressed(path: string): AsyncIterable<Buffer> & { destroy():
   const packed = createReadStream(path);
   const unpacked = createGunzip();
   packed.on("error", (error) => unpacked.destroy(error));
-  // Told to whoever reads: it may come before anybody does, and would end the process.
+  // The reader gets the error; without a listener one that comes before the first read would end the process.
   unpacked.on("error", () => undefined);
   unpacked.on("close", () => packed.destroy());
   return packed.pipe(unpacked);

@@ -18,7 +18,7 @@ export const REFUSALS = [
 
 export type Refusal = (typeof REFUSALS)[number];
 
-/** What the collector tells of itself. No label's values depend on requests. */
+/** The collector's own metrics. No label's values depend on requests. */
 export class CollectorMetrics {
   readonly registry = new Registry();
   readonly #lines = this.#counter("lines_total", "Lines of the ingress's log that were read");
@@ -80,7 +80,7 @@ export class CollectorMetrics {
     return this;
   }
 
-  /** Looks at what waits on the disk whenever somebody asks for the figures. */
+  /** Reads the buffer's size from the disk with every scrape. */
   watch(
     spool: () => { bytes: number; count: number; oldest: { madeAt: number } | undefined } | undefined,
   ): void {

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { decompressed, identityOfOpen, isDamage, type KnownFile } from "./log-files.ts";
 
-/** Bytes that are read at once. */
+/** Bytes of one read. */
 const CHUNK = 256 * 1024;
 
 /** A line of a file, without its end, and where the next one begins; undefined for what has no end within bounds. */
@@ -21,14 +21,14 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
-/** @returns undefined when the file is gone, or has another name by now */
+/** @returns undefined when the file is removed or renamed */
 export async function openLog({ file, identity }: KnownFile, offset: number): Promise<OpenFile | undefined> {
   if (file.isCompressed) {
     return new CompressedLog(file.path, identity, offset);
   }
   try {
     const handle = await open(file.path);
-    // It may have been rotated between the look at its first line and now.
+    // It may have been rotated since its first line was read.
     if ((await identityOfOpen(handle)) === identity) {
       return new PlainLog(handle, identity, offset);
     }

@@ -42,7 +42,7 @@ async function start(): Promise<void> {
 
 const LATENCY_MS = 40;
 
-/** A request that a gateway has answered; its number tells it from all others, also as the bytes of its answer. */
+/** A request that a gateway has answered; its number identifies it, also as the bytes of its answer. */
 function attributesOf(number: number, project: string) {
   return {
     "http.request.method": "GET",
@@ -108,13 +108,13 @@ test("what an exporter has been acknowledged for is counted once, whatever becom
   const [first] = rows().filter((row) => row[10] === 1);
   const [second] = rows().filter((row) => row[10] === 2);
   const at = ((end - LATENCY_MS) / 1000).toFixed(3);
-  const told = ["o1", "p1", at, 200, "GET", "/n/:number"];
-  expect(first).toEqual([...told, "/n/1", "gateway's client", "203.0.113.9", 0, 1, LATENCY_MS * 1000]);
-  expect(second).toEqual([...told, "/n/2", "gateway's client", "203.0.113.9", 0, 2, LATENCY_MS * 1000]);
+  const common = ["o1", "p1", at, 200, "GET", "/n/:number"];
+  expect(first).toEqual([...common, "/n/1", "gateway's client", "203.0.113.9", 0, 1, LATENCY_MS * 1000]);
+  expect(second).toEqual([...common, "/n/2", "gateway's client", "203.0.113.9", 0, 2, LATENCY_MS * 1000]);
 }, 120_000);
 
 // Shows: docs/analytics.md#other-ingresses: a request of a project that is not known yet waits for it
-test("a project that the cluster tells of a little later is waited for, and another one's requests are dropped and counted", async () => {
+test("a project that the cluster reports a little later is waited for, and another one's requests are dropped and counted", async () => {
   log(1, "p2");
   span(2, "p2");
   log(3);

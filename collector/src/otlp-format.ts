@@ -129,15 +129,15 @@ export interface Telemetry {
 /** All records of a request, whatever is missing or of another kind around them. */
 export function recordsOf(signal: Signal, { resourceLogs, resourceSpans }: ExportRequest): Telemetry[] {
   const list = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : []);
-  const told = (resource: WithAttributes | undefined, records: (LogRecord & Span)[] | undefined) =>
+  const telemetryOf = (resource: WithAttributes | undefined, records: (LogRecord & Span)[] | undefined) =>
     list(records).flatMap((record) => (record ? [{ signal, record, resource }] : []));
   if (signal === "logs") {
     return list(resourceLogs).flatMap((group) =>
-      list(group?.scopeLogs).flatMap((scope) => told(group.resource, scope?.logRecords)),
+      list(group?.scopeLogs).flatMap((scope) => telemetryOf(group.resource, scope?.logRecords)),
     );
   }
   return list(resourceSpans).flatMap((group) =>
-    list(group?.scopeSpans).flatMap((scope) => told(group.resource, scope?.spans)),
+    list(group?.scopeSpans).flatMap((scope) => telemetryOf(group.resource, scope?.spans)),
   );
 }
 

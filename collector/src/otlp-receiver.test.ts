@@ -231,7 +231,7 @@ test("one that nobody knows of after three seconds is dropped and counted, and t
 });
 
 // Shows: docs/analytics.md#other-ingresses: pods of another ingress may send, other pods may not
-test("with a token, nobody else is heard", async () => {
+test("with a token, requests without it are rejected", async () => {
   const tokenFile = join(folder, "token");
   await writeFile(tokenFile, "first\n");
   await listen({ tokenFile });

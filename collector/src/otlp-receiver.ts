@@ -29,21 +29,21 @@ export interface ReceiverOptions {
   quota: Pick<DiskQuota, "isFull">;
   resolve: (line: AccessLine) => Owner | NoOwner;
   isTrusted: TrustedProxies;
-  /** File with the token that senders have to show, read for every request; undefined: none is asked for. */
+  /** File with the token that senders have to show, read for every request; undefined: none is required. */
   tokenFile: string | undefined;
   metrics: CollectorMetrics;
   log: Log;
   clock: Clock;
 }
 
-/** Bytes of a request, as it comes and unpacked; requests at once. */
+/** Bytes of a request, as received and unpacked; concurrent requests. */
 const MAX_BODY = 8 * 1024 * 1024;
 const MAX_REQUESTS = 8;
-/** Unpacked bytes of all requests at once: what is read of them takes ten times as much. */
+/** Unpacked bytes of all concurrent requests: parsed, they need ten times as much memory. */
 const MAX_AT_WORK = 2 * MAX_BODY;
 /** How many of the last batches are known by their content. */
 const REMEMBERED = 1_000;
-/** Between looks whether a project's objects are known by now. */
+/** Between checks whether a project's objects are known by now. */
 const POLL_INTERVAL_MS = 50;
 
 const SIGNALS: Readonly<Record<string, Signal>> = { "/v1/logs": "logs", "/v1/traces": "traces" };
@@ -61,7 +61,7 @@ class Refused extends Error {
 }
 
 /**
- * Takes what ingresses tell of requests over OTLP/HTTP (`POST /v1/logs` and `/v1/traces`; protobuf or JSON, plain or gzip): in
+ * Receives records of requests from ingresses over OTLP/HTTP (`POST /v1/logs` and `/v1/traces`; protobuf or JSON, plain or gzip): in
  * Traefik's names of its access log, or by the semantic conventions. Answered with 200 once the events are on the disk: an
  * exporter that sends again until then loses nothing. A batch's id is made of its bytes, so one that comes twice in the same
  * bytes, as exporters send it again, counts once.
@@ -207,7 +207,7 @@ class Receiver {
     return isTraefiks ? readAccessFields(fields, isTrusted) : readHttpRecord(telemetry, isTrusted);
   }
 
-  /** Whose the requests are. The ingress may have heard of a project before this process did: those are asked for again. */
+  /** Whose the requests are. The ingress may observe a project before this process does: those are resolved again. */
   async #ownersOf(lines: (AccessLine | LineRefusal)[]): Promise<(Owner | NoOwner | LineRefusal)[]> {
     const { resolve, clock } = this.#options;
     const start = clock.monotonic();
@@ -238,7 +238,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     bytes += part.length;
-    // Read on for a while, so that the client hears the answer.
+    // The body is read for a while longer, so that the client receives the answer.
     if (bytes > 4 * MAX_BODY) {
       break;
     }

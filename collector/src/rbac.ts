@@ -5,7 +5,7 @@ export interface PolicyRule {
   verbs: readonly string[];
 }
 
-/** What the collector may do in the whole cluster: the chart's ClusterRole is generated from it. Objects of projects tell whose a request is. */
+/** What the collector may do in the whole cluster: the chart's ClusterRole is generated from it. Objects of projects identify the project of a request. */
 export const clusterRules: PolicyRule[] = [
   { apiGroups: [""], resources: ["services"], verbs: ["list", "watch"] },
   { apiGroups: ["networking.k8s.io"], resources: ["ingresses"], verbs: ["list", "watch"] },

@@ -100,7 +100,7 @@ test("requests are the project's whose Service or Ingress the ingress names", as
     expect(resolver.resolve(line({ router: `web-${router}` }))).toEqual(owner);
     const hashed = router.replace("@", "-0123456789abcdef0123@");
     expect(resolver.resolve(line({ router: hashed }))).toEqual(owner);
-    // And by the object itself, as other ingresses tell it.
+    // And by the object itself, as other ingresses report it.
     const object = (key: string, kind: "service" | "router" = "router") => line({ object: { kind, key } });
     expect(resolver.resolve(object("slipway-org-o1/p1"))).toEqual(owner);
     expect(resolver.resolve(object("slipway-org-o1/p1", "service"))).toEqual(owner);

@@ -26,14 +26,14 @@ import {
 /**
  * Why a request is no project's: `no_route` (the ingress knew no host of that name), `not_a_project` (the API, for one),
  * `ambiguous` (two projects' objects have the name), `probe` (the platform's own question whether a project answers).
- * `unknown`: it looks like a project's, but of an object that is not there (yet).
+ * `unknown`: its name has a project's form, but no object has it (yet).
  */
 export type NoOwner = "no_route" | "not_a_project" | "ambiguous" | "probe" | "unknown";
 
-/** How long after a request its project's objects are waited for: the ingress may have heard of them first. */
+/** How long after a request its project's objects are waited for: the ingress may observe them first. */
 export const UNKNOWN_MS = 3_000;
 
-/** Milliseconds for which a request is still to be looked at again whose project is not known; 0 or less when that is over. */
+/** Milliseconds for which a request of an unknown project is still resolved again; 0 or less when that is over. */
 export function msUntilGivenUp({ event }: AccessLine, now: Date): number {
   return event.at + event.latencyUs / 1000 + UNKNOWN_MS - now.getTime();
 }

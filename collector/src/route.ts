@@ -12,7 +12,7 @@ export const MAX_ROUTE_BYTES = 256;
  * are dropped, repeated and last slashes too. At most {@link MAX_ROUTE_BYTES} bytes; the route of a route is itself.
  */
 export function routeOf(path: string): string {
-  // One more than is kept tells that there are more: a path of a megabyte is not taken apart.
+  // One more than is kept shows that there are more: a path of a megabyte is not split.
   const found = withoutQuery(path)
     .split("/", 4 * MAX_ROUTE_SEGMENTS)
     .filter((segment) => segment !== "");
@@ -43,7 +43,7 @@ const WORD = /(?:^|[-_])[A-Za-z]?[a-z]{3,}(?:[-_]|$)/;
 const JOINTS = /((?:%[0-9A-Fa-f]{2}|[-._~,;:=+@()!'$&])+)/;
 
 function reduceSegment(segment: string): string {
-  // Longer than any id: nothing of it is worth a look.
+  // Longer than any id.
   if (segment.length > 1024) {
     return ":long";
   }

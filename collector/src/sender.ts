@@ -5,7 +5,7 @@ import { Backoff } from "@slipway/controller-runtime";
 import type { CollectorMetrics } from "./metrics.ts";
 import type { Spool, Waiting } from "./spool.ts";
 
-/** Where it tells what happened; a pino logger is one. */
+/** Where it reports; a pino logger is one. */
 export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -14,7 +14,7 @@ export interface Log {
 
 /** The store, as far as batches go there. */
 export interface Sink {
-  /** Makes the tables, or brings them up to date. Called until it has worked, and again after failures. */
+  /** Creates or migrates the tables. Called until it succeeds, and again after failures. */
   prepare(): Promise<void>;
   /** @throws ClickHouseError when this batch will never be taken; anything else when it is to be sent again */
   insert(batch: EventBatch): Promise<void>;

@@ -45,7 +45,7 @@ export interface CollectorSettings {
   source: Source;
   /** Port for logs and spans over OTLP; undefined: none are taken. */
   otlpPort: number | undefined;
-  /** File with the token of those who send them; undefined: none is asked for. */
+  /** File with the token of those who send them; undefined: none is required. */
   otlpTokenFile: string | undefined;
   systemNamespace: string;
   isTrusted: TrustedProxies;

@@ -29,7 +29,7 @@ const event = (number: number): AccessEvent => ({
 const at = (offset: number) => ({ "pod/app": { file: "f", offset } });
 const open = (disk: Disk = realDisk) => Spool.open(disk, folder, () => 5_000);
 
-test("what was added is there after a restart, in order, with the ids it had", async () => {
+test("what was added exists after a restart, in order, with the ids it had", async () => {
   const first = await open();
   await first.add([event(1)], at(10));
   await first.add([event(2), event(3)], at(30));
@@ -43,7 +43,7 @@ test("what was added is there after a restart, in order, with the ids it had", a
   expect((await second.read(second.oldest as never)).events.map(({ path }) => path)).toEqual(["/2", "/3"]);
 });
 
-test("where to go on is known when all batches are sent, and after lines without events", async () => {
+test("the positions are known when all batches are sent, and after lines without events", async () => {
   const first = await open();
   await first.add([event(1)], at(10));
   await first.done(first.oldest as never);

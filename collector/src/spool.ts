@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { Position } from "./container-log.ts";
 import type { Disk } from "./disk.ts";
 
-/** Where in each container's log to go on, by the container's folder. */
+/** Where to continue in each container's log, by the container's folder. */
 export type Positions = Record<string, Position>;
 
 /** A batch that waits on the disk. */
@@ -32,18 +32,18 @@ type Stored = z.infer<typeof stored>;
 const CURSOR = "cursor.json";
 const BATCH = /^(\d{16})\.batch$/;
 const ASIDE = /^\d{16}\.batch\.(refused|damaged)$/;
-/** Files set aside that are kept, to be looked at: the newest. They are in no bound of the buffer. */
+/** How many files set aside are kept for inspection: the newest. The buffer's bound does not count them. */
 const MOST_ASIDE = 10;
 const pack = promisify(gzip);
 const unpack = promisify(gunzip);
 
 /**
  * Batches on their way to the store, on the disk. A batch is written together with the positions up to which the logs were
- * read for it, in one file that appears as a whole: whenever the process dies, either both are there or neither is, so that
+ * read for it, in one file that appears as a whole: whenever the process dies, both exist or neither, so that
  * no line is lost and none is in two batches. Once written, a batch never changes: sent again it is the same batch, with the
  * same id, which the store knows.
  *
- * The newest file tells where to go on. Before the last batch is removed, its positions are kept in `cursor.json`.
+ * The newest file has the positions to continue from. Before the last batch is removed, its positions are kept in `cursor.json`.
  */
 export class Spool {
   readonly #disk: Disk;
@@ -64,7 +64,7 @@ export class Spool {
 
   /**
    * Finds what an earlier process left.
-   * @param onDamaged told of files that cannot be read, which are set aside
+   * @param onDamaged called with files that cannot be read, which are set aside
    */
   static async open(
     disk: Disk,
@@ -157,7 +157,7 @@ export class Spool {
 
   #leave(batch: Waiting, leave: (path: string) => Promise<void>): Promise<void> {
     return this.#inTurn(async () => {
-      // The newest file alone tells where to go on.
+      // Only the newest file has the positions to continue from.
       if (batch.sequence === this.#sequence) {
         await this.#saveCursor(this.#positions);
       }
@@ -195,7 +195,7 @@ export class Spool {
         return Number.isNaN(sequence) ? [] : [{ sequence, bytes, madeAt: writtenAt }];
       })
       .sort((a, b) => a.sequence - b.sequence);
-    // The newest that can be read tells where to go on. The others are read when their turn to be sent comes: an hour's take a while.
+    // The newest that can be read has the positions to continue from. The others are read when their turn to be sent comes: an hour's take a while.
     for (let newest = found.at(-1); newest; newest = found.at(-1)) {
       const { sequence } = newest;
       const batch = await this.#load(nameOf(sequence)).catch(() => undefined);

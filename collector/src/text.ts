@@ -1,7 +1,7 @@
 /** Texts that came from outside: what is kept of them is valid, printable and bounded. */
 
 /** C0, DEL and C1: nothing that a terminal or a log would act on. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are searched for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
 
 const encoder = new TextEncoder();

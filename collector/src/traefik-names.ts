@@ -84,7 +84,7 @@ export function namesOf(target: Target): { kind: "service" | "router"; names: st
   return { kind: "router", names: found.flatMap((name) => [name, name.replace(HASH, "")]) };
 }
 
-/** How long a name is known after the last object that it was made from is gone: the log tells of it a little later. */
+/** How long a name is known after the last object that it was made from is deleted: the log names it a little later. */
 export const REMEMBERED_MS = 10 * 60_000;
 
 /** Names and whose they are. Exact: a name that two projects' objects have belongs to neither. */
@@ -92,7 +92,7 @@ export class NameTable {
   readonly #names = new Map<string, Map<string, { owner: Owner; goneAt: number }>>();
   readonly #keys = new Map<string, string[]>();
 
-  /** Notes the names that were made from the object with this key, in place of those it had. */
+  /** Records the names that were made from the object with this key, in place of those it had. */
   set(key: string, owner: Owner, names: readonly string[], now: number): void {
     const before = this.#keys.get(key) ?? [];
     this.#forget(
@@ -108,14 +108,14 @@ export class NameTable {
     }
   }
 
-  /** The object is gone; its names are remembered for a while. */
+  /** The object is deleted; its names are remembered for a while. */
   remove(key: string, now: number): void {
     this.#forget(key, this.#keys.get(key) ?? [], now);
     this.#keys.delete(key);
     this.#expire(now);
   }
 
-  /** Whose the name is: what is there counts, and only without that what was. */
+  /** Whose the name is: existing objects have precedence over deleted ones. */
   find(name: string, now: number): Owner | "ambiguous" | undefined {
     const entries = [...(this.#names.get(name)?.values() ?? [])];
     const live = entries.filter(({ goneAt }) => goneAt === Number.POSITIVE_INFINITY);

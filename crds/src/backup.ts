@@ -114,12 +114,12 @@ const MINUTE_MS = 60_000;
 
 /**
  * Name of a backup: the project's id and the minute since the epoch that it is for. Thus an occurrence of a schedule has one
- * backup. One that was asked for by hand has a suffix of `[a-z0-9]`, at most 4: names of its Jobs have to fit into a label.
+ * backup. A manual one has a suffix of `[a-z0-9]`, at most 4: names of its Jobs have to fit into a label.
  */
 export function backupName(projectId: string, at: Date, suffix?: string): string {
   const name = `${projectId}-b${Math.floor(at.getTime() / MINUTE_MS)}`;
   return suffix === undefined ? name : `${name}-${suffix}`;
 }
 
-/** What the name of a backup looks like. */
+/** The form of a backup's name. */
 export const BACKUP_ID = /^[a-z]([a-z0-9-]{0,60}[a-z0-9])?$/;

@@ -1,13 +1,15 @@
+/** Build objects: their ids, and which organization may run the images that they make. */
+
 import { createHash, randomInt } from "node:crypto";
 import type { Build, BuildSpec } from "./build.ts";
 import { API_VERSION, labels, MANAGED_BY, organizationOfNamespace } from "./names.ts";
 import type { Project } from "./project/index.ts";
 import { sourceRevision } from "./source-revision.ts";
 
-/** What a build is asked for with; without a commit it is of the branch's newest one when it is fetched. */
+/** What is requested of a build; without a commit it uses the branch's newest one when it is fetched. */
 export type BuildRequest = Pick<BuildSpec, "triggeredBy" | "branch" | "tag" | "commitSha">;
 
-/** The object by which a build is asked for: a copy of the project's source as it is now. Pure. */
+/** The object that requests a build, with a copy of the project's source as it is now. Pure. */
 export function buildObject(project: Project, id: string, request: BuildRequest, now: Date): Build {
   const { namespace, name, uid = "" } = project.metadata;
   const { source, build, github } = project.spec;
@@ -42,19 +44,17 @@ export function buildObject(project: Project, id: string, request: BuildRequest,
   };
 }
 
-/** Ids of builds: names of their objects, and what the ledger knows them by. */
-
 const LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
 const LENGTH = 19;
 
-/** What the id of a build looks like: one that the platform made, or the name that `kubectl` gave its object. */
+/** The id of a build is the name of its object, in the ledger, too: generated, or chosen by a user of `kubectl`. */
 export const BUILD_ID = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** `b` and 98 bits of chance, like the ids of projects. */
+/** `b` and 98 random bits, like the ids of projects. */
 export const newBuildId = (): string =>
   `b${Array.from({ length: LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join("")}`;
 
-/** The id of a build that two may ask for, or one twice: it is the same whenever it is asked for with these words. Pure. */
+/** The id of a build that may be requested repeatedly or by several callers: the same for the same words. Pure. */
 export function buildIdOf(...words: readonly string[]): string {
   let rest = BigInt(`0x${createHash("sha256").update(words.join(" ")).digest("hex")}`);
   let text = "b";
@@ -65,13 +65,11 @@ export function buildIdOf(...words: readonly string[]): string {
   return text;
 }
 
-/** The build that the creation of a project starts: known by the project's id, so a repeat of the request starts no other. */
+/** The build that the creation of a project starts: derived from the project's id, so a repeated request starts no other. */
 export const firstBuildId = (projectId: string): string => buildIdOf("first build of", projectId);
 
-/** Images that were built for an organization: no other may run them. Pure. */
-
 /**
- * Whether an image is in the platform's registry of builds and not this organization's.
+ * Whether an image is in the platform's registry of builds and of another organization, so that this one may not run it. Pure.
  * @param image reference of an image
  * @param buildsRegistry `host` or `host:port`; undefined where nothing is built
  */
@@ -87,5 +85,5 @@ export function isForeignBuild(
   return path.length < 2 || path[0] !== organizationId;
 }
 
-/** Ways to write the same registry are one. */
+/** Normalizes a registry's host, so that equal registries compare equal. */
 const withPort = (host: string): string => host.replace(/\.(?=:|$)/, "").replace(/^([^:]+)$/, "$1:443");

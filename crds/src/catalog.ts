@@ -34,7 +34,7 @@ export type Prices = z.output<typeof prices>;
 const features = z.array(z.string().min(1).max(200)).max(50).describe("What the plan is advertised with.");
 
 /**
- * Limits that a client reads. `free_storage_size` is shown as it stands; further keys may be added by the platform's
+ * Limits that a client reads. `free_storage_size` is shown unchanged; further keys may be added by the platform's
  * operator and are passed through.
  */
 const permissions = z
@@ -137,7 +137,7 @@ export const engineOffer = z
   });
 export type EngineOffer = z.output<typeof engineOffer>;
 
-/** Which metrics snapshots a plan gives. `tier` is what Valkey plans are told apart by. */
+/** Which metrics snapshots a plan gives. `tier` distinguishes plans of Valkey. */
 const metrics = z.strictObject({
   access: z.enum(["snapshot", "none"]),
   tier: z.enum(["valkey_realtime", "valkey_premium", "valkey_enterprise"]).optional(),

@@ -1,5 +1,5 @@
 /**
- * Tells a CIDR the way Kubernetes' CEL function `isCIDR` does (Go's netip.ParsePrefix): an IPv4 or IPv6 address, a
+ * Recognizes a CIDR as Kubernetes' CEL function `isCIDR` does (Go's netip.ParsePrefix): an IPv4 or IPv6 address, a
  * slash, a prefix length without leading zeros; no zone, no IPv4-mapped IPv6. Host bits may be set.
  */
 export function isCidr(text: string): boolean {

@@ -40,10 +40,10 @@ export type CommonReason = keyof typeof commonReasons;
 
 /**
  * Condition types of a Project. "Positive" ones are good when True and always present from the first reconcile on;
- * "negative" ones are bad when True and absent while there is nothing to tell.
+ * "negative" ones are bad when True and absent while there is nothing to report.
  */
 export const projectConditions = {
-  /** Positive, summary: everything the spec asks for is there and serves. What `kubectl wait` should wait for. */
+  /** Positive, summary: everything that the spec requests exists and serves. What `kubectl wait` should wait for. */
   Ready: "Ready",
   /** Neutral: True while the project is on its way to a new state (rollout, scaling, resuming). */
   Progressing: "Progressing",
@@ -55,7 +55,7 @@ export const projectConditions = {
   DomainReady: "DomainReady",
   /** Positive, only with custom domains: every one of them is verified, routed and certified. */
   CustomDomainsReady: "CustomDomainsReady",
-  /** Positive, only with persistent storage: every volume is bound at the size asked for. */
+  /** Positive, only with persistent storage: every volume is bound at the requested size. */
   StorageReady: "StorageReady",
   /** Positive, only with awsCredentialsRef: the platform holds a login to the registry that has not expired. */
   RegistryReady: "RegistryReady",
@@ -63,13 +63,13 @@ export const projectConditions = {
   BuildSucceeded: "BuildSucceeded",
   /** Positive, databases only: the engine takes writes and holds the replicas it should. */
   DatabaseReady: "DatabaseReady",
-  /** Positive, databases with an address outside the cluster only: the address is there. */
+  /** Positive, databases with an address outside the cluster only: the address exists. */
   AddressReady: "AddressReady",
   /** Positive, jobs only: the schedule is active. False while paused or closed for deletion. */
   ScheduleActive: "ScheduleActive",
   /** Negative: the last rollout missed its deadline; the version before it still serves. */
   RolloutFailed: "RolloutFailed",
-  /** Negative: the organization's or the plan's limits leave no slot for the project. */
+  /** Negative: the organization's or the plan's limits leave no quota for the project. */
   LimitExceeded: "LimitExceeded",
   /** Neutral, Analytics only: True while a plan change runs, False with reason PlanChangeFailed after one failed. */
   PlanChanging: "PlanChanging",
@@ -215,7 +215,7 @@ export const jobRunConditions = {
   Admitted: "Admitted",
   /** Positive: the container ran and has ended, whatever its exit code. */
   Finished: "Finished",
-  /** Positive: the charge stands in the ledger and was read back; only then the finalizers fall. */
+  /** Positive: the charge is in the ledger and was read back; only then the finalizers are removed. */
   Charged: "Charged",
   /** Neutral: True from the first cancellation request until the run has ended. */
   Cancelling: "Cancelling",
@@ -314,7 +314,7 @@ export interface BuildConditionCatalog {
 export const backupConditions = {
   /** Positive, summary: the backup is stored and can be restored. False for good once it has failed. */
   Ready: "Ready",
-  /** Positive, only once a restore test was asked for: the newest one found all that is in the backup. Unknown while it runs. */
+  /** Positive, only once a restore test was requested: the newest one found all that is in the backup. Unknown while it runs. */
   Verified: "Verified",
 } as const;
 export type BackupCondition = keyof typeof backupConditions;

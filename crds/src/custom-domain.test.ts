@@ -3,7 +3,7 @@ import { challengeValue, customDomainRecords, isInZone, isReservedHostname } fro
 
 describe("customDomainRecords", () => {
   // Shows: docs/applications.md#fields-of-answers: custom domain setup | `hostname`, `status`
-  it("asks for the proof and for the way to the project", () => {
+  it("requires the proof and the route to the project", () => {
     const records = customDomainRecords({
       hostname: "shop.example.com",
       organization: "acme",
@@ -46,7 +46,7 @@ describe("isReservedHostname", () => {
   });
 
   // Shows: docs/applications.md#project-settings: 2. one new custom domain a request; reserved names are
-  it("tells the zone from what only ends like it", () => {
+  it("distinguishes the zone from what only ends like it", () => {
     expect(isInZone("a.apps.example.org", "apps.example.org")).toBe(true);
     expect(isInZone("a.myapps.example.org", "apps.example.org")).toBe(false);
   });

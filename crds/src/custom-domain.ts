@@ -15,7 +15,7 @@ export const UNPROVED_DOMAIN_MS = 7 * 24 * 3600 * 1000;
 /** How long the record that proved a domain may be missing until that is reported, in milliseconds. */
 export const PROOF_MISSING_MS = 7 * 24 * 3600 * 1000;
 
-/** Where the proof of ownership is looked for. */
+/** Where the proof of ownership is queried. */
 export function challengeName(hostname: string): string {
   return `_slipway-challenge.${hostname}`;
 }
@@ -45,7 +45,7 @@ export function customDomainRecords(domain: {
 /**
  * Whether a hostname is the platform's own. In the zone: the zone itself and the reserved names, everything else there
  * is a default domain. Outside of it: the reserved names and what lies below them.
- * @param reserved full hostnames, or single labels that stand for `<label>.<zone>`
+ * @param reserved full hostnames, or single labels, each for `<label>.<zone>`
  */
 export function isReservedHostname(
   hostname: string,

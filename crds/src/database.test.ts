@@ -20,7 +20,7 @@ describe("credentials of a database", () => {
     }
   });
 
-  it("keep what is there", () => {
+  it("keep existing ones", () => {
     const given = { username: "shop", password: "chosen by its owner", "previous-password": "old" };
     expect(completeCredentials("mariadb", given, counting())).toMatchObject({ ...given, database: "app" });
   });
@@ -41,7 +41,7 @@ describe("credentials of a database", () => {
   });
 });
 
-it("tells databases from other types", () => {
+it("distinguishes databases from other types", () => {
   expect(
     ["http", "postgresql", "mariadb", "clickhouse", "valkey", "job"].map((type) =>
       isDatabaseType(type as "http"),

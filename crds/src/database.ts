@@ -89,7 +89,7 @@ const ACCOUNTS: Readonly<Record<EngineName, { username: string; database: string
 
 /**
  * What a credentials Secret must hold, keeping what it holds already.
- * @param given content that is there, such as what a user of kubectl has put in
+ * @param given existing content, such as what a user of kubectl has set
  */
 export function completeCredentials(
   engine: EngineName,
@@ -101,8 +101,8 @@ export function completeCredentials(
 }
 
 /**
- * Tells apart what an engine has to take over: user and password. Keyed by a password that nobody is shown, so that it
- * helps nobody to guess one. 32 hex digits, for `status.database.credentialsHash`.
+ * Hash of the user and password that an engine has to apply. Keyed by a password that nobody is shown, so that it helps
+ * nobody to guess one. 32 hex digits, for `status.database.credentialsHash`.
  */
 export function credentialsHash(credentials: DatabaseCredentials): string {
   const { username, database, password, monitor } = credentialKeys;

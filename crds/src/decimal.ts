@@ -5,7 +5,7 @@
 export interface Decimal {
   /** The digits without the point. */
   readonly units: bigint;
-  /** How many of them stand behind the point. */
+  /** How many of them are decimals. */
   readonly scale: number;
 }
 
@@ -19,7 +19,7 @@ export function parseDecimal(text: string): Decimal {
   return { units: BigInt(`${match[1]}${fraction}`), scale: fraction.length };
 }
 
-/** True when both are the same amount, however many zeros stand at the end. */
+/** True when both are the same amount, however many zeros are at the end. */
 export function equalDecimal(a: Decimal, b: Decimal): boolean {
   return a.units * 10n ** BigInt(b.scale) === b.units * 10n ** BigInt(a.scale);
 }

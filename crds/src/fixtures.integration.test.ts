@@ -55,7 +55,7 @@ function expectRefusal({ status, body }: Awaited<ReturnType<TestClient["call"]>>
 }
 
 describe("valid fixtures and documented examples", () => {
-  it.each(validFixtures())("%s is taken, spec and status whole", async (_, resource) => {
+  it.each(validFixtures())("%s is accepted, spec and status complete", async (_, resource) => {
     const kind = kindOf(resource);
     const stored = await created(resource);
     expect(stored.spec).toEqual(resource.spec);

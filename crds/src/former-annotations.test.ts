@@ -52,7 +52,7 @@ describe("state that earlier versions kept in annotations", () => {
     });
   });
 
-  it("is not looked for again once it was converted", () => {
+  it("is not read again once it was converted", () => {
     const converted = project(undefined, state);
     expect(withFormerState(converted)).toBe(converted.spec);
     expect(formerStatePatch(converted)).toBeUndefined();

@@ -12,7 +12,7 @@ export type GitProviderId = (typeof gitProviders)[number];
 export const gitConnectionPhases = ["active", "unavailable", "revoked"] as const;
 export type GitConnectionPhase = (typeof gitConnectionPhases)[number];
 
-/** What the name of a connection, and so its id, looks like. */
+/** The form of a connection's name, which is its id. */
 export const GIT_CONNECTION_ID = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
 
 const fields = z

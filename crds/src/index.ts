@@ -1,3 +1,8 @@
+/**
+ * Schemas of the custom resources, of bodies of `/v1`, and of the catalog of plans, without I/O. `project/` has the Project,
+ * `v1/` the bodies; the other files have one resource or rule each. The CRDs of the chart are generated from them.
+ */
+
 export * from "./backup.ts";
 export * from "./billing.ts";
 export * from "./build.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Condition, JobRunCondition } from "./conditions.ts";
 import { isRunPending, type JobRun } from "./jobrun.ts";
 
-const told = (type: JobRunCondition, status: Condition["status"]): Condition => ({
+const condition = (type: JobRunCondition, status: Condition["status"]): Condition => ({
   type,
   status,
   reason: type,
@@ -12,13 +12,17 @@ const told = (type: JobRunCondition, status: Condition["status"]): Condition => 
 });
 
 test.each<[string, JobRun["status"], boolean]>([
-  ["that nobody has looked at", undefined, true],
-  ["that was let go", { conditions: [told("Admitted", "True")] }, true],
-  ["under way", { phase: "running" }, true],
-  ["that has ended", { phase: "failed", conditions: [told("Finished", "True")] }, true],
+  ["that was never reconciled", undefined, true],
+  ["that was admitted", { conditions: [condition("Admitted", "True")] }, true],
+  ["that runs", { phase: "running" }, true],
+  ["that has ended", { phase: "failed", conditions: [condition("Finished", "True")] }, true],
   ["whose charge is recorded", { phase: "failed", chargedAt: "2026-01-01T00:01:00Z" }, false],
-  ["that was refused", { conditions: [told("Admitted", "False")] }, false],
-  ["that never started", { conditions: [told("Admitted", "True"), told("Finished", "False")] }, false],
+  ["that was rejected", { conditions: [condition("Admitted", "False")] }, false],
+  [
+    "that never started",
+    { conditions: [condition("Admitted", "True"), condition("Finished", "False")] },
+    false,
+  ],
 ])("a deletion waits for a run %s: %s", (_, status, pending) => {
   const run: JobRun = {
     apiVersion: "slipway.dev/v1alpha1",

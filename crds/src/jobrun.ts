@@ -114,7 +114,7 @@ export type JobRunStatus = z.output<typeof jobRunStatus>;
 /** One run of a scheduled job. */
 export type JobRun = Resource<"JobRun", JobRunSpec, JobRunStatus>;
 
-/** Where a JobRun stands, as its conditions say; the operator and the API judge it alike. Pure. */
+/** The phase of a JobRun by its conditions, the same for the operator and the API. Pure. */
 
 const statusOf = ({ status }: JobRun, type: JobRunCondition) =>
   status?.conditions?.find((condition) => condition.type === type)?.status;
@@ -125,7 +125,7 @@ export const isRunRefused = (run: JobRun): boolean => statusOf(run, "Admitted") 
 /** Whether its container never ran, and never will. */
 export const isRunNeverStarted = (run: JobRun): boolean => statusOf(run, "Finished") === "False";
 
-/** Whether it may still begin or go on, or its charge is not recorded yet: a deletion of its project waits for it. */
+/** Whether it may still begin or continue, or its charge is not recorded yet: a deletion of its project waits for it. */
 export const isRunPending = (run: JobRun): boolean =>
   !isRunRefused(run) &&
   !isRunNeverStarted(run) &&

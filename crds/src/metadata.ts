@@ -20,7 +20,7 @@ export interface ObjectMeta {
   }[];
 }
 
-/** A custom resource of ours as it stands in the cluster. */
+/** A custom resource of ours as it is in the cluster. */
 export interface Resource<Kind extends string, Spec, Status> {
   apiVersion: "slipway.dev/v1alpha1";
   kind: Kind;

@@ -84,7 +84,7 @@ describe("defaultDomain", () => {
   });
 
   // Shows: docs/applications.md#project-settings: name: 6 to 32; the domain stays when it changes
-  it("stays when the project is renamed, and comes back when a subdomain is given up", () => {
+  it("stays when the project is renamed, and is restored when a subdomain is removed", () => {
     const metadata = { namespace: "slipway-org-a", name: "p1" };
     const of = (domain: string) =>
       defaultDomain({ metadata, spec: { name: "renamed" }, status: { domain } }, zone);

@@ -36,7 +36,7 @@ export const MANAGED_BY = "slipway";
 export const annotations = {
   /** On an organization's namespace once every guard of it is in place. */
   guarded: `${GROUP}/guarded`,
-  /** On a DomainClaim: the platform's operator vouches for the hostname, whose TXT record cannot be looked up. */
+  /** On a DomainClaim: the platform's operator vouches for the hostname, whose TXT record cannot be resolved. */
   verifiedByOperator: `${GROUP}/verified-by-operator`,
   /** On a Secret with environment variables: where each stood in the list that `/v1` was sent, in the order of the names. */
   envOrder: `${GROUP}/env-order`,
@@ -64,7 +64,7 @@ export const annotations = {
   /** On the pods' template, and so on pods: hash of all that they are made from; see `status.deployments`. */
   settingsHash: `${GROUP}/settings-hash`,
   /**
-   * On a Secret whose name tells its content, once a spec is to name it again: an RFC 3339 moment. What nothing names is
+   * On a Secret whose name contains the hash of its content, once a spec is to name it again: an RFC 3339 moment. What nothing names is
    * deleted ten minutes after it.
    */
   reusedAt: `${GROUP}/reused-at`,
@@ -115,7 +115,7 @@ export const finalizers = {
   gitConnection: `${GROUP}/gitconnection`,
 } as const;
 
-/** Plural names, as they stand in API paths and RBAC rules. */
+/** Plural names, as they are in API paths and RBAC rules. */
 export const plurals = {
   Project: "projects",
   JobRun: "jobruns",
@@ -153,9 +153,9 @@ export function newGitConnectionId(random: RandomInt): string {
   return `g${randomText(19, random)}`;
 }
 
-/** What an organization id looks like. */
+/** The form of an organization's id. */
 export const ORGANIZATION_ID = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
-/** What a project id (the `metadata.name` of a Project) looks like: names of children derive from it. */
+/** The form of a project's id (the `metadata.name` of a Project): names of children derive from it. */
 export const PROJECT_ID = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
 
 /** The namespace of an organization. @throws RangeError when the id is not an organization id */
@@ -204,7 +204,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * Name of a run, and so its id: the project's and the scheduled minute since the epoch, as Kubernetes names a CronJob's
- * Jobs. Thus a minute cannot run twice. A run that was asked for by hand has a suffix of `[a-z0-9]`, at most 10.
+ * Jobs. Thus a minute cannot run twice. A manual run has a suffix of `[a-z0-9]`, at most 10.
  */
 export function jobRunName(projectId: string, scheduledAt: Date, suffix?: string): string {
   const minute = Math.floor(scheduledAt.getTime() / MINUTE_MS);

@@ -2,7 +2,7 @@ import type { ProjectSpec } from "./project/index.ts";
 
 type NetworkAccess = NonNullable<ProjectSpec["networkAccess"]>;
 
-/** Whether a range of an access list stands for every address: `0.0.0.0/0` does, of both families. */
+/** Whether a range of an access list contains every address: `0.0.0.0/0` does, of both families. */
 export function isEverybody(cidr: string): boolean {
   return /^[0-9.]+\/0$/.test(cidr);
 }

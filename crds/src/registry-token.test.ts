@@ -68,7 +68,7 @@ test("a password to pull with names its organization, and is no token of the reg
   expect(json(password.split(".")[1])).not.toHaveProperty("access");
 });
 
-test("a password tells its organization while it holds, to whoever has the key", () => {
+test("a password names its organization while it is valid, for who has the key", () => {
   const key = pem("P-256");
   const now = new Date("2026-01-01T00:00:00Z");
   const password = mintRegistryPassword(key, "oabc", 300, now);

@@ -134,7 +134,7 @@ function describeRules<S extends z.ZodType>(
   return result.meta({ [VALIDATIONS]: [...earlier, ...rules.map(toCel)] });
 }
 
-/** Rules on changes, by the schema that they stand on. */
+/** Rules on changes, by the schema that they belong to. */
 const transitionsOf = new WeakMap<z.core.$ZodType, readonly TransitionRule[]>();
 
 /** A broken rule on a change; `template` is the message with its field names marked. */

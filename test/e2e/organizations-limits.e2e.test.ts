@@ -135,7 +135,7 @@ describe("the specification's limits, at their edges", () => {
     const id = first.body.data?.project_id ?? "";
     const tooMany = { code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED", limit: 2, remaining: 1 };
     expect(await create(free(2))).toMatchObject({ status: 409, body: tooMany });
-    // Fifty concurrently: one of them gets the last slot.
+    // Of fifty concurrent requests one gets the rest of the quota.
     const all = await Promise.all(
       Array.from({ length: 50 }, () => own<{ project_id: string }>("POST", "/v1/project", free(1))),
     );
@@ -148,7 +148,7 @@ describe("the specification's limits, at their edges", () => {
         }),
       ),
     );
-    // A paused project gives its slot back, and may not find one when it resumes.
+    // A paused project releases its quota, and none may be left when it resumes.
     expect((await own("POST", `/v1/project/${id}/pause`)).status).toBe(200);
     const third = await own<{ project_id: string }>("POST", "/v1/project", free(1));
     expect(third.status).toBe(201);

@@ -12,7 +12,7 @@ import {
   postgresqlMetrics,
   snapshotResource,
 } from "@slipway/crds";
-import { findIdempotencyRecord, listSlots, recordMetricSamples } from "@slipway/ledger";
+import { findIdempotencyRecord, listQuotaReservations, recordMetricSamples } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { databaseBody, HOST, PORT, startDatabaseOperator } from "../../../test/kit/api-server/databases.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
@@ -341,8 +341,8 @@ describe("a plan change", () => {
     const changed = await on("PATCH", `${id}/plan`, headers, { plan });
     expect([changed.statusCode, changed.json().data]).toEqual([200, { plan, payment_mode: "hourly" }]);
     expect((await on("GET", id, headers)).json().data).toMatchObject({ plan });
-    const slots = await listSlots(harness.ledger);
-    expect(slots.filter(({ project_id }) => project_id === id).map((slot) => slot.plan)).toEqual([plan]);
+    const reservations = await listQuotaReservations(harness.ledger);
+    expect(reservations.filter(({ project_id }) => project_id === id).map((row) => row.plan)).toEqual([plan]);
     expect((await live(organizationId, id)).spec.planRequestedAt).toBeUndefined();
   });
 

@@ -1,6 +1,11 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { jobRunName, organizationNamespace, type Project } from "@slipway/crds";
-import { listSlots, setOrganizationBlocked, setPlanCapacity, storeJobRunLog } from "@slipway/ledger";
+import {
+  listQuotaReservations,
+  setOrganizationBlocked,
+  setPlanCapacity,
+  storeJobRunLog,
+} from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, exampleJobBody } from "../../../test/kit/api-server/harness.ts";
 import { condition, runResource } from "../../../test/kit/api-server/job-runs.ts";
@@ -275,10 +280,10 @@ describe("the settings of a job", () => {
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: name, description, envs, image, plan and schedule
-  it("pause and resume it; its slot is free meanwhile", async () => {
+  it("pause and resume it; its quota is released meanwhile", async () => {
     const job = await createJob(harness);
-    const slots = () => listSlots(harness.ledger);
-    const held = async () => (await slots()).some(({ project_id }) => project_id === job.id);
+    const reservations = () => listQuotaReservations(harness.ledger);
+    const held = async () => (await reservations()).some(({ project_id }) => project_id === job.id);
     expect(await held()).toBe(true);
     expect((await job.send("POST", "pause")).json().data.project_id).toBe(job.id);
     expect((await job.actor.project(job.organizationId, job.id)).spec.paused).toBe(true);

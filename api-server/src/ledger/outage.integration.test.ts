@@ -7,7 +7,7 @@ import {
   insertApiKey,
   insertOrganization,
   type Ledger,
-  listSlots,
+  listQuotaReservations,
   migrateToLatest,
 } from "@slipway/ledger";
 import { pino } from "pino";
@@ -183,8 +183,8 @@ it("has a row before the project is there, with its outcome after, and no secret
   expect(everything).not.toContain(key);
 });
 
-it("leaves a row that says unknown when the ledger fails in the middle of a write, and reserves nothing twice", async () => {
-  const slotsBefore = (await listSlots(ledger)).length;
+it("leaves a row that says unknown when the ledger goes away in the middle of a write, and takes nothing twice", async () => {
+  const reservationsBefore = (await listQuotaReservations(ledger)).length;
   const keyed = { "idempotency-key": "in-the-middle-0123456789" };
   const { held, go } = holdProjectCreation();
   const creation = call("POST", CREATE.url, CREATE.payload, keyed);
@@ -198,7 +198,7 @@ it("leaves a row that says unknown when the ledger fails in the middle of a writ
   await expect.poll(async () => (await rows())[0]).toMatchObject({ status: 503 });
   const again = await call("POST", CREATE.url, CREATE.payload, keyed);
   expect(again.statusCode).toBe(201);
-  expect(await listSlots(ledger)).toHaveLength(slotsBefore + 1);
+  expect(await listQuotaReservations(ledger)).toHaveLength(reservationsBefore + 1);
 });
 
 // Shows: docs/applications.md#create: `Idempotency-Key`: a rejection releases it; a creation that a

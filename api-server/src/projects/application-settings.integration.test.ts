@@ -2,7 +2,7 @@ import { type KubeClient, type KubernetesObject, resources } from "@slipway/cont
 import { type Deployment, organizationNamespace, type Project } from "@slipway/crds";
 import {
   type Ledger,
-  listSlots,
+  listQuotaReservations,
   recordDeployment,
   setOrganizationBlocked,
   setPlanCapacity,
@@ -93,8 +93,8 @@ const succeeded = async (answer: Answer) => {
   expect(response.statusCode).toBe(200);
   return response.json();
 };
-const slotOf = async ({ id }: Application) =>
-  (await listSlots(ledger)).find((slot) => slot.project_id === id);
+const reservationOf = async ({ id }: Application) =>
+  (await listQuotaReservations(ledger)).find((row) => row.project_id === id);
 
 describe("envs", () => {
   const envs = [
@@ -298,9 +298,9 @@ describe("image", () => {
 
 describe("plan", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/plan` | `data`: `plan`, `payment_mode`
-  it("changes, and the slot with it", async () => {
+  it("changes, and the reserved quota with it", async () => {
     const app = await application({ plan: "free" });
-    expect(await slotOf(app)).toMatchObject({ plan: "free", scope: "free-instances", slots: 1 });
+    expect(await reservationOf(app)).toMatchObject({ plan: "free", scope: "free-instances", slots: 1 });
     expect(
       await succeeded(app.send("PATCH", "plan", { plan: "basic", payment_mode: "yearly" })),
     ).toMatchObject({
@@ -308,7 +308,7 @@ describe("plan", () => {
       data: { plan: "basic", payment_mode: "yearly" },
     });
     expect((await app.live()).spec).toMatchObject({ plan: "basic", paymentMode: "yearly" });
-    expect(await slotOf(app)).toMatchObject({ plan: "basic", scope: null });
+    expect(await reservationOf(app)).toMatchObject({ plan: "basic", scope: null });
     const { data } = await succeeded(app.send("PATCH", "plan", { plan: "premium" }));
     expect(data).toEqual({ plan: "premium", payment_mode: "yearly" });
   });
@@ -322,7 +322,7 @@ describe("plan", () => {
   });
 
   // Shows: docs/applications.md#errors-other-operations: PATCH plan | 402, 409
-  it("answers 409 over a limit or a capacity, and holds its old slot then", async () => {
+  it("answers 409 over a limit or a capacity, and keeps its old reservation then", async () => {
     const { id: organizationId, headers } = await harness.organization();
     await another({ organizationId, headers }, { plan: "free" }, { instances: 1 });
     const app = await another({ organizationId, headers }, { plan: "basic" }, { instances: 2 });
@@ -334,19 +334,19 @@ describe("plan", () => {
     await refused(app.send("PATCH", "plan", { plan: "business" }), 409, "INSUFFICIENT_PLAN_CAPACITY");
     await setPlanCapacity(ledger, "business", null);
     expect((await app.live()).spec.plan).toBe("basic");
-    expect(await slotOf(app)).toMatchObject({ plan: "basic" });
+    expect(await reservationOf(app)).toMatchObject({ plan: "basic" });
   });
 
-  it("gives the new slot back when the cluster refuses the change", async () => {
+  it("releases the new reservation when the cluster rejects the change", async () => {
     const app = await application({ plan: "basic" });
     await admin.patch(projectResource, app.ref, { metadata: { finalizers: ["slipway.dev/test"] } });
     await admin.delete(projectResource, app.ref);
     await refused(app.send("PATCH", "plan", { plan: "premium" }), 409, "PROJECT_ALREADY_DELETED");
-    expect(await slotOf(app)).toMatchObject({ plan: "basic" });
+    expect(await reservationOf(app)).toMatchObject({ plan: "basic" });
     await admin.patch(projectResource, app.ref, { metadata: { finalizers: [] } });
   });
 
-  it("fits one of many that want the last free quota concurrently", async () => {
+  it("admits one of many concurrent requests for the rest of a limit", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const apps = await Promise.all(
       Array.from({ length: 6 }, () => another({ organizationId, headers }, { plan: "basic" })),
@@ -364,20 +364,20 @@ describe("plan", () => {
 describe("pause and resume", () => {
   // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/pause` | `data`: `project_id`
   // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/resume` | `data`: `project_id`
-  it("stop and start, free and take the slot, and may be repeated", async () => {
+  it("stop and start, release and reserve the quota, and may be repeated", async () => {
     const app = await application({ plan: "free" });
     for (let times = 0; times < 2; times += 1) {
       const { data, message } = await succeeded(app.send("POST", "pause"));
       expect([data, typeof message]).toEqual([{ project_id: app.id, status: "creating" }, "string"]);
     }
     expect((await app.live()).spec.paused).toBe(true);
-    expect(await slotOf(app)).toBeUndefined();
+    expect(await reservationOf(app)).toBeUndefined();
     for (let times = 0; times < 2; times += 1) {
       const { data } = await succeeded(app.send("POST", "resume"));
       expect(data.project_id).toBe(app.id);
     }
     expect((await app.live()).spec).not.toHaveProperty("paused");
-    expect(await slotOf(app)).toMatchObject({ plan: "free", slots: 1 });
+    expect(await reservationOf(app)).toMatchObject({ plan: "free", slots: 1 });
     expect(harness.audited.map(({ operation, projectId }) => `${operation} ${projectId}`)).toContain(
       `resumeProject ${app.id}`,
     );
@@ -406,11 +406,11 @@ describe("pause and resume", () => {
     await succeeded(app.send("POST", "pause"));
   });
 
-  it("needs no slot for what is changed while it rests", async () => {
+  it("needs no quota for what is changed while it is paused", async () => {
     const app = await application({ plan: "free" });
     await succeeded(app.send("POST", "pause"));
     await succeeded(app.send("PATCH", "plan", { plan: "basic" }));
-    expect(await slotOf(app)).toBeUndefined();
+    expect(await reservationOf(app)).toBeUndefined();
     expect((await app.live()).spec.paused).toBe(true);
   });
 });
@@ -471,7 +471,7 @@ describe("rollback", () => {
       restartedAt: expect.stringMatching(/Z$/),
     });
     expect((await app.send("GET", "envs")).json().data).toEqual([{ name: "A", value: "old" }]);
-    expect(await slotOf(app)).toMatchObject({ plan: "basic" });
+    expect(await reservationOf(app)).toMatchObject({ plan: "basic" });
     // An image by its tag is no longer that manifest.
     await succeeded(app.send("PATCH", "image", { image: "registry.example.com/shop:1" }));
     expect((await app.live()).spec.image).not.toHaveProperty("digest");
@@ -531,14 +531,14 @@ describe("rollback", () => {
   });
 
   // Shows: docs/applications.md#errors-other-operations: rollback | 404 `DEPLOYMENT_NOT_FOUND`, 409
-  it("to another plan needs a slot there, and an organization in good standing", async () => {
+  it("to another plan needs quota there, and an organization in good standing", async () => {
     const app = await application({ plan: "basic" });
     await deployed(app, "d1");
     await succeeded(app.send("PATCH", "plan", { plan: "premium" }));
     await setPlanCapacity(ledger, "basic", 0);
     await refused(app.send("POST", "rollback", { deployment_id: "d1" }), 409, "INSUFFICIENT_PLAN_CAPACITY");
     await setPlanCapacity(ledger, "basic", null);
-    expect(await slotOf(app)).toMatchObject({ plan: "premium" });
+    expect(await reservationOf(app)).toMatchObject({ plan: "premium" });
     await setOrganizationBlocked(ledger, app.organizationId, true);
     await refused(app.send("POST", "rollback", { deployment_id: "d1" }), 402, "ORGANIZATION_BLOCKED");
     expect((await app.live()).spec.plan).toBe("premium");

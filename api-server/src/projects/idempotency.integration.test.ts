@@ -5,7 +5,7 @@ import {
   findIdempotencyRecord,
   insertOrganization,
   type Ledger,
-  listSlots,
+  listQuotaReservations,
   migrateToLatest,
   releaseIdempotencyKey,
   reserveIdempotencyKey,
@@ -64,7 +64,8 @@ async function organization(ready = true) {
   const projects = () => kube.listAll<Project>(projectResource, { namespace });
   const secrets = () => kube.listAll<KubernetesObject>(resources.secrets, { namespace });
   const record = () => findIdempotencyRecord(pools[0], { organizationId: id, key: KEY });
-  const slots = async () => (await listSlots(pools[0])).filter((row) => row.organization_id === id);
+  const reservations = async () =>
+    (await listQuotaReservations(pools[0])).filter((row) => row.organization_id === id);
   /** As after a crash: written, but not said so. */
   const forget = () =>
     pools[0]
@@ -74,7 +75,7 @@ async function organization(ready = true) {
       .execute();
   const setPending = (name: string, creationPending: true | null) =>
     kube.patch(projectResource, { namespace, name }, { spec: { creationPending } });
-  return { id, namespace, create, makeReady, projects, secrets, record, slots, forget, setPending };
+  return { id, namespace, create, makeReady, projects, secrets, record, reservations, forget, setPending };
 }
 
 const basic = (config: Record<string, unknown> = {}, change: object = {}) =>
@@ -114,7 +115,7 @@ describe("a second try", () => {
   ])("that the cluster would refuse with %i leaves a live project alone", async (status, reason) => {
     const org = await organization();
     const id = idOf(await org.create(basic()));
-    const [slot] = await org.slots();
+    const [reservation] = await org.reservations();
     await org.forget();
     fail(status, reason, "POST", new RegExp(`${org.namespace}/(secrets|projects)`));
     const again = await org.create(basic(), 1);
@@ -124,7 +125,7 @@ describe("a second try", () => {
     expect(await org.secrets()).toHaveLength(1);
     expect((await org.record())?.completed_at).not.toBeNull();
     // Its plan may have been changed since.
-    expect((await org.slots())[0]?.version).toBe(slot?.version);
+    expect((await org.reservations())[0]?.version).toBe(reservation?.version);
   });
 
   // Shows: docs/applications.md#errors-project-creation: 503 | `CREATION_IN_PROGRESS`: another request
@@ -151,7 +152,7 @@ describe("a second try", () => {
     faulty = false;
     expect(statusAndCode(refused)).toEqual([503, "PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE"]);
     expect(await org.record()).toBeUndefined();
-    expect([await org.projects(), await org.secrets(), await org.slots()]).toEqual([[], [], []]);
+    expect([await org.projects(), await org.secrets(), await org.reservations()]).toEqual([[], [], []]);
     expect((await org.create(basic({ subdomain: "taken-back" }))).statusCode).toBe(201);
   });
 });
@@ -172,7 +173,7 @@ describe("what a crash left unfinished", () => {
   });
 
   // Shows: docs/applications.md#create: `Idempotency-Key`: a rejection releases it; a creation that a
-  it("is taken back with its slot before its key is free, when its domain is another's now", async () => {
+  it("is taken back with its quota before its key is free, when its domain is another's now", async () => {
     const org = await half("given-to-another");
     const name = `given-to-another.${ZONE}`;
     const { kube } = replicas[0];
@@ -182,7 +183,7 @@ describe("what a crash left unfinished", () => {
     const { resourceVersion: _, uid: __, ...metadata } = claim.metadata ?? {};
     await kube.create(domainClaimResource, { ...claim, metadata, spec: { ...claim.spec, projectRef } });
     expect(statusAndCode(await org.create(org.body))).toEqual([409, "DOMAIN_UNAVAILABLE"]);
-    expect([await org.projects(), await org.secrets(), await org.slots()]).toEqual([[], [], []]);
+    expect([await org.projects(), await org.secrets(), await org.reservations()]).toEqual([[], [], []]);
     expect(await org.record()).toBeUndefined();
     expect(await kube.getOrUndefined(domainClaimResource, { name })).toBeDefined();
   });
@@ -191,7 +192,7 @@ describe("what a crash left unfinished", () => {
     const org = await half("blocked-meanwhile");
     await setOrganizationBlocked(pools[0], org.id, true);
     expect(statusAndCode(await org.create(org.body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
-    expect([await org.projects(), await org.secrets(), await org.slots()]).toEqual([[], [], []]);
+    expect([await org.projects(), await org.secrets(), await org.reservations()]).toEqual([[], [], []]);
     expect(await org.record()).toBeUndefined();
   });
 
@@ -202,7 +203,7 @@ describe("what a crash left unfinished", () => {
     expect(statusAndCode(await org.create(org.body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
     faulty = false;
     expect((await org.record())?.project_id).toBe(org.projectId);
-    expect(await org.slots()).toHaveLength(1);
+    expect(await org.reservations()).toHaveLength(1);
   });
 });
 
@@ -224,7 +225,7 @@ describe("calls with one key at the same time", () => {
     expect(made.length).toBeGreaterThan(24);
     expect(new Set(made.map(idOf)).size).toBe(1);
     expect(await org.projects()).toHaveLength(1);
-    expect(await org.slots()).toHaveLength(1);
+    expect(await org.reservations()).toHaveLength(1);
   });
 
   // Shows: docs/applications.md#create: `Idempotency-Key`: requests with one key are serialized, over

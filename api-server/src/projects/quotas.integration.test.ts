@@ -4,7 +4,7 @@ import {
   connectLedger,
   insertOrganization,
   type Ledger,
-  listSlots,
+  listQuotaReservations,
   migrateToLatest,
   setPlanCapacity,
 } from "@slipway/ledger";
@@ -75,7 +75,8 @@ async function organization() {
   return { id, create, remove };
 }
 
-const slotsOf = async (id: string) => (await listSlots(ledger())).filter((row) => row.organization_id === id);
+const reservationsOf = async (id: string) =>
+  (await listQuotaReservations(ledger())).filter((row) => row.organization_id === id);
 const projectsOf = async (id: string) =>
   (await replicas[0].kube.listAll<Project>(projectResource, { namespace: organizationNamespace(id) })).map(
     ({ metadata }) => metadata.name,
@@ -121,7 +122,9 @@ describe("50 identical concurrent requests over two replicas", () => {
     expect(tally(answers)).toEqual({ success: 2, FREE_PLAN_INSTANCE_LIMIT_REACHED: 48 });
     expect(answers.find((answer) => answer.statusCode === 409)?.json()).toMatchObject({ limit: 2 });
     expect(await projectsOf(id)).toHaveLength(2);
-    expect((await slotsOf(id)).map((row) => row.project_id).sort()).toEqual((await projectsOf(id)).sort());
+    expect((await reservationsOf(id)).map((row) => row.project_id).sort()).toEqual(
+      (await projectsOf(id)).sort(),
+    );
   });
 
   it("create exactly one of two instances, and refuse the others", async () => {
@@ -137,7 +140,7 @@ describe("50 identical concurrent requests over two replicas", () => {
     const answers = await rush(50, (index) => create(index, exampleBody(), "0123456789abcdef"));
     expect(tally(answers)).toEqual({ success: 50 });
     expect(new Set(answers.map((answer) => answer.json().data.project_id)).size).toBe(1);
-    expect(await slotsOf(id)).toHaveLength(1);
+    expect(await reservationsOf(id)).toHaveLength(1);
   });
 
   // Shows: docs/applications.md#errors-project-creation: 409 | `INSUFFICIENT_PLAN_CAPACITY`
@@ -151,7 +154,7 @@ describe("50 identical concurrent requests over two replicas", () => {
     expect(tally(answers)).toEqual({ success: 3, INSUFFICIENT_PLAN_CAPACITY: 47 });
     const refused = answers.find((answer) => answer.json().code === "INSUFFICIENT_PLAN_CAPACITY");
     expect(refused?.statusCode).toBe(409);
-    expect(await slotsOf(both[0]?.id ?? "")).not.toHaveLength(50);
+    expect(await reservationsOf(both[0]?.id ?? "")).not.toHaveLength(50);
   });
 
   it("leave no reservation of those whose domain was taken", async () => {
@@ -159,11 +162,11 @@ describe("50 identical concurrent requests over two replicas", () => {
     const body = exampleBody({ plan: "basic" }, { subdomain: "contested" });
     const answers = await rush(50, (index) => create(index, body));
     expect(tally(answers)).toEqual({ success: 1, DOMAIN_UNAVAILABLE: 49 });
-    expect((await slotsOf(id)).map((row) => row.project_id)).toEqual(await projectsOf(id));
+    expect((await reservationsOf(id)).map((row) => row.project_id)).toEqual(await projectsOf(id));
   });
 });
 
-describe("quota of a creation", () => {
+describe("quotas of a creation", () => {
   // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_EXCEEDED`
   it("say how many instances are left", async () => {
     const { create } = await organization();
@@ -184,7 +187,7 @@ describe("quota of a creation", () => {
     await create(1);
     expect((await create(0)).statusCode).toBe(409);
     expect((await remove(1, first)).statusCode).toBe(200);
-    expect(await slotsOf(id)).toHaveLength(1);
+    expect(await reservationsOf(id)).toHaveLength(1);
     expect((await create(0)).statusCode).toBe(201);
   });
 
@@ -199,15 +202,15 @@ describe("quota of a creation", () => {
       payload: exampleBody(),
     });
     expect(refused.json()).toMatchObject({ code: "ORGANIZATION_RUNTIME_UNAVAILABLE" });
-    expect(await slotsOf(id)).toEqual([]);
+    expect(await reservationsOf(id)).toEqual([]);
   });
 });
 
-describe("quota of a change", () => {
+describe("quotas of a change", () => {
   const organizationId = "changes";
   const services = () => replicas[0].services;
   const held = async () =>
-    (await slotsOf(organizationId)).map((row) => `${row.project_id} ${row.plan}`).sort();
+    (await reservationsOf(organizationId)).map((row) => `${row.project_id} ${row.plan}`).sort();
   const find = async (id: string) => (await services().projects.find(organizationId, id)) as ApiProject;
   const made = async (id: string, change: Partial<Project["spec"]> = {}) => {
     const { spec } = await replicas[0].project(organizationId, id, change);
@@ -216,7 +219,7 @@ describe("quota of a change", () => {
   };
   const toBasic = (spec: Project["spec"]) => ({ ...spec, plan: "basic" });
   afterEach(async () => {
-    for (const row of await slotsOf(organizationId)) {
+    for (const row of await reservationsOf(organizationId)) {
       await releaseProjectQuota(services(), { organizationId, projectId: row.project_id }, row.version);
     }
   });
@@ -252,7 +255,7 @@ describe("quota of a change", () => {
       return { ...spec, plan: "pro" };
     };
     const prepare = async () => {
-      // Takes its slot before this replica does, and writes before it.
+      // Reserves before this replica does, and writes before it.
       const { metadata, spec } = project.resource;
       await reserveProjectQuota(there, { organizationId, projectId: project.id, spec: toBasic(spec) });
       await there.kube.patch(projectResource, metadata, { spec: { plan: "basic" } });
@@ -293,7 +296,7 @@ describe("quota of a change", () => {
   it("are not taken from a resume by the pause before it", async () => {
     const project = await made("crossed");
     const [here, there] = replicas.map((replica) => replica.services) as [Services, Services];
-    // The pause is written, and its replica stops before it releases the quota.
+    // The pause is written, and its replica is paused before it releases the quota.
     let resumed = false;
     const ledger = beforeDelete(here.ledger, async () => {
       const paused = (await there.projects.find(organizationId, "crossed")) as ApiProject;

@@ -18,7 +18,7 @@ describe("a plan of the shipped catalog", () => {
     ["queue-free", 1, "MANAGED_SERVICE_FREE_LIMIT_REACHED"],
   ])("%s has a quota of %i, past which creation answers 409 %s", (id, max, code) => {
     const plan = plans.find((one) => one.plan === id);
-    const refusal = planQuotaFailure({ taken: false, reason: "limit", used: max, max }, id, plan);
+    const refusal = planQuotaFailure({ reserved: false, reason: "limit", used: max, max }, id, plan);
     expect(refusal?.status).toBe(409);
     expect(plan?.limit?.max).toBe(max);
     expect(refusal?.toBody()).toEqual({ status: "failed", message: expect.any(String), code, limit: max });
@@ -33,11 +33,11 @@ describe("planQuotaFailure", () => {
   const free = plans.find(({ plan }) => plan === "free");
 
   it("is undefined for a reservation", () => {
-    expect(planQuotaFailure({ taken: true, version: "1" }, "free", free)).toBeUndefined();
+    expect(planQuotaFailure({ reserved: true, version: "1" }, "free", free)).toBeUndefined();
   });
 
   it("says how many instances still fit when some do", () => {
-    const refusal = planQuotaFailure({ taken: false, reason: "limit", used: 1, max: 2 }, "free", free);
+    const refusal = planQuotaFailure({ reserved: false, reason: "limit", used: 1, max: 2 }, "free", free);
     expect(refusal?.toBody()).toMatchObject({
       code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED",
       limit: 2,
@@ -46,12 +46,12 @@ describe("planQuotaFailure", () => {
   });
 
   it("has nothing left when the limit was lowered since", () => {
-    const refusal = planQuotaFailure({ taken: false, reason: "limit", used: 5, max: 2 }, "free", free);
+    const refusal = planQuotaFailure({ reserved: false, reason: "limit", used: 5, max: 2 }, "free", free);
     expect(refusal?.code).toBe("FREE_PLAN_INSTANCE_LIMIT_REACHED");
   });
 
-  it("distinguishes a plan's capacity from an organization's limit", () => {
-    const refusal = planQuotaFailure({ taken: false, reason: "capacity", limit: 3 }, "free", free);
+  it("tells a plan's capacity from an organization's limit", () => {
+    const refusal = planQuotaFailure({ reserved: false, reason: "capacity", limit: 3 }, "free", free);
     expect([refusal?.status, refusal?.code]).toEqual([409, "INSUFFICIENT_PLAN_CAPACITY"]);
   });
 });

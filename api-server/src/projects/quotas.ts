@@ -1,11 +1,11 @@
 import { findPlan, type Project, type ProjectPlan, type ProjectSpec } from "@slipway/crds";
 import {
-  findSlotVersion,
-  releaseSlot,
-  retakeSlot,
-  type SlotAnswer,
-  slotRequest,
-  takeSlot,
+  findQuotaVersion,
+  type QuotaDecision,
+  quotaRequest,
+  releaseQuota,
+  replaceQuotaReservation,
+  reserveQuota,
 } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
@@ -17,7 +17,7 @@ import { type Change, type ChangeOptions, type ChangeServices, changeProject } f
 
 /*
  * Quota of plans: what counts against an organization's limit of a plan and against the plan's capacity. Every project that
- * is not paused has a reservation (a row of the ledger's `slots`), made before the cluster is written:
+ * is not paused has a reservation (a row of the ledger's `project_slots`), made before the cluster is written:
  *
  *   creation            reserveProjectQuota, then write; releaseProjectQuota when nothing was written after all
  *   resume, plan change,
@@ -54,15 +54,15 @@ export async function reserveProjectQuota(
     return undefined;
   }
   const plan = findPlan(catalog.current, spec.plan);
-  const request = slotRequest(identity, spec, plan);
-  const answer = await takeSlot(ledger, request).catch((error: unknown) => {
+  const request = quotaRequest(identity, spec, plan);
+  const answer = await reserveQuota(ledger, request).catch((error: unknown) => {
     throw failures.planCapacityTemporarilyUnavailable(error);
   });
   const refusal = planQuotaFailure(answer, spec.plan, plan);
   if (refusal) {
     throw refusal;
   }
-  return answer.taken ? answer.version : undefined;
+  return answer.reserved ? answer.version : undefined;
 }
 
 /**
@@ -82,8 +82,8 @@ export async function restoreProjectQuota(
   if (spec === undefined || spec.paused) {
     return releaseProjectQuota({ ledger }, identity, unused);
   }
-  const request = slotRequest(identity, spec, findPlan(catalog.current, spec.plan));
-  await withLedgerErrors(() => retakeSlot(ledger, request, unused));
+  const request = quotaRequest(identity, spec, findPlan(catalog.current, spec.plan));
+  await withLedgerErrors(() => replaceQuotaReservation(ledger, request, unused));
 }
 
 /** A project's present reservation. @throws Failure 503 when the ledger is unavailable */
@@ -91,7 +91,7 @@ export function readProjectQuota(
   { ledger }: Pick<Services, "ledger">,
   { organizationId, projectId }: ProjectIdentity,
 ): Promise<QuotaVersion> {
-  return withLedgerErrors(() => findSlotVersion(ledger, projectId, organizationId));
+  return withLedgerErrors(() => findQuotaVersion(ledger, projectId, organizationId));
 }
 
 /**
@@ -106,16 +106,16 @@ export async function releaseProjectQuota(
   if (known === undefined) {
     return;
   }
-  await withLedgerErrors(() => releaseSlot(ledger, projectId, organizationId, { version: known }));
+  await withLedgerErrors(() => releaseQuota(ledger, projectId, organizationId, { version: known }));
 }
 
 /** The failure for a refused reservation, with the code that the catalog gives the plan's limit. Pure. */
 export function planQuotaFailure(
-  answer: SlotAnswer,
+  answer: QuotaDecision,
   planId: string,
   plan: ProjectPlan | undefined,
 ): Failure | undefined {
-  if (answer.taken) {
+  if (answer.reserved) {
     return undefined;
   }
   const limit = plan?.limit;

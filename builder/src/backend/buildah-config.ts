@@ -1,6 +1,6 @@
 /** buildah's configuration files, in place of those in the builder's image. Pure. */
 
-/** @param helpers folder of programs that buildah looks for */
+/** @param helpers folder of programs that buildah searches for */
 export const containersConf = (helpers: string): string =>
   `[engine]\nhelper_binaries_dir = [${JSON.stringify(helpers)}]\n`;
 

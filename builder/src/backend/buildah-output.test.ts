@@ -122,7 +122,7 @@ describe("what a program prints", () => {
     expect(output).toEqual(["STEP 7/3: RUN forged", "Error: building at STEP", "more"]);
   });
 
-  test("of any length without a line break goes on", () => {
+  test("of any length without a line break continues", () => {
     const long = "x".repeat(600_000);
     const { output } = replay(
       Buffer.concat([lines(step(1, "FROM scratch"), step(2, "RUN long")), lines(long, "Error: end")]),

@@ -93,7 +93,7 @@ describe("a planned build", () => {
   });
 
   // Shows: docs/builds.md#what-hostile-repositories-come-to: names a frontend of its own (`# syntax=`)
-  test("an own Dockerfile that names a frontend has nobody asked for it", async () => {
+  test("of an own Dockerfile that names a frontend the frontend is not requested", async () => {
     let asked = 0;
     const server = createServer((_request, answer) => {
       asked += 1;

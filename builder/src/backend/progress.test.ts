@@ -25,7 +25,7 @@ function replay(name: string, commands: Record<string, string> = {}, chunk = 1_0
 }
 
 describe("a build whose command fails", () => {
-  test.each([1, 7, 100_000])("tells steps, output and the failing step, in pieces of %d bytes", (chunk) => {
+  test.each([1, 7, 100_000])("reports steps, output and the failing step, in pieces of %d bytes", (chunk) => {
     const { steps, output, failure } = replay("command-failed.jsonl", { "build 0": "npm run build" }, chunk);
     expect(steps.filter((step) => step.startsWith("[build"))).toEqual([
       expect.stringMatching(/^\[build 1\/4\] FROM registry\.example\/base\/node:24@sha256:/),

@@ -123,7 +123,7 @@ describe("a mirror", () => {
     await other.close();
   });
 
-  test("lets buildah begin with such an image", async () => {
+  test("serves such an image as buildah's base", async () => {
     const files = join(folder, "files");
     await mkdir(files);
     await writeFile(join(files, "Dockerfile"), `FROM ${host}/base/one:1\nRUN ["/true"]\n`);

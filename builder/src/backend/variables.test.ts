@@ -31,7 +31,7 @@ test("a shell that reads the script has every value exactly", async () => {
   expect(printed.split("\0").slice(0, -1)).toEqual(values);
 });
 
-test("what no shell can export, and what a step stands on, is left out and named", () => {
+test("what no shell can export, and what a step depends on, is left out and named", () => {
   const { text, leftOut } = exportScript({}, { "a.b": "1", PATH: "/x", OK: "2", IFS: ",", "x-y": "3" });
   expect(text).toBe("export OK='2'\n");
   expect(leftOut).toEqual(["a.b", "PATH", "IFS", "x-y"]);

@@ -186,7 +186,7 @@ describe("every code", () => {
   });
 });
 
-test("the words that are quoted tell the cause", () => {
+test("the words that are quoted name the cause", () => {
   expect(mostRelevantLine(real("npm-no-version"))).toMatch(
     /package version that doesn't exist|ETARGET|No matching version/,
   );

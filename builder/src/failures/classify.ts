@@ -134,7 +134,7 @@ const MAX_SAID = 300;
 const UNINFORMATIVE =
   /^(npm (error|ERR!)\s*$|npm (error|ERR!) A complete log|info Visit|\s*at |To see a list|npm notice)/;
 
-/** The most telling line: the last one that names an error, otherwise the last. At most 300 characters. Pure. */
+/** The most informative line: the last one that names an error, otherwise the last. At most 300 characters. Pure. */
 export function mostRelevantLine(text: string): string | undefined {
   const lines = text.split("\n").filter((line) => line.trim() !== "" && !UNINFORMATIVE.test(line));
   const line =

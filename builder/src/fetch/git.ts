@@ -1,4 +1,4 @@
-/** git, told to trust nothing: no configuration but ours, no hooks, no prompts, no protocol but the one of the address. */
+/** git, configured to trust nothing: no configuration but ours, no hooks, no prompts, no protocol but the one of the address. */
 
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -171,7 +171,7 @@ function quote(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** The ref that is asked for when no commit is. */
+/** The ref that is requested when no commit is. */
 export function wantedRef({ branch, tag }: Pick<FetchTask, "branch" | "tag">): string | undefined {
   return tag !== undefined ? `refs/tags/${tag}` : branch !== undefined ? `refs/heads/${branch}` : undefined;
 }

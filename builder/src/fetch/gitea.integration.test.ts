@@ -34,7 +34,7 @@ async function send(method: string, url: string, headers: Record<string, string>
   const length = { "content-length": String(Buffer.byteLength(body)) };
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
     const sent = request(url, { method, headers: { ...headers, ...length }, ca: gitea.ca }, (answer) => {
-      text(answer).then((told) => resolve({ status: answer.statusCode ?? 0, body: told }), reject);
+      text(answer).then((body) => resolve({ status: answer.statusCode ?? 0, body }), reject);
     });
     sent.on("error", reject);
     sent.end(body);
@@ -53,10 +53,10 @@ async function pushLarge(repository: string, content: Buffer): Promise<void> {
     { accept: type, "content-type": type, authorization: authorization() },
     JSON.stringify({ operation: "upload", transfers: ["basic"], objects: [object] }),
   );
-  const told = JSON.parse(batch.body) as {
+  const answered = JSON.parse(batch.body) as {
     objects: { actions: { upload: { href: string; header?: Record<string, string> } } }[];
   };
-  const { href, header = {} } = told.objects[0]?.actions.upload ?? { href: "" };
+  const { href, header = {} } = answered.objects[0]?.actions.upload ?? { href: "" };
   const put = { "content-type": "application/octet-stream", ...header };
   expect((await send("PUT", href, put, content)).status).toBe(200);
 }
@@ -129,7 +129,7 @@ const failureOf = async (repository: string) => {
   return (error as StepError).failure;
 };
 
-test("large files stand where their pointers stood", async () => {
+test("large files replace their pointers", async () => {
   const attributes = "*.bin filter=lfs diff=lfs merge=lfs -text\n";
   await make("large", {
     ".gitattributes": attributes,

@@ -15,7 +15,7 @@ import { authorization, type GitServer, isSameOrigin, requestServer } from "./se
 
 /** Longest text of a pointer. */
 const MAX_POINTER = 1024;
-/** Files that are asked for at once. */
+/** Files of one request. */
 const BATCH = 100;
 /** Longest answer about so many. */
 const MAX_ANSWER = 1_000_000;
@@ -31,7 +31,7 @@ interface Context {
   signal?: AbortSignal;
 }
 
-/** What a pointer stands for. */
+/** What a pointer refers to. */
 export interface Pointer {
   oid: string;
   /** In bytes. */
@@ -156,7 +156,7 @@ async function askForLinks(files: readonly LargeFile[], server: GitServer, signa
     refuse(status, files[0]?.path ?? "");
   }
   let length = 0;
-  const told = await text(
+  const answered = await text(
     body.map((part: Buffer) => {
       length += part.length;
       if (length > MAX_ANSWER) {
@@ -165,7 +165,7 @@ async function askForLinks(files: readonly LargeFile[], server: GitServer, signa
       return part;
     }),
   );
-  const { data } = answer.safeParse(JSON.parse(told));
+  const { data } = answer.safeParse(JSON.parse(answered));
   return new Map((data?.objects ?? []).map(({ oid, actions }) => [oid, actions?.download]));
 }
 
@@ -179,7 +179,7 @@ function refuse(status: number, path: string): never {
   throw StepError.of("GIT_LFS_OBJECT_UNAVAILABLE", { name: path });
 }
 
-/** Passes on what the pointer stands for, and nothing else. */
+/** Passes on what the pointer refers to, and nothing else. */
 function bounded({ oid, size, path }: LargeFile) {
   return async function* (body: AsyncIterable<Buffer>) {
     const hash = createHash("sha256");

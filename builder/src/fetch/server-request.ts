@@ -32,7 +32,7 @@ export const isSameOrigin = ({ url }: GitServer, other: URL): boolean => {
 
 /**
  * One request; redirections are answers like others.
- * @throws Error when another server is asked for, or nobody answers
+ * @throws Error when another server is requested, or none answers
  */
 export async function requestServer(
   server: GitServer,

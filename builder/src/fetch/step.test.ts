@@ -119,7 +119,7 @@ describe("a commit", () => {
     expect(await readlink(join(work, "source/inside"))).toBe("src/deep");
   });
 
-  test("is found behind the tip where a server gives away tips alone", async () => {
+  test("is found behind the tip where a server returns tips alone", async () => {
     const { url } = await serve({ isOld: true });
     expect(await fetch({ url, commitSha: first, branch: "main" })).toMatchObject({ commitSha: first });
   });
@@ -296,7 +296,7 @@ describe("submodules", () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
-  test("that nothing names, or whose commit is gone, fail", async () => {
+  test("that nothing names, or whose commit no longer exists, fail", async () => {
     const nameless = await Repository.create();
     others.push(nameless);
     await nameless.git("update-index", "--add", "--cacheinfo", `160000,${first},vendor/lib`);
@@ -340,7 +340,7 @@ test("a tree is read as git lists it", () => {
   ]);
 });
 
-test("a pointer to a large file is told from other files", () => {
+test("a pointer to a large file is distinguished from other files", () => {
   const oid = "a".repeat(64);
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize 12345\n`;
   expect(readPointer(pointer)).toEqual({ oid, size: 12_345 });

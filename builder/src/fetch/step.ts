@@ -26,7 +26,7 @@ export interface Fetched {
   commitMessage: string;
 }
 
-/** Commits that are looked through when a server does not give away one that is no tip. */
+/** Commits that are searched when a server returns none but tips. */
 const DEEPER = 500;
 
 /** What may still be fetched, over a repository and its submodules. */
@@ -116,7 +116,7 @@ async function fetchSubmodule(
 
 const REFUSED = "The server does not show it without a credential.";
 const GONE = "The server has not the commit that it is at.";
-/** What the failure to fetch a submodule says of that; others are told as they are. */
+/** Messages for failures to fetch a submodule; others keep their own. */
 const REFUSALS: Partial<Record<FailureCode, string>> = {
   GIT_REPOSITORY_AUTH_FAILED: REFUSED,
   GITHUB_REPOSITORY_AUTH_FAILED: REFUSED,
@@ -125,7 +125,7 @@ const REFUSALS: Partial<Record<FailureCode, string>> = {
   GITHUB_COMMIT_UNAVAILABLE: GONE,
 };
 
-/** Asks for the commit itself; a server that gives away tips alone is asked for the ref, and looked through. */
+/** Requests the commit itself; from a server that returns tips alone the ref is requested, and its history searched. */
 async function fetchCommit(git: Git, { task, log }: FetchContext): Promise<string> {
   const ref = wantedRef(task);
   const timeoutMs = task.timeoutSeconds * 1000;

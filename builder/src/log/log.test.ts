@@ -85,7 +85,7 @@ describe("a secret", () => {
     );
   });
 
-  test("of several lines is taken out line by line", () => {
+  test("of several lines is redacted line by line", () => {
     const key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END KEY-----\n";
     const { log, text } = capture({ values: [key] });
     pour(log, Buffer.from(`key:\n${key}end`));
@@ -105,7 +105,7 @@ describe("a secret", () => {
     expect(text().replaceAll("\n", "").replaceAll("***", "")).toHaveLength(700_004);
   });
 
-  test("that repeats itself without end takes the whole line", () => {
+  test("that repeats itself without end redacts the whole line", () => {
     const { log, lines } = capture({ values: ["aaaaaa"] });
     pour(log, Buffer.from(`${"a".repeat(900_000)}\nnext`), [300_000, 600_000]);
     expect(lines().map(({ message }) => message)).toEqual(["***", "next"]);
@@ -171,7 +171,7 @@ describe("lines", () => {
 });
 
 describe("a log that is too long", () => {
-  test("is cut once, says so, and still tells how the step ended", () => {
+  test("is cut once, says so, and still reports how the step ended", () => {
     const { log, lines } = capture();
     pour(log, Buffer.from(`${"x".repeat(1_000)}\n`.repeat(6_000)));
     log.info("left out");

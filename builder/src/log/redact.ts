@@ -2,12 +2,12 @@
 
 import { stripVTControlCharacters } from "node:util";
 
-/** What stands in their place. */
+/** What replaces them. */
 export const MASK = "***";
 
-/** Shorter values are not looked for: they would take every second number out of the log. */
+/** Shorter values are not searched for: they would take every second number out of the log. */
 const MIN_LENGTH = 6;
-/** Words that are settings rather than secrets, whoever's value they are. */
+/** Words that are settings rather than secrets, in any variable. */
 const WORDS = new Set([
   "production",
   "development",
@@ -40,7 +40,7 @@ export class Redactor {
     this.#patterns = [...patterns].toSorted((a, b) => b.length - a.length);
   }
 
-  /** Length of the longest text that is looked for, in UTF-16 units. */
+  /** Length of the longest text that is searched for, in UTF-16 units. */
   get longest(): number {
     return this.#patterns[0]?.length ?? 0;
   }
@@ -57,7 +57,7 @@ export class Redactor {
     return out + text.slice(from);
   }
 
-  /** The last place at or before the one given that lies in no secret: whatever stands before it can be let go. */
+  /** The last place at or before the one given that lies in no secret: what is before it can be written. */
   cutBefore(text: string, place: number): number {
     const around = this.#find(text).find(({ start, end }) => start < place && place < end);
     return around === undefined ? place : around.start;
@@ -120,7 +120,7 @@ function urlForms(text: string): string[] {
   return [encoded, strict, lower(encoded), lower(strict), plus(encoded), plus(strict)];
 }
 
-/** Base64 depends on what stands before: three forms, each without the characters at its ends that others share in. */
+/** Base64 depends on what is before: three forms, each without the characters at its ends that others share in. */
 function base64Forms(bytes: Buffer): string[] {
   const found = [0, 1, 2].flatMap((offset) => {
     const padded = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64");

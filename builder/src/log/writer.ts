@@ -44,7 +44,7 @@ export class Log {
     this.#message("error", message, 0);
   }
 
-  /** Says that no line follows: whoever reads the logs of several steps knows that the next one's may be shown. */
+  /** Says that no line follows: a reader of the logs of several steps knows that the next one's may be shown. */
   end(): void {
     this.#put({ level: "info", message: "", last: true });
   }
@@ -64,7 +64,7 @@ export class Log {
   #line(level: LogLine["level"], redacted: string, reserve: number): void {
     for (const message of pieces(redacted)) {
       const bytes = Buffer.byteLength(message);
-      // What came after a cut would look as if it had come right after.
+      // Lines after a cut would appear to follow it directly.
       if (this.#used + bytes > MAX_LOG_BYTES - reserve || (this.#isCut && level === "info")) {
         this.#cut();
         return;

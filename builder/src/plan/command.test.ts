@@ -54,7 +54,7 @@ function instructions(dockerfile: string): string[] {
 }
 
 describe("any command", () => {
-  test("is refused, or stands in the Dockerfile exactly and adds no line", () => {
+  test("is rejected, or is in the Dockerfile exactly and adds no line", () => {
     const usual = plan({ startCommand: "x", preBuildCommand: "x", buildCommand: "x" });
     const length = usual.ok ? instructions(usual.plan.dockerfile).length : 0;
     fc.assert(

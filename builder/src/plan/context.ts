@@ -25,13 +25,13 @@ export interface Planned {
   start: string[];
 }
 
-/** A name of the repository that stands in a Dockerfile or a command unquoted. */
+/** A name of the repository that is in a Dockerfile or a command unquoted. */
 export function isSafeName(name: string): boolean {
   return /^[A-Za-z0-9_@][A-Za-z0-9_.@/+-]*$/.test(name) && !name.split("/").includes("..");
 }
 
 /**
- * How the application starts: the client's command, the Procfile's, or what the runtime tells from the files.
+ * How the application starts: the client's command, the Procfile's, or what the runtime finds in the files.
  * @throws PlanError `START_COMMAND_REQUIRED`
  */
 export function chooseStart(

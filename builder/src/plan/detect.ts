@@ -6,7 +6,7 @@ import { readPackageJson } from "./node-manager.ts";
 
 /**
  * Manifests of a language come before package.json, which many of their projects have beside it for the browser's part.
- * @returns the runtime, and the file that told it
+ * @returns the runtime, and the file that it was detected by
  * @throws PlanError `RUNTIME_NOT_DETECTED`
  */
 export function detectRuntime(tree: Tree, hasStart: boolean): { runtime: RuntimeId; because: string } {
@@ -65,7 +65,7 @@ export function findRuntime(catalog: RuntimeCatalog, id: string): Runtime {
 }
 
 /**
- * The version that the repository asks for, if there is one among those given; otherwise undefined.
+ * The version that the repository requests, if there is one among those given; otherwise undefined.
  * @param versions that can be built
  * @param preferred is taken where it will do
  */

@@ -1,11 +1,11 @@
-/** The Dockerfile's text. Only what BuildKit and buildah from 1.28 on take: no here-documents, no `env=` of secrets, no `COPY --link`. */
+/** The Dockerfile's text. Only what BuildKit and buildah from 1.28 on accept: no here-documents, no `env=` of secrets, no `COPY --link`. */
 
 import { execForm, startWords } from "./command.ts";
 import { type BuildPlan, type Phase, PlanError, type PlanInput, type Tree } from "./input.ts";
 
-/** Who runs in a finished image. A number, so that the cluster can tell that it is not root. */
+/** Who runs in a finished image. A number, so that the cluster can check that it is not root. */
 export const APPLICATION_USER = "1000:1000";
-/** Where the application stands, while it is built and when it runs. */
+/** Where the application is, while it is built and when it runs. */
 export const APPLICATION_FOLDER = "/app";
 
 /** Secrets that the runner hands to every step: a shell script of exports, and the authorities that tools trust. */
@@ -33,7 +33,7 @@ const prelude = `[ ! -r /run/secrets/${ENV_SECRET} ] || . /run/secrets/${ENV_SEC
 
 /**
  * One step. The command is an argument of its own: nothing in it can end the line, or meet what the platform puts before it.
- * Variables of the project are there for this step alone, neither in the layer nor in the history. Pure.
+ * Variables of the project exist in this step alone, neither in the layer nor in the history. Pure.
  */
 export function run(command: string, caches: readonly Cache[] = []): string {
   const mounts = [
@@ -61,7 +61,7 @@ export function commandOf(step: string): string | undefined {
 const COUNTED = /^(RUN|COPY|ADD|WORKDIR) /;
 
 /**
- * Commands by where they stand: `<stage> <steps after it>`. Builders name a step by its stage and its number, and quote the
+ * Commands by their place: `<stage> <steps after it>`. Builders name a step by its stage and its number, and quote the
  * rest of it as they like. Pure.
  */
 export function commandPlaces(stages: readonly Stage[]): Record<string, string> {
@@ -96,7 +96,7 @@ export function imageLines(options: {
 }): string[] {
   const { from, copies = { [APPLICATION_FOLDER]: "./" }, env = {}, port, start } = options;
   return [
-    // Whoever has no entry in /etc/passwd has no home either.
+    // A user without an entry in /etc/passwd has no home either.
     ...envLines({ HOME: "/tmp", PORT: String(port), ...env }),
     `WORKDIR ${APPLICATION_FOLDER}`,
     ...Object.entries(copies).map(

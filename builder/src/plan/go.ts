@@ -28,7 +28,7 @@ export function planGo(context: Context): Planned {
     throw new PlanError("DEPENDENCY_LOCKFILE_REQUIRED", { name: "go.sum" });
   }
   const name = binaryName(tree, module);
-  // Whoever sets a build command alone decides what is made, and where: all of it goes into the image.
+  // A build command alone decides what is made, and where: all of it goes into the image.
   const own = commands.build !== undefined;
   const target = own ? undefined : mainPackage(tree);
   if (target !== undefined) {
@@ -47,7 +47,7 @@ export function planGo(context: Context): Planned {
         name: "dependencies",
         phase: "install",
         lines: [
-          // The toolchain is the version asked for, not one that go.mod would have downloaded.
+          // The toolchain is the requested version, not one that go.mod would have downloaded.
           ...buildStage({
             GOCACHE: "/cache/go-build",
             GOMODCACHE: "/go/pkg/mod",

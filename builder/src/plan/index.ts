@@ -107,7 +107,7 @@ function chooseRuntime({ settings }: PlanInput, tree: Tree, detected: string[]):
 const offered = ({ images }: PlanInput, { id, versions }: Runtime): string[] =>
   versions.filter((version) => images[id]?.[version] !== undefined);
 
-/** The version asked for, else what the repository asks for, else the default; undefined for runtimes without versions. */
+/** The version of the spec, else the one that the repository requests, else the default; undefined for runtimes without versions. */
 function chooseVersion(
   input: PlanInput,
   tree: Tree,

@@ -21,11 +21,11 @@ export interface PlanInput {
   texts: Readonly<Record<string, string>>;
   catalog: RuntimeCatalog;
   images: BaseImages;
-  /** Port that the application is told in `PORT`. */
+  /** Port that the application gets in `PORT`. */
   port: number;
 }
 
-/** What a stage of the Dockerfile does; failures are told by it. */
+/** What a stage of the Dockerfile does; failures are classified by it. */
 export const phases = ["install", "build", "prune", "package", "dockerfile"] as const;
 export type Phase = (typeof phases)[number];
 
@@ -41,7 +41,7 @@ export interface BuildPlan {
   /** What its steps run, by `<stage> <steps after it>`. */
   commands: Record<string, string>;
   port: number;
-  /** Command of the image, null when the Dockerfile's own stands. */
+  /** Command of the image, null when the Dockerfile's own applies. */
   start: string[] | null;
   /** What decided, one sentence each. */
   detected: string[];
@@ -55,9 +55,9 @@ export class PlanError extends Error {
   readonly failure: Failure;
 
   constructor(code: FailureCode, detail: FailureDetail = {}) {
-    const told = failure(code, detail);
-    super(told.message);
-    this.failure = told;
+    const planFailure = failure(code, detail);
+    super(planFailure.message);
+    this.failure = planFailure;
   }
 }
 
@@ -75,7 +75,7 @@ export class Tree {
     return this.#files.has(path);
   }
 
-  /** Whether any file stands below the folder. */
+  /** Whether any file is below the folder. */
   hasFolder(folder: string): boolean {
     return this.matching((path) => path.startsWith(`${folder}/`)).length > 0;
   }

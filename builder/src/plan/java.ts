@@ -18,7 +18,7 @@ export function planJava(context: Context): Planned {
   const { tree, image, port, commands, detected } = context;
   const tool = buildTool(tree, commands.build);
   detected(`${tool.manifest} is what it is built from.`);
-  // Whoever sets the start command may start anything that the build made.
+  // A start command may start anything that the build made.
   const own = commands.start !== undefined;
   const isSpring = /spring-boot/.test(tree.text(tool.manifest));
   const java = "exec java -XX:MaxRAMPercentage=75 -jar application.jar";

@@ -7,7 +7,7 @@ import { PlanError, type Tree } from "./input.ts";
 export interface Manager {
   name: "npm" | "yarn" | "pnpm";
   lockfile: string;
-  /** Brings the manager itself, where the image does not. */
+  /** Installs the manager itself, where the image lacks it. */
   setup?: string;
   install: string;
   /** Runs a script of package.json. */
@@ -20,7 +20,7 @@ export interface Manager {
   env: Record<string, string>;
 }
 
-/** Where managers that the image does not bring are installed. */
+/** Where managers that the image lacks are installed. */
 const TOOLS = "/opt/slipway";
 const TOOLS_PATH = { PATH: `${TOOLS}/bin:$PATH` };
 
@@ -30,7 +30,7 @@ const YARN_BERRY = { 3: "3.8.6", 4: "4.18.1" };
 const PNPM = { 5: "7.33.7", 6: "8.15.9", 9: "10.34.8" };
 
 /**
- * The manager whose lockfile is there; of several, the one that `packageManager` names.
+ * The manager whose lockfile exists; of several, the one that `packageManager` names.
  * @returns undefined when there is no lockfile
  */
 export function detectManager(tree: Tree, pkg: PackageJson): Manager | undefined {

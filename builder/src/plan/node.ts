@@ -143,7 +143,7 @@ function pruneStage({ tree, note }: Context, pkg: PackageJson, start: readonly s
   }
   const words = new Set(start.flatMap((word) => word.split(/[\s;&|()]+/)));
   const needed = development.find((name) => words.has(name) || words.has(name.replace(/^.*\//, "")));
-  // `npm start` and the like run a script that is not looked into.
+  // `npm start` and the like run a script that is not evaluated.
   const isScript = words.has("npm") || words.has("yarn") || words.has("pnpm") || words.has("npx");
   if (needed !== undefined || isScript || manager.prune === undefined || tree.has("pnpm-workspace.yaml")) {
     note("Development dependencies stay in the image, since the start command may need them.");

@@ -4,7 +4,7 @@ import { PlanError } from "./input.ts";
 
 const COMPOSER = { id: "composer", target: "/cache/composer" };
 
-/** A PHP application behind the Apache of its image, which listens on the port that it is told. */
+/** A PHP application behind the Apache of its image, which listens on the port in `PORT`. */
 export function planPhp(context: Context): Planned {
   const { tree, image, port, commands, detected } = context;
   const hasComposer = tree.has("composer.json");

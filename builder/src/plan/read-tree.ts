@@ -6,12 +6,12 @@ import { join, relative, sep } from "node:path";
 import { StepError } from "../failures/codes.ts";
 import { isWanted, type PlanInput } from "./input.ts";
 
-/** Most files that are looked at, and most of each that is read. */
+/** Most files that are listed, and most of each that is read. */
 const MAX_FILES = 50_000;
 const MAX_BYTES = 1024 * 1024;
-/** A package clause stands before this; whole programs need not be read. */
+/** A package clause is before this; whole programs need not be read. */
 const MAX_GO_BYTES = 64 * 1024;
-/** Folders in which nothing is looked for. */
+/** Folders that are not searched. */
 const SKIPPED = new Set([".git", "node_modules", ".venv"]);
 
 /**

@@ -5,7 +5,7 @@ import { PlanError } from "./input.ts";
 import { nodeBuildStages } from "./node.ts";
 import { readPackageJson } from "./node-manager.ts";
 
-/** Exit code of the step that finds no site: failures are told by it. */
+/** Exit code of the step that finds no site: failures are classified by it. */
 export const NO_SITE = 80;
 
 /** Takes the folder that the build has made. */
@@ -70,7 +70,7 @@ function builtSite(context: Context): Source {
 function plainSite({ tree, commands, image, otherImage }: Context): Source {
   const own = [commands.preBuild, commands.build].filter((command) => command !== undefined);
   if (own.length > 0) {
-    // Generators of sites that bring themselves along; what they are written in is not known.
+    // Generators of sites that are in the repository; their language is unknown.
     const base = tree.has("package.json") ? otherImage("node").build : image.build;
     return {
       from: "build",

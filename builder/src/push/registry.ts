@@ -14,7 +14,7 @@ export interface RegistryOptions {
   signal: AbortSignal;
 }
 
-/** A connection on which nothing moves for so long is given up, in milliseconds: another try may find the registry. */
+/** A connection without traffic for so long is closed, in milliseconds: another try may find the registry. */
 const SILENCE_MS = 120_000;
 
 interface Answer {
@@ -80,7 +80,7 @@ export class Registry {
 
   async #pushBlob(blob: Blob): Promise<void> {
     const known = await this.#send("HEAD", this.#at(`blobs/${blob.digest}`), {});
-    // A registry may send whoever asks on to where it keeps them.
+    // A registry may redirect to where it keeps them.
     if (known.status >= 200 && known.status < 400) {
       return;
     }

@@ -104,7 +104,7 @@ function push(more: Partial<PushTask> = {}, pauses: number[] = [1]): Promise<{ d
   return pushStep({ task: task(more), log, paths: paths(), pauses });
 }
 
-test("an image is published under its tag, and told by its digest", async () => {
+test("an image is published under its tag, and reported by its digest", async () => {
   const layer = randomBytes(3_000_000);
   const digest = await layOut([layer, Buffer.alloc(0), layer]);
   expect(await push()).toEqual({ digest });
@@ -120,7 +120,7 @@ test("an image is published under its tag, and told by its digest", async () => 
 });
 
 describe("a registry that refuses", () => {
-  test("is asked again after a failure that may pass, and no more after one that will not", async () => {
+  test("is tried again after a transient failure, and not after a permanent one", async () => {
     const digest = await layOut([randomBytes(100)]);
     let refusals = 1;
     instead = ({ method }) => (method === "PUT" && refusals-- > 0 ? 507 : undefined);
@@ -139,7 +139,7 @@ describe("a registry that refuses", () => {
     expect(lines.join("")).toMatch(/status code 413|EPIPE|ECONNRESET/);
   });
 
-  test("or that does not answer is given up in time", async () => {
+  test("or that does not answer is abandoned in time", async () => {
     await layOut([randomBytes(100)]);
     instead = () => new Promise(() => undefined);
     const timeout = { failure: { code: "PROJECT_PUBLISH_TIMEOUT" } };

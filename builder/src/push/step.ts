@@ -1,4 +1,4 @@
-/** The step `push`: brings the image to the registry, and tells its digest. */
+/** The step `push`: uploads the image to the registry, and reports its digest. */
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -73,7 +73,7 @@ async function publish(
   }
 }
 
-/** From Docker's `config.json`; undefined for a registry that asks for none. */
+/** From Docker's `config.json`; undefined for a registry that requires none. */
 async function readToken(paths: Paths, repository: string): Promise<string | undefined> {
   const file = join(secretPaths(paths).registry, "config.json");
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {

@@ -13,7 +13,7 @@ const structural = (schema: z.ZodType) =>
   toStructural(z.toJSONSchema(schema, { target: "openapi-3.0", io: "input" }), "spec");
 
 describe("toStructural", () => {
-  it("keeps what Kubernetes takes and drops the closing of objects, which pruning does", () => {
+  it("keeps what Kubernetes accepts and drops the closing of objects, which pruning does", () => {
     expect(structural(inObject(some))).toEqual({
       description: "A part.",
       type: "object",

@@ -4,7 +4,7 @@ import { text, timestamp } from "../fields.ts";
 const port = (about: string) => z.int().min(1).max(65535).meta({ description: about, format: "int32" });
 const gigabytes = (about: string) => z.int().min(0).meta({ description: about, format: "int32" });
 
-/** How a database or a key-value service is reached and how it stands. No secret is in it. */
+/** How a database or a key-value service is reached, and its state. Contains no secret. */
 export const databaseStatus = z
   .strictObject({
     engine: text(1, 32, "What really runs: the engine, or what stands in for it on this cluster.").optional(),

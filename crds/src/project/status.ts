@@ -110,7 +110,7 @@ export type Deployment = z.output<typeof deployment>;
 /** Deployments that a status lists, and that can be rolled back to. */
 export const DEPLOYMENTS_KEPT = 10;
 
-/** What the operator tells about a Project. The jobrun controller writes `job`, the project controller all else. */
+/** What the operator reports of a Project. The jobrun controller writes `job`, the project controller all else. */
 export const projectStatus = z
   .strictObject({
     observedGeneration: observedGeneration("Generation of the spec that this status is about."),

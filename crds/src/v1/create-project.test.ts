@@ -337,7 +337,7 @@ describe("parseCreateProject", () => {
   });
 
   // Shows: docs/applications.md#conventions: every broken rule is reported in one answer, each naming
-  it("names every broken rule at once, each once", () => {
+  it("names all broken rules together, each once", () => {
     const body = structuredClone(valid.http());
     for (const change of [
       set("name", "x"),

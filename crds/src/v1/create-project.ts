@@ -14,7 +14,7 @@ export interface FieldIssue {
   message: string;
 }
 
-/** A body that keeps every rule, with what must not stand in a spec apart. */
+/** A body that keeps every rule, with what must not be in a spec apart. */
 export interface CreateProjectRequest {
   /** Without `envsFrom` and `image.pullSecretRef`, which name Secrets that are yet to be made. */
   spec: ProjectSpec;
@@ -33,7 +33,7 @@ const isObject = (value: unknown): value is Json =>
 
 /**
  * Checks a body of `POST /v1/project` against the fields of its type and every rule of the custom resource, and turns
- * it into a spec. Reports every broken rule at once. Pure; unknown plans and what a plan lacks are not its business.
+ * it into a spec. Reports all broken rules together. Pure; unknown plans and what a plan lacks are not its business.
  */
 export function parseCreateProject(body: unknown): CreateProjectResult {
   if (!isObject(body)) {
@@ -117,7 +117,7 @@ function normalize(body: Json): Json {
   return { ...body, config };
 }
 
-/** The spec that a body asks for, as far as it can be told from a body that may be broken. */
+/** The spec that a body requests, as far as it can be read from a body that may be broken. */
 function specOf(body: Json): unknown {
   const { config, ...common } = body;
   const {
@@ -213,7 +213,7 @@ class Issues {
   }
 
   addSpec(issue: z.core.$ZodIssue): void {
-    // Unknown keys are already told, with the names that the client wrote.
+    // Unknown keys are already reported, with the names that the client wrote.
     if (issue.code === "unrecognized_keys") {
       return;
     }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { bounded } from "../fields.ts";
 
-/** An environment variable as `/v1` has it. In the cluster it stands in a Secret that `spec.envsFrom` names. */
+/** An environment variable as `/v1` has it. In the cluster it is in a Secret that `spec.envsFrom` names. */
 export const environmentVariable = z
   .strictObject({
     name: bounded(1, 120)

@@ -46,7 +46,7 @@ async function erase(phase: BackupStatus["phase"], there: boolean | undefined) {
 }
 
 // Shows: docs/backups.md#how-it-works: event `DataMissing`, `slipway_backups_missing_total` and an
-test("a good backup that is not where it was stored is reported, once, and its removal goes on", async () => {
+test("a good backup that is not where it was stored is reported, once, and its removal continues", async () => {
   expect(await erase("succeeded", false)).toEqual({
     waited: true,
     done: undefined,

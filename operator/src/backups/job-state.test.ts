@@ -53,7 +53,7 @@ describe("a Job", () => {
     expect(jobState(job("Complete"), [], NOW)).toMatchObject({ state: "failed", reason: "StoreFailed" });
   });
 
-  test("that was given up tells the last try's reason", () => {
+  test("that was abandoned reports the last try's reason", () => {
     const pods = [pod("a", { ...BAD, message: "first" }, 1, "11:50:00"), pod("b", BAD, 1)];
     expect(jobState(job("Failed"), pods, NOW)).toEqual({
       state: "failed",

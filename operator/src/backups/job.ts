@@ -1,6 +1,6 @@
 /**
  * The Jobs of a backup, as pure functions. A pod has two containers: `engine`, of the engine's image, makes or loads a dump;
- * `agent`, of the platform's, brings it to where it is kept or from there. Neither has a token of the cluster, and
+ * `agent`, of the platform's, uploads it to the store or downloads it. Neither has a token of the cluster, and
  * neither has a key to the store: of a volume there is one for each organization, and URLs are good for one backup.
  */
 
@@ -17,17 +17,17 @@ const STORE_ID = 65_532;
 /** Where the volume is. */
 const VOLUME_PATH = "/backups";
 const URLS_PATH = "/etc/slipway/urls";
-/** The Secret tells the operator more than pods have to know. */
+/** The Secret contains more, which only the operator needs. */
 const URLS_ITEM = { key: "urls.json", path: "urls.json" };
 const AGENT = ["node", "/app/operator/src/backups/agent/main.ts"];
 const TRIES = 3;
-/** A Job that nobody has looked at goes by itself. */
+/** A Job that was never observed is deleted automatically. */
 const KEPT_SECONDS = 86_400;
 
 export const ENGINE_CONTAINER = "engine";
 export const AGENT_CONTAINER = "agent";
 
-/** Where a Job brings a backup, or takes it from. */
+/** Where a Job uploads a backup to, or downloads it from. */
 export type JobPlace =
   | { kind: "volume"; file: string }
   /** Its Secret has the URLs. */
@@ -112,7 +112,7 @@ function job(input: JobInput, { ids, containers, volumes }: PodParts): DesiredOb
       backoffLimit: TRIES - 1,
       activeDeadlineSeconds: deadlineSeconds,
       ttlSecondsAfterFinished: KEPT_SECONDS,
-      // Never two pods at once: each begins with removing what the one before has left.
+      // Never two pods concurrently: each begins with removing what the one before has left.
       podReplacementPolicy: "Failed",
       template: {
         metadata: { labels },

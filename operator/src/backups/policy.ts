@@ -27,7 +27,7 @@ export function policyOf(
     return undefined;
   }
   const { enabled = true, schedule, verifySchedule, retentionDays } = spec.database?.backup ?? {};
-  // A cache keeps nothing: whoever wants backups of one says so.
+  // A cache has no data to keep: backups of one have to be requested.
   const usual = spec.profile === "cache" ? undefined : settings;
   const delayMs = queuePosition(metadata.uid ?? metadata.name, settings.spreadMinutes);
   return {

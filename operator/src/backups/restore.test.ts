@@ -19,7 +19,7 @@ const backup = {
   status: { phase: "succeeded", engine: "postgresql", version: "17", source: {}, contents },
 } as unknown as Backup;
 
-/** A restore whose Job stands as it is told to. */
+/** A restore with a Job whose state the test sets. */
 function restoring() {
   const registry = new Registry();
   const world = { state: { state: "running" } as JobState };
@@ -36,8 +36,13 @@ function restoring() {
   const status: DatabaseStatus = {};
   const look = async (state: JobState) => {
     world.state = state;
-    const told = await restorer.restore(project, databaseOf({ project }), status, AbortSignal.timeout(5_000));
-    return told?.missing.reason;
+    const pending = await restorer.restore(
+      project,
+      databaseOf({ project }),
+      status,
+      AbortSignal.timeout(5_000),
+    );
+    return pending?.missing.reason;
   };
   const counted = async () => {
     const metric = await registry.getSingleMetric("slipway_backup_restores_total")?.get();
@@ -53,7 +58,7 @@ const loaded = (rows: number): JobState => ({
   result: { ok: true, sizeBytes: 1, sha256: "x", contents: { ...contents, rows } },
 });
 
-test("a try that has failed is counted once, however often it is looked at, and the next one anew", async () => {
+test("a try that has failed is counted once, however often it is observed, and the next one separately", async () => {
   const { look, counted, status } = restoring();
   expect(await look({ state: "running" })).toBe("Restoring");
   expect(await counted()).toEqual([0, 0]);

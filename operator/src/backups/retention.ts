@@ -31,7 +31,7 @@ export interface RetentionDependencies {
 }
 
 const RUNNING_POLL_INTERVAL_MS = 30_000;
-/** How often it is looked whether another backup has taken the place of one that has expired. */
+/** How often it is checked whether another backup has replaced an expired one. */
 const POLL_INTERVAL_MS = 10 * 60_000;
 /** Timers hold no longer than this. */
 const LONGEST_MS = 24 * 60 * 60_000;
@@ -66,7 +66,7 @@ export class BackupRetention {
     return this.#expire(backup, context);
   }
 
-  /** Loads it into a server of its own and compares what is there with what was counted when it was made. */
+  /** Loads it into a server of its own and compares its content with what was counted when it was made. */
   async #verify(backup: Backup, requested: string, context: BackupContext): Promise<Result> {
     const { conditions, signal, status } = context;
     const { clock, images, work } = this.#deps;
@@ -115,7 +115,7 @@ export class BackupRetention {
     return { requeueAfterMs: 1 };
   }
 
-  /** The newest ones stay for as long as their project is there: it may have been paused for long. */
+  /** The newest ones stay for as long as their project exists: it may have been paused for long. */
   async #expire(backup: Backup, { signal }: BackupContext): Promise<Result | undefined> {
     const { client, clock } = this.#deps;
     if (backup.spec.expiresAt === undefined) {

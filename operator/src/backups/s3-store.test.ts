@@ -134,13 +134,13 @@ describe("a backup in a bucket", () => {
     await store.openWrite(job, backup, 10, signal);
     bucket.put(urls().parts[0] ?? "", 5);
     const etags = (await bucket.listParts(KEY, "u1")).map(({ etag }) => etag);
-    const told = { ...result(5, 1), etags: etagsHash(etags) };
+    const uploaded = { ...result(5, 1), etags: etagsHash(etags) };
     bucket.put(urls().parts[0] ?? "", 5, "cut off");
-    expect(await store.commit(job, backup, told, signal)).toMatch(/other parts/);
+    expect(await store.commit(job, backup, uploaded, signal)).toMatch(/other parts/);
     expect(bucket.objects.size).toBe(0);
   });
 
-  test("is there when the operator was killed before it could say so", async () => {
+  test("exists when the operator was killed before it could report it", async () => {
     await store.openWrite(job, backup, 10, signal);
     bucket.put(urls().parts[0] ?? "", 5);
     await store.commit(job, backup, result(5, 1), signal);
@@ -182,7 +182,7 @@ describe("a backup that is in a bucket already", () => {
     expect(old).toMatchObject({ endpoint: "https://other.example.com", name: "backups", key: KEY });
   });
 
-  test("is looked for, read and removed there", async () => {
+  test("is found, read and removed there", async () => {
     const asked: string[] = [];
     const moved = s3Store(
       { getOrUndefined: async () => undefined, create: async () => {} } as unknown as KubeClient,
@@ -202,7 +202,7 @@ describe("a backup that is in a bucket already", () => {
   });
 });
 
-test("pods of backups are let out to a store that tenants are denied, and nowhere else", () => {
+test("pods of backups may reach a store that tenants are denied, and nowhere else", () => {
   expect(storePolicy("slipway-org-acme", settings)).toBeUndefined();
   const inside = parseBackupSettings(
     "image: o\nstore: s3\ns3: { endpoint: http://10.1.1.1:9000, bucket: backups, networkPolicy: { cidrs: [10.1.1.1/32], port: 9000 } }",
@@ -215,7 +215,7 @@ test("pods of backups are let out to a store that tenants are denied, and nowher
 });
 
 // Shows: docs/backups.md#how-it-works: `s3.ca` has the authorities of both, and
-test("pods of backups are let out to stores of earlier backups, too, each at its own port", () => {
+test("pods of backups may reach stores of earlier backups, too, each at its own port", () => {
   const moved = (networkPolicy: string) =>
     storePolicy(
       "slipway-org-acme",

@@ -63,7 +63,7 @@ export function objectOf(backup: Backup, settings: BackupSettings): BackupBucket
   return name !== undefined && key !== undefined ? { ...now, name, key } : now;
 }
 
-/** @param s3 of an object's store, made anew for each call: keys may have changed */
+/** @param s3 of an object's store, made again for each call: keys may have changed */
 export function s3Store(
   client: KubeClient,
   settings: () => BackupSettings,
@@ -117,7 +117,7 @@ export function s3Store(
       const secret = await readSecret(client, job, signal);
       const uploadId = secret && Buffer.from(secret.data?.uploadId ?? "", "base64").toString();
       const isThere = async () => (await store.sizeOf(key, signal)) === result.sizeBytes;
-      // An earlier call may have done it, and not have been able to tell.
+      // An earlier call may have done it without its answer being received.
       if (!uploadId || !(await store.listUploads(key, signal)).includes(uploadId)) {
         return (await isThere()) ? undefined : "The store does not have what was uploaded.";
       }
@@ -201,7 +201,7 @@ export function mountedCredentials(folder: string | undefined): () => S3Credenti
   return () => ({ accessKeyId: read("accessKeyId"), secretAccessKey: read("secretAccessKey") });
 }
 
-/** Lets pods of backups reach a store whose addresses tenants are otherwise denied. Pure. */
+/** Allows pods of backups to reach a store whose addresses tenants are otherwise denied. Pure. */
 
 /** No project's id begins so. */
 const NAME = "slipway-backups";

@@ -253,7 +253,7 @@ describe("a backup in a bucket", () => {
     expect(uploads).not.toContain(first);
   });
 
-  test("whose key begins as another one's is not taken for it", async () => {
+  test("whose key begins as another one's is not mistaken for it", async () => {
     const { s3 } = storeOf(server);
     const id = await s3.createUpload(`${KEY}.more`, signal);
     expect(await s3.listUploads(KEY, signal)).toEqual([]);
@@ -283,7 +283,7 @@ describe("a URL", () => {
   });
 });
 
-describe("what the store refuses is told in words", () => {
+describe("what the store rejects is reported in words", () => {
   const open = (of: TestS3, credentials?: S3Credentials) =>
     storeOf(of, credentials).store.openWrite(job, backup, 10, signal);
 

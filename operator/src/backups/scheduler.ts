@@ -1,6 +1,6 @@
 /**
- * Makes a Backup for each occurrence of a database's schedule, and asks for tests of the newest one. Occurrences that
- * passed while nobody looked are one, made late. The minute is in the Backup's name, so none has two.
+ * Makes a Backup for each occurrence of a database's schedule, and requests tests of the newest one. Occurrences that
+ * passed while no operator ran are one, made late. The minute is in the Backup's name, so none has two.
  */
 
 import {

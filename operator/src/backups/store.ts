@@ -15,10 +15,10 @@ export interface JobRef {
 export interface BackupStore {
   /** Where a backup that is begun now is to be: for people, and so that it is found whatever the settings say later. */
   place(backup: Backup): { location: string; bucket?: BackupBucket };
-  /** Whether what is stored is there; undefined where that cannot be said, as while its organization is being removed. */
+  /** Whether the stored backup exists; undefined where that is unknown, as while its organization is being removed. */
   has(backup: Backup, signal: AbortSignal): Promise<boolean | undefined>;
   /**
-   * Makes ready for a Job that writes. Called again before the Job is there, it goes on with what it has done.
+   * Makes ready for a Job that writes. Called again before the Job exists, it continues with what it has done.
    * @param sizeGb what the database may hold at most
    */
   openWrite(job: JobRef, backup: Backup, sizeGb: number, signal: AbortSignal): Promise<JobPlace>;

@@ -37,7 +37,7 @@ export function volumeStore(client: KubeClient, settings: () => BackupSettings):
   };
 }
 
-/** Of a volume that is there it cannot be said what is on it without a pod; it goes with its organization's namespace. */
+/** The content of an existing volume is unknown without a pod; it is deleted with its organization's namespace. */
 async function hasVolume(
   client: KubeClient,
   namespace: string,
@@ -51,7 +51,7 @@ async function hasVolume(
   return !owner || owner.metadata?.deletionTimestamp ? undefined : false;
 }
 
-/** Makes the claim once; what it is like afterwards is up to whoever runs the platform. */
+/** Makes the claim once; later changes of it are the platform's administrator's. */
 async function ensureClaim(
   client: KubeClient,
   { volume: { size, storageClass, accessMode } }: BackupSettings,

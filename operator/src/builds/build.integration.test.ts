@@ -30,9 +30,9 @@ async function finish(pod: BuildPod, digest: string): Promise<void> {
     for (const step of containerSteps[name]) {
       await stack.kubelet.run(pod, name, line(step, 1, `${step} runs`));
     }
-    const told =
+    const message =
       name === "fetch" ? { commitSha: sha, commitMessage: "One" } : name === "push" ? { digest } : {};
-    await stack.kubelet.end(pod, name, 0, told);
+    await stack.kubelet.end(pod, name, 0, message);
   }
 }
 

@@ -83,13 +83,13 @@ async function carryOut(projectId: string): Promise<string> {
       }
     }
     await eventually(async () => (await stack.build(name))?.status?.step === container);
-    const told =
+    const message =
       container === "fetch"
         ? { commitSha: sha, commitMessage: "One" }
         : container === "push"
           ? { digest: digestOf("c") }
           : {};
-    await stack.kubelet.end(pod, container, 0, told);
+    await stack.kubelet.end(pod, container, 0, message);
   }
   await eventually(async () => (await stack.project(projectId)).status?.build?.imageBuild === name);
   await eventually(async () => !(await stack.podOf(name)));
@@ -214,9 +214,9 @@ test("a build that another one supersedes ends once, and the other is published 
     for (const step of containerSteps[container]) {
       await stack.kubelet.run(next, container, line(step, 1, step));
     }
-    const told =
+    const message =
       container === "fetch" ? { commitSha: sha } : container === "push" ? { digest: digestOf("d") } : {};
-    await stack.kubelet.end(next, container, 0, told);
+    await stack.kubelet.end(next, container, 0, message);
   }
   await eventually(
     async () => (await stack.project("povertaken")).status?.build?.imageBuild === "bovertaking",

@@ -68,7 +68,7 @@ describe("a container of two steps", () => {
   const plan = (seq: number, message: string, more: object = {}) =>
     line(seq, message, { step: "plan", ...more });
 
-  test("has lines of both, each counted by itself", () => {
+  test("has lines of both, each counted separately", () => {
     const { all, lines } = read(`${plan(1, "one")}${plan(2, "", { last: true })}${line(1, "two")}junk\n`);
     expect(all).toMatchObject([
       { sequence: 2_000_001, step: "plan", message: "one" },

@@ -301,7 +301,7 @@ describe("a log that is followed", () => {
     expect(Buffer.byteLength(stored[0] ?? "")).toBeLessThanOrEqual(MAX_LOG_BYTES);
   });
 
-  test("takes no connection from other requests, however many are followed", async () => {
+  test("uses no connection of other requests, however many are followed", async () => {
     const logs = await Promise.all(Array.from({ length: 40 }, () => follow()));
     expect(streams).toHaveLength(40);
     log = "end\n";

@@ -13,7 +13,7 @@ test("a kubelet listens at its node's internal address, on the port that the nod
   const daemonEndpoints = { kubeletEndpoint: { Port: 10_251 } };
   expect(kubeletAddress(node({ addresses, daemonEndpoints }))).toEqual({ host: "10.0.0.1", port: 10_251 });
   expect(kubeletAddress(node({ addresses }))).toEqual({ host: "10.0.0.1", port: 10_250 });
-  // A node without a kubelet tells port 0.
+  // A node without a kubelet reports port 0.
   expect(kubeletAddress(node({ addresses, daemonEndpoints: { kubeletEndpoint: { Port: 0 } } }))?.port).toBe(
     10_250,
   );

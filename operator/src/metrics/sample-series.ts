@@ -103,7 +103,7 @@ function withCpu({ cpu: last, startedAt }: Series, reading: Reading["cpu"]): Ser
   };
 }
 
-/** Every value stands for the time since the one before it, for they are not taken at even distances. */
+/** Every value counts for the time since the previous one, since they are not taken at even intervals. */
 function withMemory({ memory: last, startedAt }: Series, reading: Reading["memory"]): Series["memory"] {
   if (reading === undefined || reading.at < startedAt || reading.at <= (last?.at ?? 0)) {
     return last;

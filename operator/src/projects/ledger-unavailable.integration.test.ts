@@ -4,7 +4,7 @@ import {
   connectLedger,
   type Ledger,
   listDeployments,
-  listSlots,
+  listQuotaReservations,
   migrateToLatest,
   recordDeployment,
 } from "@slipway/ledger";
@@ -119,7 +119,7 @@ test("delays no project for long", async () => {
   for (const name of ["new", "newer", "newest"]) {
     await condition(name, "Accepted=True/Accepted");
   }
-  const reserved = (await listSlots(direct)).map((row) => row.project_id);
+  const reserved = (await listQuotaReservations(direct)).map((row) => row.project_id);
   expect(reserved).toEqual(expect.arrayContaining(["kept", "new", "newer", "newest"]));
 });
 

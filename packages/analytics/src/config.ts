@@ -32,7 +32,7 @@ export interface AnalyticsSettings {
   /** Address of ClickHouse's HTTP interface, without a slash at the end. */
   url: string;
   username: string;
-  /** File with the password, read again for every new connection to the store; undefined: none is asked for. */
+  /** File with the password, read again for every new connection to the store; undefined: none is required. */
   passwordFile: string | undefined;
   database: string;
   /** PEM file of the authorities that certify the store; undefined: the public ones. */

@@ -1,6 +1,6 @@
 import { isIP, SocketAddress } from "node:net";
 
-/** The methods that are told apart; every other one counts as `OTHER`. */
+/** The methods that are counted by name; every other one counts as `OTHER`. */
 export const METHODS = [
   "GET",
   "HEAD",
@@ -33,11 +33,11 @@ export interface AccessEvent {
   method: Method;
   /** The path with what names single things replaced (`routeOf`). */
   route: string;
-  /** The path as it was asked for, without its query: valid UTF-8, at most {@link MAX_PATH_BYTES}. */
+  /** The path as it was requested, without its query: valid UTF-8, at most {@link MAX_PATH_BYTES}. */
   path: string;
   /** Without control characters, at most {@link MAX_USER_AGENT_BYTES}; empty when none was sent. */
   userAgent: string;
-  /** Address of the client, as trusted proxies tell it: IPv4 or IPv6 in its usual text. */
+  /** Address of the client, as trusted proxies report it: IPv4 or IPv6 in its usual text. */
   sourceIp: string;
   /** Bytes of the request's body. */
   bytesReceived: number;

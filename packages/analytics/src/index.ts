@@ -1,3 +1,9 @@
+/**
+ * Access analytics: the events of requests, and the ClickHouse store that keeps and counts them. The collector inserts
+ * events, the API server queries their counts. `config.ts` reads the settings, `event.ts` has the event and its bounds, and
+ * `store/` has schema, inserts, statements and queries.
+ */
+
 export {
   type AnalyticsSettings,
   type AnalyticsVariables,

@@ -1,4 +1,8 @@
-/** What turns a reconciler into a controller process: Kubernetes client, cache, work queue, controllers, apply, leader election. Knows nothing of Slipway. */
+/**
+ * What turns a reconciler into a controller process, without any dependency on Slipway's resources. `client/` sends requests to
+ * the apiserver, `cache/` keeps watched objects, and `controller/` has work queue and reconciles. `apply/` writes child objects,
+ * `status/` conditions and events, and `manager/` runs it all under leader election.
+ */
 
 export {
   Applier,

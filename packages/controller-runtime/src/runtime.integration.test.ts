@@ -212,7 +212,7 @@ describe("a settled platform", () => {
 });
 
 describe("under trouble", () => {
-  it("goes on after the apiserver was killed and restarted, and settles again", async () => {
+  it("continues after the apiserver was killed and restarted, until nothing changes any more", async () => {
     start();
     await create("w-0");
     await eventually("ready", async () => (await readyCount()) === 1, 20_000);
@@ -224,7 +224,7 @@ describe("under trouble", () => {
     await settled();
   });
 
-  it("lets a poison key and a throwing handler harm nobody", async () => {
+  it("isolates a key that always fails and a handler that throws", async () => {
     const one = start({
       before: (widget) => {
         if (widget.metadata.name === "poison") {
@@ -339,7 +339,7 @@ describe("two replicas", () => {
     return (lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity ?? "";
   };
 
-  it("bring every object home when the leader is killed in the middle", async () => {
+  it("reconcile every object when the leader is killed in the middle", async () => {
     launch("replica-a", 3);
     launch("replica-b", 3);
     const first = await eventually("a leader", holder, 30_000);
@@ -356,7 +356,7 @@ describe("two replicas", () => {
     expect((await operatorWrites()).length).toBe(before);
   });
 
-  it("hand over at once on an orderly stop", async () => {
+  it("hand over immediately on an orderly stop", async () => {
     const leaseSeconds = 30;
     launch("replica-a", leaseSeconds);
     const first = await eventually("a leader", holder, 30_000);

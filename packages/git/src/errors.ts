@@ -34,7 +34,7 @@ export class GitError extends Error {
   }
 }
 
-/** Whether it may pass by itself. */
+/** Whether a retry may succeed without a change. */
 export function isTransient(error: unknown): boolean {
   return error instanceof GitError && error.code === "ProviderUnavailable";
 }

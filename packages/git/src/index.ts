@@ -1,4 +1,8 @@
-/** Git servers of tenants: how they are asked, what they tell, and what that starts. Knows no cluster and no ledger. */
+/**
+ * Git servers of tenants: clients, deliveries of their hooks, and which build an event starts. `forgejo/` and `github/` have the
+ * clients, `net/` the SSRF-safe fetch that they use, and `delivery/` reads hooks. Has no access to the cluster or the ledger.
+ */
+
 export type { Delivery, GitEvent, PushEvent, ReleaseEvent, TagEvent } from "./delivery/read.ts";
 export { DeliveryError, readDelivery } from "./delivery/read.ts";
 export { GitError, type GitErrorCode, gitErrorCodes, isTransient } from "./errors.ts";

@@ -39,7 +39,7 @@ describe("strings of a Git server", () => {
     ["a commit", github.commit, { sha: long, commit: { message: "" } }],
   ])("are refused as %s that is too long", (_, schema, value) => expect(ok(schema, value)).toBe(false));
 
-  it("leave an address that no browser takes unsaid", () => {
+  it("leave out an address that is too long for browsers", () => {
     const found = forgejo.repository.parse({ ...repository, html_url: `https://${long}` });
     expect(found.html_url).toBeUndefined();
   });
@@ -48,7 +48,7 @@ describe("strings of a Git server", () => {
 describe("lists of a Git server", () => {
   const tag = { name: "v1", commit: { sha } };
 
-  it("have no longer pages than were asked for", () => {
+  it("have no longer pages than were requested", () => {
     expect(
       ok(
         forgejo.tags,

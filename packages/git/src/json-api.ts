@@ -1,4 +1,4 @@
-/** A JSON API behind the guarded fetch: what Forgejo's and GitHub's clients have in common. */
+/** JSON requests to a Git server through the SSRF-safe fetch, and the schemas of what Forgejo's and GitHub's clients parse. */
 
 import { z } from "zod";
 import { GitError } from "./errors.ts";
@@ -9,9 +9,9 @@ export interface JsonApiOptions {
   fetch: SsrfSafeFetch;
   /** Base address, without a slash at the end. */
   base: string;
-  /** Headers of every request; asked each time, for tokens end. */
+  /** Headers of every request; called each time, since tokens expire. */
   headers: () => Promise<Record<string, string>> | Record<string, string>;
-  /** Called when the server does not take what they say: they may be out of date. */
+  /** Called when the server rejects them: they may be expired. */
   onUnauthorized?: () => void;
 }
 
@@ -21,11 +21,11 @@ export interface JsonRequest {
   query?: QueryValues;
   body?: unknown;
   method?: FetchRequest["method"];
-  /** The failure that 404 stands for. */
+  /** The failure for 404. */
   missing?: () => GitError;
-  /** The failure that 403 stands for. */
+  /** The failure for 403. */
   forbidden?: () => GitError;
-  /** The failure that 422 stands for: GitHub answers it to a ref that names no commit. */
+  /** The failure for 422: GitHub answers it to a ref that names no commit. */
   unprocessable?: () => GitError;
   /** Bytes of the list that the answer is a page of. */
   budget?: ByteBudget;
@@ -39,7 +39,7 @@ export class JsonApi {
     this.#options = options;
   }
 
-  /** A checked answer. @throws GitError */
+  /** An answer that matches the schema. @throws GitError */
   async request<T>(path: string, schema: z.ZodType<T>, ask: JsonRequest = {}): Promise<T> {
     const { text } = await this.send(path, ask);
     spend(ask.budget, text);
@@ -101,7 +101,7 @@ function spend(budget: ByteBudget | undefined, text: string): void {
 const unexpectedResponse = (what: string) =>
   new GitError("ProviderUnavailable", `the Git server answers ${what}: is the address that of a Git server?`);
 
-/** Nothing of the answer's body goes into the message: it may repeat what was sent. */
+/** The message contains nothing of the answer's body, which may repeat what was sent. */
 function toGitError(
   { status, headers }: FetchResponse,
   { missing, forbidden, unprocessable }: JsonRequest,
@@ -116,7 +116,7 @@ function toGitError(
   if (status === 403 && forbidden) {
     return forbidden();
   }
-  // Single sign-on: the organization wants the access confirmed anew.
+  // Single sign-on: the organization requires a new authorization.
   if (status === 403 && String(headers["x-github-sso"] ?? "").startsWith("required")) {
     return new GitError("CredentialRefused", "the Git server wants the access authorized anew");
   }
@@ -135,8 +135,6 @@ function toGitError(
   return unexpectedResponse(`HTTP ${status}`);
 }
 
-/** What may come from a Git server: each string with its bound, checked while the answer is parsed. */
-
 /** Longest name of a branch or a tag, in characters. */
 export const REF_NAME_MAX_LENGTH = 255;
 
@@ -148,13 +146,13 @@ export const refName = z
   .string()
   .transform((name) => (name === "" || name.length > REF_NAME_MAX_LENGTH ? undefined : name));
 
-/** A name, a path or a moment: nothing that has more characters is one. */
+/** A name, a path or a time, with its bound. */
 export const bounded = (max: number) => z.string().max(max);
 
 /** Hexadecimal id of a commit, SHA-1 or SHA-256. */
 export const sha = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
 
-/** An address for people; undefined for one that no browser takes. */
+/** An address for people; undefined for one that is too long for browsers. */
 export const webUrl = z
   .string()
   .transform((url) => (url.length > 2_048 ? undefined : url))

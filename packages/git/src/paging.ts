@@ -2,7 +2,7 @@
 
 import { GitError } from "./errors.ts";
 
-/** Items that are asked for at once. */
+/** Items of one page. */
 export const PAGE_SIZE = 50;
 /** Pages of a list that is read whole. */
 const MOST_PAGES = 20;
@@ -24,7 +24,7 @@ export function pageOf(cursor: string | undefined): number {
   return page;
 }
 
-/** Bytes of all answers that a list may take. Releases carry their notes, which nobody here reads. */
+/** Bytes of all answers of one list. Releases include their notes, which are not read here. */
 const LIST_BYTES = 16 * 1024 * 1024;
 
 /** What is left of the bytes that a list may take. */

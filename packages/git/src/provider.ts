@@ -1,7 +1,7 @@
+/** The interface of a Git provider, and the ids by which the platform refers to its repositories. */
+
 import { createHash, timingSafeEqual } from "node:crypto";
 import { GitError } from "./errors.ts";
-
-/** What every Git provider can be asked, whichever it is. */
 
 /** What a connection can do. */
 export interface Capabilities {
@@ -50,7 +50,7 @@ export interface Hook {
   id: string;
 }
 
-/** What a list gives at once, and where it goes on. */
+/** One page of a list, and the cursor of the next one. */
 export interface Page<Item> {
   items: Item[];
   /** Opaque; undefined at the end. */
@@ -74,10 +74,10 @@ export interface HookOptions {
 
 /**
  * One account at one Git server. Every method throws `GitError`: CredentialRefused, PermissionLacking,
- * ProviderUnavailable, AddressRefused, CertificateUntrusted, and what stands beside it.
+ * ProviderUnavailable, AddressRefused, CertificateUntrusted, and the codes of its own.
  */
 export interface GitProvider {
-  /** Whether the credential is taken, and what a connection with it can do. */
+  /** Checks the credential. Returns what a connection with it can do. */
   check(): Promise<Capabilities>;
   /** The repository at `owner/name`. @throws GitError RepositoryNotFound */
   resolve(path: string): Promise<Repository>;
@@ -91,11 +91,11 @@ export interface GitProvider {
   tags(repositoryId: string): Promise<Tag[]>;
   /** Releases, the newest first, at most 1,000; drafts where the account sees them. */
   releases(repositoryId: string): Promise<Release[]>;
-  /** The commit that a branch, a tag or an abbreviated id means now. @throws GitError RefNotFound */
+  /** The commit that a branch, a tag or an abbreviated id resolves to now. @throws GitError RefNotFound */
   commit(repositoryId: string, ref: string): Promise<Commit>;
-  /** Makes the hook with this URL; one that is there already gives way to it. */
+  /** Creates the hook with this URL, in place of an existing one. */
   ensureHook(repositoryId: string, wish: HookOptions): Promise<Hook>;
-  /** Takes the hooks with this URL away; none is no failure. */
+  /** Deletes the hooks with this URL; none is no failure. */
   removeHooks(repositoryId: string, url: string): Promise<void>;
   clone(repositoryId: string): Promise<CloneAccess>;
 }
@@ -104,23 +104,22 @@ export interface GitProvider {
 export const REPOSITORY_PATH_MAX_LENGTH = 256;
 const NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*";
 
-/** What `owner/name` looks like. */
+/** The form of `owner/name`. */
 export const REPOSITORY_PATH = new RegExp(`^${NAME}/${NAME}$`);
 
 /** Providers as `GET /v1/git/providers` lists them. */
 export const providerIds = ["github", "forgejo", "gitlab"] as const;
 export type ProviderId = (typeof providerIds)[number];
 
-/** Ids of repositories: opaque, and good for one connection only. */
-
+/** Ids of repositories: opaque, and valid for one connection only. */
 export interface RepositoryIdForm {
-  /** What stands for the provider's repository within the connection. */
+  /** The id of the provider's repository within the connection. */
   seal(connectionId: string, id: string): string;
-  /** The provider's own id. @throws GitError RepositoryNotFound when it was not sealed so for the connection */
+  /** The provider's own id. @throws GitError RepositoryNotFound when it was not sealed for this connection */
   open(connectionId: string, sealed: string): string;
 }
 
-/** Ids that end in what `digest` makes of their connection and repository: lower-case letters and digits. Pure. */
+/** Ids that end in the digest of their connection and repository: lower-case letters and digits. Pure. */
 export function repositoryIdForm(digest: (text: string) => string): RepositoryIdForm {
   const seal = (connectionId: string, id: string): string =>
     `r${Buffer.from(id).toString("base64url")}-${digest(JSON.stringify([connectionId, id]))}`;

@@ -31,7 +31,7 @@ afterAll(async () => {
   await server.close();
 });
 
-it("keeps an installation's token for whoever opens it next, until the App has another key", async () => {
+it("keeps an installation's token for the next caller, until the App has another key", async () => {
   let privateKey = pem();
   const githubApp = () => ({ appId: "1", apiUrl: server.url, cloneUrl: "https://github.com", privateKey });
   const providers = new GitProviders({ fetch, githubApp });

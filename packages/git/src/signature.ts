@@ -37,7 +37,7 @@ export function isSigned(secret: string, body: Uint8Array, headers: Headers): bo
     const value = headers[name];
     const digits = typeof value === "string" && value.startsWith(prefix) ? value.slice(prefix.length) : "";
     const isHex = HEX.test(digits);
-    // Compared in any case, so that the time tells nothing of the shape.
+    // Compared in any case, so that the time shows nothing of the shape.
     const isEqual = timingSafeEqual(Buffer.from(isHex ? digits : "0".repeat(64)), expected);
     isRight = isRight && isHex && isEqual;
   }

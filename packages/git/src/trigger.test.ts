@@ -50,7 +50,7 @@ describe("an event starts", () => {
     ["nothing on a branch of the same name in another case", { ...push, branch: "Main" }, byPush, undefined],
     ["the tag", tag, byTag, { trigger: "tag", tag: "v1.2.0", commitSha: sha }],
     [
-      "the tag whose commit is not told",
+      "the tag whose commit is not sent",
       { ...tag, commitSha: undefined },
       byTag,
       { trigger: "tag", tag: "v1.2.0" },

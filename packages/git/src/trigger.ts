@@ -1,4 +1,4 @@
-/** What an event starts: the one place that knows the modes of publication. */
+/** Which build an event of a Git server starts, by the project's mode of publication and its tag pattern. */
 
 import type { GitEvent } from "./delivery/read.ts";
 
@@ -18,15 +18,15 @@ export interface TriggerSettings {
   versionDeploy?: VersionDeploy;
 }
 
-/** A build that an event asks for. */
+/** A build that an event starts. */
 export type TriggeredBuild =
   | { trigger: "push"; branch: string; commitSha: string }
   | { trigger: "tag" | "release"; tag: string; commitSha?: string };
 
-/** The mode of publication; exactly one holds. */
+/** The mode of publication; exactly one applies. */
 export type TriggerMode = "manual" | "push" | "tag" | "release";
 
-/** The mode that settings mean. Both switches on is refused where they are written; here versions win. */
+/** The mode of these settings. Validation rejects both switches on; here versions have precedence. */
 export function triggerMode({ autoDeploy, versionDeploy }: TriggerSettings): TriggerMode {
   if (versionDeploy?.enabled) {
     return versionDeploy.event ?? "tag";
@@ -59,13 +59,11 @@ export function triggeredBy(event: GitEvent, settings: TriggerSettings): Trigger
   return { trigger: "release", tag: event.tag };
 }
 
-/** Tag patterns: the full tag name, case-sensitive, with the wildcards `*` (any sequence) and `?` (one character). */
-
-/** Longest pattern, in characters. */
+/** Longest tag pattern, in characters. */
 export const TAG_PATTERN_MAX_LENGTH = 255;
 
-// Character classes, braces, negation, extended globs such as +(v), escapes and control characters are other glob syntax:
-// refused, never guessed at.
+// A pattern is a full tag name, case-sensitive, with the wildcards `*` (any sequence) and `?` (one character). Character classes,
+// braces, negation, extended globs such as +(v), escapes and control characters are other glob syntax: rejected.
 const TAG_PATTERN = /^(?:[^\p{Cc}\\[\]{}!?*+@]|[?*+@]+(?:[^\p{Cc}\\[\]{}!?*+@(]|$))+$/u;
 
 /** Whether a text may be a tag pattern. */
@@ -74,8 +72,8 @@ export function isTagPattern(text: string): boolean {
 }
 
 /**
- * Whether a tag's whole name fits the pattern. A character is a Unicode code point. Steps: pattern times tag at most, for
- * tenants write both; a regular expression could be made to run for ever.
+ * Whether a tag's whole name matches the pattern. A character is a Unicode code point. It takes at most the product of both
+ * lengths in steps: tenants write both, and a regular expression could backtrack without end.
  */
 export function matchesTag(pattern: string, tag: string): boolean {
   const wanted = [...pattern];

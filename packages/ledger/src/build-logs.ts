@@ -9,7 +9,7 @@ export interface BuildKey {
 
 /** One line of a build's log. */
 export interface BuildLogChunk {
-  /** Greater than that of every line before it; whoever reads the build's output again comes to the same. */
+  /** Greater than that of every line before it; another read of the build's output results in the same. */
   sequence: number;
   at: Date;
   level: string;
@@ -23,7 +23,7 @@ export interface BuildLogChunk {
 const MAX_BATCH = 1_000;
 
 /**
- * Keeps lines of a log. One that stands there stays as it is, so lines that were read again are simply sent again.
+ * Keeps lines of a log. A stored line stays as it is, so lines that were read again are simply sent again.
  * @returns how many are new
  * @throws when the database is away, or there is no such build
  */

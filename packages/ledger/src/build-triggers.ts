@@ -13,10 +13,10 @@ export interface BuildTrigger {
 }
 
 /**
- * Claims a trigger for a build, whoever learns of it first: a hook's delivery or a poll. Whoever was late is given the same build,
+ * Claims a trigger for a build, for a hook's delivery or a poll, whichever is first. The later one is given the same build,
  * and makes it if a crash kept the first one from it.
  *
- * @returns the build's id: `buildId`, or the one that claimed it before; null when it was only noted as having been there
+ * @returns the build's id: `buildId`, or the one that claimed it before; null when it was only recorded as present
  */
 export async function claimBuildTrigger(
   ledger: Ledger,
@@ -27,14 +27,14 @@ export async function claimBuildTrigger(
   return claimedBy(ledger, trigger);
 }
 
-/** How long after a poll noted a trigger its hook's delivery may still claim it, in minutes. */
+/** How long after a poll recorded a trigger its hook's delivery may still claim it, in minutes. */
 const DELIVERY_MINUTES = 10;
 
 /**
- * Claims a trigger that a hook's delivery reports. What is delivered is new: a poll that noted it shortly before, as present when
+ * Claims a trigger that a hook's delivery reports. What is delivered is new: a poll that recorded it shortly before, as present when
  * the project's publication began, only arrived earlier than the delivery.
  *
- * @returns as {@link claimBuildTrigger}; null when it was noted longer than ten minutes ago
+ * @returns as {@link claimBuildTrigger}; null when it was recorded longer than ten minutes ago
  */
 export async function claimDeliveredTrigger(
   ledger: Ledger,
@@ -65,9 +65,9 @@ async function claimedBy(ledger: Ledger, trigger: BuildTrigger): Promise<string 
   return build_id;
 }
 
-/** A trigger that was claimed or noted, by whom and when. */
+/** A trigger that was claimed or recorded, by whom and when. */
 export interface KnownBuildTrigger extends BuildTrigger {
-  /** Null when it was only noted as having been there. */
+  /** Null when it was only recorded as present. */
   buildId: string | null;
   seenAt: Date;
 }
@@ -104,7 +104,7 @@ export async function findBuildTriggers(
   }));
 }
 
-/** Notes what is there already, so that it sets nothing off: the tags and releases when a project begins to publish by them. */
+/** Records what exists already, so that it starts no build: the tags and releases when a project begins to publish by them. */
 export async function noteBuildTriggers(ledger: Ledger, triggers: readonly BuildTrigger[]): Promise<void> {
   const most = 5_000;
   for (let start = 0; start < triggers.length; start += most) {
@@ -152,7 +152,7 @@ export async function isGitDeliveryKnown(ledger: Ledger, delivery: GitDelivery):
   return known !== undefined;
 }
 
-/** Notes that a delivery was dealt with: once that is true, so that a crash in the middle has it dealt with again. */
+/** Records that a delivery was processed, afterwards, so that a crash in between has it processed again. */
 export async function recordGitDelivery(ledger: Ledger, delivery: GitDelivery): Promise<void> {
   await ledger
     .insertInto("git_deliveries")

@@ -102,7 +102,7 @@ describe("builds", () => {
     );
   });
 
-  it("of a project that was made anew have nothing to do with the one before", async () => {
+  it("of a project that was created again are separate from those of its predecessor", async () => {
     await recordBuild(ledger, pending("b1"));
     const anew = { ...project, projectUid: "u2" };
     expect(await recordBuild(ledger, ended("b1", { project_uid: "u2" }))).toBe(false);
@@ -141,7 +141,7 @@ describe("the history", () => {
     expect(await retireBuilds(ledger, day(32), project)).toBe(30);
   });
 
-  it("notes images that no build has any more", async () => {
+  it("records images that no build has any more", async () => {
     await recordBuild(ledger, ended("b1", { digest: digest(1), finished_at: minute(2) }));
     await recordBuild(ledger, ended("b2", { digest: digest(2), finished_at: minute(2) }));
     await recordBuild(ledger, ended("b3", { digest: digest(2), finished_at: day(20) }));
@@ -194,7 +194,7 @@ describe("triggers of builds", () => {
     commitSha: "a".repeat(40),
   };
 
-  it("belong to one build, whoever learns of them first", async () => {
+  it("belong to one build, whatever claims them first", async () => {
     const claims = await Promise.all(["b1", "b2", "b3"].map((id) => claimBuildTrigger(ledger, trigger, id)));
     expect(new Set(claims).size).toBe(1);
     expect(["b1", "b2", "b3"]).toContain(claims[0]);
@@ -207,7 +207,7 @@ describe("triggers of builds", () => {
     expect(await claimBuildTrigger(ledger, { ...trigger, ref: "v3" }, "b1")).toBe("b1");
   });
 
-  it("that a poll noted while their delivery was on its way start the delivery's build, and one alone", async () => {
+  it("that a poll recorded while their delivery was on its way start the delivery's build, and one alone", async () => {
     const delivered = { ...trigger, ref: "v2" };
     await noteBuildTriggers(ledger, [trigger, delivered]);
     await sql`update build_triggers set seen_at = now() - interval '11 minutes' where ref = 'v1'`.execute(

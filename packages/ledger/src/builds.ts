@@ -94,10 +94,10 @@ export async function listBuilds(
 export const BUILD_HISTORY = { builds: 30, days: 30 } as const;
 
 /**
- * Forgets builds that have ended and are over the limits of their project's history, with their logs. Their images are noted
+ * Forgets builds that have ended and are over the limits of their project's history, with their logs. Their images are recorded
  * as retired in the same transaction, unless another build that stays has the same one.
  *
- * @param project the one whose history is looked at; all of them without it
+ * @param project the one whose history is pruned; all of them without it
  * @returns how many were forgotten
  */
 export async function retireBuilds(ledger: Ledger, now: Date, project?: BuildProject): Promise<number> {
@@ -128,7 +128,7 @@ export async function retireBuilds(ledger: Ledger, now: Date, project?: BuildPro
   return Number(rows[0]?.forgotten ?? 0);
 }
 
-/** Images that no build of the history has any more, the oldest first: what still runs or may be gone back to is for the caller to know. */
+/** Images that no build of the history has any more, the oldest first: the caller knows which still run or may be rolled back to. */
 export async function listRetiredImages(ledger: Ledger, limit = 1_000): Promise<RetiredImage[]> {
   return ledger
     .selectFrom("retired_images as r")

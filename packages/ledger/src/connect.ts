@@ -16,7 +16,7 @@ export interface ConnectOptions {
    * a lock.
    */
   statementTimeoutMs?: number;
-  /** Called for errors of connections that no query waits on; the pool replaces them by itself. */
+  /** Called for errors of connections that no query waits on; the pool replaces them automatically. */
   onIdleError?: (error: Error) => void;
 }
 
@@ -32,12 +32,12 @@ const IDLE_IN_MIGRATION_MS = 60_000;
 /** The server asks a silent client for a sign of life, and gives it up within a minute instead of hours. */
 const SERVER_KEEP_ALIVE =
   "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3 -c tcp_user_timeout=60000";
-/** A connection that nobody uses is asked for a sign of life after so long. */
+/** An idle connection gets a keepalive probe after so long. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
 /**
  * Opens a pool on the ledger. No connection is made before the first query; a lost one is replaced by the next query,
- * and one that does not answer is given up a second after the statement's own time. The server in turn ends a transaction
+ * and one that does not answer is abandoned a second after the statement's own time. The server in turn ends a transaction
  * whose client falls silent, so that a lost one's locks are free within seconds. Close it with `ledger.destroy()`.
  */
 export function connectLedger(options: ConnectOptions): Ledger {
@@ -58,7 +58,7 @@ export function connectLedger(options: ConnectOptions): Ledger {
   });
   // Without listeners a database restart would end the process: the pool listens to idle connections only, so each
   // connection gets one for the moments in which a query holds it. What the query itself meets rejects its promise.
-  // Only the message goes on: pg hangs the whole client on the error, with keys that belong into no log.
+  // Only the message is kept: pg attaches the whole client to the error, with secrets that must not be logged.
   const report = (error: Error) => options.onIdleError?.(new Error(error.message));
   pool.on("error", report);
   pool.on("connect", (client) => client.on("error", report));
@@ -80,7 +80,7 @@ export function boundedPool(pool: pg.Pool): PostgresPool {
 function boundedClient(client: pg.PoolClient): PostgresPoolClient {
   let lost: unknown;
   const query = async (text: string, parameters: readonly unknown[]): Promise<unknown> => {
-    // The rollback of a transaction whose connection is lost: the server does it by itself.
+    // The rollback of a transaction whose connection is lost: the server does it automatically.
     if (lost !== undefined) {
       throw lost;
     }

@@ -14,11 +14,11 @@ export interface DeliveryQueueLimits {
 export interface HeldDelivery extends GitDelivery {
   sequence: string;
   event: string;
-  /** This try counted. What another replica has taken meanwhile has another count. */
+  /** This try counted. A delivery that another replica has claimed meanwhile has another count. */
   attempts: number;
 }
 
-/** Puts a delivery into the queue, unless it is there, was worked off, or too many wait. */
+/** Puts a delivery into the queue, unless it is queued, was processed, or too many wait. */
 export function queueGitDelivery(
   ledger: Ledger,
   delivery: GitDelivery,
@@ -60,7 +60,7 @@ export function queueGitDelivery(
 
 /**
  * Takes deliveries that are due, for so long: who is killed meanwhile leaves them to another. The organization of which fewest
- * are worked at goes first, in the order of arrival. Of one connection one at a time is worked at: of two tags that come at once the
+ * are worked at goes first, in the order of arrival. Of one connection one at a time is worked at: of two tags that come together the
  * one that came last would otherwise be built first, and the other one in its place.
  * @param bounds how many at most, and how many of one organization are worked at by all replicas together
  */
@@ -100,7 +100,7 @@ export function holdGitDeliveries(
   });
 }
 
-/** Removes a delivery that was worked off; it is known from then on. One that another replica has taken stays its own. */
+/** Removes a processed delivery, whose id is kept. One that another replica has claimed stays its own. */
 export function finishGitDelivery(ledger: Ledger, delivery: HeldDelivery): Promise<void> {
   return ledger.transaction().execute(async (tx) => {
     await recordGitDelivery(tx, delivery);
@@ -108,7 +108,7 @@ export function finishGitDelivery(ledger: Ledger, delivery: HeldDelivery): Promi
   });
 }
 
-/** Removes a delivery that is given up: it may be sent again. */
+/** Removes an abandoned delivery: it may be sent again. */
 export async function dropGitDelivery(ledger: Ledger, { sequence, attempts }: HeldDelivery): Promise<void> {
   await ledger
     .deleteFrom("git_delivery_queue")

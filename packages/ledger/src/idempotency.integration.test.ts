@@ -50,7 +50,7 @@ describe("an idempotency key", () => {
     expect(records[0]?.project_id).toBe(`p-${records[0]?.holder}`);
   });
 
-  it("is the next one's when it is let go of, or when its time is over, under the same id", async () => {
+  it("is the next call's when it is released, or when its time is over, under the same id", async () => {
     const { name, reserve } = aKey();
     await reserve("a");
     expect((await reserve("b", { projectId: "p2" })).holder).toBe("a");
@@ -83,7 +83,7 @@ describe("an idempotency key", () => {
     expect((await reserve("b", { projectId: "p2" })).project_id).toBe("p2");
   });
 
-  it("stands for its project once completed, and tells who completes what it does not stand for", async () => {
+  it("names its project once completed, and rejects the completion of another", async () => {
     const { name, reserve } = aKey();
     await reserve("a");
     expect(await completeIdempotencyKey(ledger, name, "p2", new Date())).toBe(false);

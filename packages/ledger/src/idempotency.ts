@@ -4,7 +4,7 @@ import type { IdempotencyRecord } from "./schema.ts";
 
 /*
  * Calls with one key follow one another: who creates under it holds it, for as long as it says so. A holder that dies
- * keeps the key and the project's id, and after its time the next call goes on from there.
+ * keeps the key and the project's id, and after its time the next call continues from there.
  */
 
 /** What names a key. */
@@ -25,7 +25,7 @@ export interface Reservation extends KeyName {
 
 const inSeconds = (seconds: number): RawBuilder<Date> => sql<Date>`now() + make_interval(secs => ${seconds})`;
 
-/** What a key stands for; undefined for one that nobody has used, or that was freed. */
+/** The record of a key; undefined for one that is unused or was released. */
 export async function findIdempotencyRecord(
   ledger: Ledger,
   { organizationId, key }: KeyName,
@@ -94,8 +94,8 @@ export async function renewIdempotencyKey(
 }
 
 /**
- * Marks the resource as created; the key now stands for it for good.
- * @returns false when the key does not stand for this resource: it was freed meanwhile
+ * Marks the resource as created; the key names it permanently.
+ * @returns false when the key does not name this resource: it was released meanwhile
  */
 export async function completeIdempotencyKey(
   ledger: Ledger,

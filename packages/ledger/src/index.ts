@@ -1,3 +1,9 @@
+/**
+ * The platform's PostgreSQL database: functions over a Kysely pool, one file for each subject. `connect.ts` opens the pool,
+ * `schema.ts` has the tables as types, and `migrations/` has the history of the schema. Whatever charges money or counts a
+ * quota is one transaction here.
+ */
+
 export * from "./api-keys.ts";
 export * from "./audit.ts";
 export * from "./build-logs.ts";
@@ -22,6 +28,8 @@ export * from "./metric-samples.ts";
 export { migrateToLatest } from "./migrations/index.ts";
 export * from "./organizations.ts";
 export { ensurePartitions } from "./partitions.ts";
+export * from "./quota-request.ts";
+export * from "./quota-reservations.ts";
 export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";
 export type {
   Build,
@@ -31,13 +39,11 @@ export type {
   IdempotencyRecord,
   LedgerSchema,
   Organization,
-  ProjectSlot,
+  QuotaReservationRow,
   RetiredImage,
   Role,
   UsageKind,
 } from "./schema.ts";
 export * from "./settlements.ts";
-export * from "./slot-request.ts";
-export * from "./slots.ts";
 export * from "./storage-charges.ts";
 export * from "./usage.ts";

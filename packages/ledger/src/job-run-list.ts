@@ -46,7 +46,7 @@ export async function listJobRuns(ledger: Ledger, query: JobRunListQuery): Promi
   const cycle = cycleOf(query);
   const known = sql`r.organization_id = ${organizationId} and r.project_id = ${projectId}`;
   const wanted = status === undefined ? sql`true` : sql`r.status = ${status}`;
-  // Of the ledger's runs, `offset - waiting` surely stand on earlier pages: they are skipped in the index, and not sorted.
+  // Of the ledger's runs, `offset - waiting` are on earlier pages: they are skipped in the index, and not sorted.
   const { rows } = await sql<ListedRow>`
     with waiting as (
       select p.id collate "C" as id, p.scheduled_at

@@ -15,7 +15,7 @@ export interface JobRunLogName {
 
 /**
  * Keeps the end of a run's log: what does not fit is cut off in front, between two characters; NUL, which PostgreSQL cannot
- * hold, is left out. Stored again, the later text stands.
+ * hold, is left out. Stored again, the later text replaces the earlier one.
  *
  * @throws RangeError when the id is none of a run of the project
  */

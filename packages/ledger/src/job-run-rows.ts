@@ -13,7 +13,7 @@ export interface JobRunRow {
   /** As {@link jobRunName} says, or the ledger refuses it. */
   id: string;
   trigger: "schedule" | "manual";
-  /** A whole minute when the schedule asked for it. */
+  /** A whole minute for an occurrence of the schedule. */
   scheduled_at: Date;
   started_at: Date;
   finished_at: Date;

@@ -78,7 +78,7 @@ describe("a run", () => {
     expect(await charges()).toEqual({ entries: 4, amount: "1.4" });
   });
 
-  it("is charged once when it stands twice in a batch", async () => {
+  it("is charged once when it is twice in a batch", async () => {
     const [run] = minutes(1);
     expect(await outcomes([run, run] as JobRunRow[])).toEqual(["recorded", "already"]);
     expect(await charges()).toEqual({ entries: 1, amount: "0.35" });
@@ -186,7 +186,7 @@ describe("batches", () => {
 describe("a run ahead of the ledger's time", () => {
   // Shows: docs/jobs.md#clocks: the ledger accepts nothing that is ahead of its own time
   // Shows: docs/ledger.md#runs-and-their-charges: that a leader whose clock is wrong charges for nothing that
-  it("is refused, and holds up no other; one that clocks which differ explain is taken", async () => {
+  it("is rejected, and delays no other; one that differing clocks explain is accepted", async () => {
     const now = Date.now();
     const minute = (ms: number) => new Date(Math.floor((now + ms) / 60_000) * 60_000);
     const ended = (ms: number, scheduled: Date) =>
@@ -208,7 +208,7 @@ describe("a run ahead of the ledger's time", () => {
 });
 
 describe("partitions", () => {
-  it("of other months are made as they are needed, by several at once, too", async () => {
+  it("of other months are made as they are needed, by several concurrently, too", async () => {
     const times = ["2019-12-31T23:59:00Z", "2020-01-01T00:00:00Z", "2021-07-01T12:00:00Z"];
     const rows = times.map((time) => jobRun({ organization_id, scheduled_at: new Date(time) }));
     const pools = [test.ledger, test.connect(), test.connect()];

@@ -11,7 +11,7 @@ import {
 import { withPartitions } from "./partitions.ts";
 import { keepCyclesOpen, openCycle } from "./settlements.ts";
 
-/** What became of one row. `row` is what stands in the ledger; for a refused one, what was given. */
+/** What became of one row. `row` is the ledger's row; for a rejected one, what was given. */
 export interface RecordedJobRun {
   id: string;
   organization_id: string;
@@ -65,7 +65,7 @@ async function recordBatch(ledger: Ledger, rows: readonly JobRunRow[]): Promise<
   }
 }
 
-/** Keys of the runs that this call brought in. */
+/** Keys of the runs that this call inserted. */
 async function insert(ledger: Ledger, rows: readonly JobRunRow[]): Promise<Set<string>> {
   const inserted = await ledger
     .transaction()
@@ -101,7 +101,7 @@ async function insert(ledger: Ledger, rows: readonly JobRunRow[]): Promise<Set<s
   return new Set(inserted.rows.map(keyOf));
 }
 
-/** Reads back what is there now and says how it compares to what was given. */
+/** Reads the rows back and compares them with what was given. */
 async function compare(
   ledger: Ledger,
   rows: readonly JobRunRow[],

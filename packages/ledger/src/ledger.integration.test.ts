@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 describe("migrations", () => {
-  it("are applied once when several processes start at once", async () => {
+  it("are applied once when several processes start concurrently", async () => {
     const others = [1, 2, 3].map(() => connectLedger({ url: postgres.url, applicationName: "test" }));
     const applied = await Promise.all(others.map(migrateToLatest));
     expect(applied.flat().sort()).toEqual([

@@ -86,7 +86,7 @@ describe("samples of metrics", () => {
     expect(await kept()).toEqual([["pshop-0", { count: 3 }, { count: 1 }]]);
   });
 
-  it("come in from two processes at once", async () => {
+  it("are recorded by two processes concurrently", async () => {
     const instances = Array.from({ length: 50 }, (_, index) => `pshop-${index}`);
     const batch = (count: number) => instances.map((instance) => row(count, instance));
     for (let count = 1; count <= 6; count += 1) {
@@ -101,7 +101,7 @@ describe("samples of metrics", () => {
     expect(found.map(({ previous }) => previous?.raw)).toEqual(found.map(() => ({ count: 5 })));
   });
 
-  it("of a project that was made anew have nothing to do with the one before", async () => {
+  it("of a project that was created again are separate from those of its predecessor", async () => {
     await recordMetricSamples(ledger, [row(1)]);
     expect(await newestMetricSample(ledger, instanceOf("pshop-0", "u2"))).toBeUndefined();
     await recordMetricSamples(ledger, [row(2, "pshop-0", "u2")]);

@@ -100,7 +100,7 @@ interface Row {
 }
 
 /**
- * All that is kept: what a sampler goes on from when it starts. A row whose shape this version does not know is left out:
+ * All that is kept: what a sampler continues from when it starts. A row whose shape this version does not know is left out:
  * the next sample takes its place.
  */
 export async function listMetricSamples(ledger: Ledger): Promise<StoredMetricSamples[]> {

@@ -26,7 +26,7 @@ export async function setOrganizationBlocked(ledger: Ledger, id: string, blocked
   return result.numUpdatedRows > 0n;
 }
 
-/** `<permission> on <resource>`; the permission `*` stands for every permission. */
+/** `<permission> on <resource>`; the permission `*` includes every permission. */
 export interface Grant {
   permission: string;
   resource: string;

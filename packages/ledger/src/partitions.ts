@@ -17,16 +17,16 @@ export function partitionName(table: PartitionedTable, month: Date): string {
 }
 
 /**
- * Makes the partitions of this month and the next. Whoever writes a row for another month makes its partition then
+ * Makes the partitions of this month and the next. A writer of a row for another month makes its partition then
  * ({@link withPartitions}). There is no default partition: it could never be dropped for its age, and every new month would
- * have to look through it, and fail once it holds a row of that month.
+ * have to scan it, and fail once it holds a row of that month.
  */
 export async function ensurePartitions(ledger: Ledger, now: Date): Promise<void> {
   await ensureMonth(ledger, now);
   await ensureMonth(ledger, monthOf(now, 1));
 }
 
-/** Makes the partitions of the month that a moment lies in, unless they are there. Safe to call from several processes. */
+/** Makes the partitions of the month that a moment lies in, unless they exist. Safe to call from several processes. */
 async function ensureMonth(ledger: Ledger, at: Date): Promise<void> {
   for (const table of partitionedTables) {
     await ensurePartition(ledger, table, monthOf(at));
@@ -64,7 +64,7 @@ async function exists(ledger: Ledger, table: PartitionedTable, name: string): Pr
 
 /**
  * Runs what writes rows of the given moments; when a partition is missing for one of them, makes it and runs that again.
- * Nothing is looked up as long as all are there.
+ * Nothing is queried as long as all exist.
  */
 export async function withPartitions<T>(
   ledger: Ledger,

@@ -48,7 +48,7 @@ async function partitions(table: string): Promise<string[]> {
 
 describe("after 90 days", () => {
   // Shows: docs/jobs.md#billing: runs stay in the ledger for 90 days
-  it("runs and settled charges are gone, to the minute, and their months with them", async () => {
+  it("runs and settled charges are deleted, to the minute, and their months with them", async () => {
     await recordJobRuns(
       test.ledger,
       times.map((time) => run(time)),
@@ -103,7 +103,7 @@ describe("after 90 days", () => {
     expect(await kept("charges", "due_at")).toEqual(times.slice(2));
   });
 
-  it("hours of storage are gone, but the last of each project", async () => {
+  it("hours of storage are deleted, but the last of each project", async () => {
     const hours = times
       .slice(0, 3)
       .map((time) => storageHour({ organization_id, from: new Date(`${time}Z`) }));

@@ -28,7 +28,7 @@ export interface Retired {
  * Removes what need not be kept any more: runs, hours of storage and settled charges older than 90 days, and logs one day
  * after the end of their cycle. Whole partitions are dropped; in the month that the limit lies in, an hour's rows go at a
  * time. What is not settled stays, and so do settlements. From then on the ledger refuses what is older.
- * Interrupted, it goes on with the next call.
+ * Interrupted, it continues with the next call.
  */
 export async function retireJobRuns(ledger: Ledger, now: Date): Promise<Retired> {
   const before = new Date(now.getTime() - KEPT_MS);
@@ -79,7 +79,7 @@ export async function retireAuditLog(ledger: Ledger, before: Date): Promise<stri
 
 const ageOf = { job_runs: "scheduled_minute", charges: "due_at" } as const;
 
-/** @returns how many rows went one by one. `settled`: only charges that stand in a settlement up to this cycle */
+/** @returns how many rows went one by one. `settled`: only charges that are in a settlement up to this cycle */
 async function retireTable(
   ledger: Ledger,
   table: keyof typeof ageOf,

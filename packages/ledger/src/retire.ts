@@ -6,7 +6,7 @@ import { retireMetricSamples } from "./metric-samples.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { retireAuditLog, retireJobRuns } from "./retention.ts";
 
-/** The retention job: `node packages/ledger/src/retire.ts`, once a day. Ends with 1 when something went wrong; the next one goes on. */
+/** The retention job: `node packages/ledger/src/retire.ts`, once a day. Ends with 1 when something went wrong; the next one continues. */
 
 const STATEMENT_TIMEOUT_MS = 300_000;
 /** How long the samples of an instance are kept that nobody samples any more, in days. */

@@ -72,7 +72,7 @@ interface IdempotencyTable {
   completed_at: ColumnType<Date | null, never, Date>;
   /** Who creates under the key now; null while nobody does. */
   holder: string | null;
-  /** After this the holder is taken for dead; null while there is none. */
+  /** After this the holder counts as dead; null while there is none. */
   held_until: Date | null;
   created_at: CreatedAt;
 }
@@ -112,16 +112,16 @@ interface DeploymentTable {
   message: string | null;
 }
 
-interface ProjectSlotTable {
+interface QuotaReservationTable {
   organization_id: string;
   project_id: string;
   plan: string;
-  /** Set of slots that the plan's limit counts in; null on a plan without a limit. */
+  /** Scope that the plan's limit counts in; null on a plan without a limit. */
   scope: string | null;
   slots: number;
-  /** When the slot was last asked for. */
+  /** When the quota was last requested. */
   taken_at: ColumnType<Date, Date | undefined, Date>;
-  /** Grows with every taking, over all slots; a bigint in decimal. */
+  /** Grows with every reservation, over all projects; a bigint in decimal. */
   version: ColumnType<string, never, string>;
 }
 
@@ -178,7 +178,7 @@ interface BuildTriggerTable {
   trigger: string;
   ref: string;
   commit_sha: string;
-  /** Null of what was there before anybody asked for builds of it. */
+  /** Null of deployments from before the project was built. */
   build_id: string | null;
   seen_at: CreatedAt;
 }
@@ -235,7 +235,7 @@ export interface LedgerSchema {
   domain_reservations: DomainReservationTable;
   project_tombstones: ProjectTombstoneTable;
   deployments: DeploymentTable;
-  project_slots: ProjectSlotTable;
+  project_slots: QuotaReservationTable;
   plan_capacities: PlanCapacityTable;
   organization_usage: OrganizationUsageTable;
   builds: BuildTable;
@@ -249,6 +249,6 @@ export interface LedgerSchema {
 export type Organization = Selectable<OrganizationTable>;
 export type IdempotencyRecord = Selectable<IdempotencyTable>;
 export type Deployment = Selectable<DeploymentTable>;
-export type ProjectSlot = Selectable<ProjectSlotTable>;
+export type QuotaReservationRow = Selectable<QuotaReservationTable>;
 export type Build = Selectable<BuildTable>;
 export type RetiredImage = Selectable<RetiredImageTable>;

@@ -70,7 +70,7 @@ describe("a settlement", () => {
     ]);
   });
 
-  it("stays as it is; what comes later stands in the next open one, once", async () => {
+  it("stays as it is; what comes later is in the next open one, once", async () => {
     await recordJobRuns(test.ledger, [run(0, 0, "1.5")]);
     await settleCycle(test.ledger, month(1));
     const late = [run(0, 1, "0.75"), run(1, 0, "3")];
@@ -86,7 +86,7 @@ describe("a settlement", () => {
     ]);
   });
 
-  it("goes on where it was interrupted", async () => {
+  it("continues where it was interrupted", async () => {
     await recordJobRuns(test.ledger, [run(0, 0, "1.5"), run(0, 0, "2.5", "beta")]);
     await settleCycle(test.ledger, month(0));
     await test.ledger.transaction().execute(async (transaction) => {
@@ -115,7 +115,7 @@ describe("a settlement", () => {
     }
   });
 
-  it("made by two at once is made once", async () => {
+  it("made by two concurrently is made once", async () => {
     const rows = Array.from({ length: 200 }, (_, index) => run(index % 3, index, "0.35", `o${index % 50}`));
     await recordJobRuns(test.ledger, rows);
     const pools = [test.ledger, test.connect(), test.connect()];

@@ -34,9 +34,9 @@ export function newestSettleableCycle(now: Date): Date {
 
 /**
  * Settles a cycle for every organization, and before it all that are not settled yet: in order, since each begins with
- * the fraction that the one before left. A settled cycle stays as it is; a charge that comes later stands in the next one.
+ * the fraction that the one before left. A settled cycle stays as it is; a charge that comes later is in the next one.
  * Closing a cycle keeps out charges for an instant only; the sums are made afterwards, an organization at a time. An
- * interrupted settlement goes on where it was.
+ * interrupted settlement continues where it was.
  *
  * @returns how many settlements this call made
  * @throws RangeError when it is not the start of a cycle, or the cycle has not ended by the database's clock
@@ -164,7 +164,7 @@ export async function lockCharges(transaction: Transaction<LedgerSchema>): Promi
   await sql`select pg_advisory_xact_lock(hashtextextended(${LOCK}, 0))`.execute(transaction);
 }
 
-/** The cycle in whose settlement a charge of the given cycle stands, as a date. Cycles are closed in order. */
+/** The cycle in whose settlement a charge of the given cycle is, as a date. Cycles are closed in order. */
 export function openCycle(cycle: RawBuilder<unknown>): RawBuilder<string> {
   return sql`greatest(${cycle}, (select (max(cycle_start) + interval '1 month')::date from billing_cycles))`;
 }

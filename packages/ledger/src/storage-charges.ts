@@ -30,7 +30,7 @@ export interface RecordedStorageHour {
 const MAX_BATCH = 1_000;
 
 /**
- * Writes hours of storage with their charges. What stands there already is left alone, so a batch whose answer was lost
+ * Writes hours of storage with their charges. Existing rows stay unchanged, so a batch whose answer was lost
  * is simply sent again.
  *
  * @returns an outcome for every row, in their order
@@ -51,7 +51,7 @@ export async function recordStorageCharges(
   return results;
 }
 
-/** Keys of the hours that this call brought in. */
+/** Keys of the hours that this call inserted. */
 async function insert(ledger: Ledger, rows: readonly StorageHour[]): Promise<Set<string>> {
   const hours = rows.map(({ from, ...row }) => ({ ...row, hour_started_at: from }));
   const inserted = await ledger

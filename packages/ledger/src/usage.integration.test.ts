@@ -38,7 +38,7 @@ const reserve = (wanted: Usage[], ledger = pools[0], organization = "acme") =>
 const names = async () => (await listUsage(pools[0])).map(({ name }) => name).sort();
 
 describe("an organization's ceilings", () => {
-  it("admit exactly as many as the limit, of forty at once over two replicas", async () => {
+  it("admit exactly as many as the limit, of forty concurrent requests over two replicas", async () => {
     const calls = Array.from({ length: 40 }, (_, index) =>
       reserve([project(`p${index}`)], pools[index % 2] as Ledger),
     );
@@ -60,13 +60,13 @@ describe("an organization's ceilings", () => {
     expect(await reserve([project("p1")], pools[0], "other")).toEqual({ reserved: true });
   });
 
-  it("reserve all of what is asked for, or nothing", async () => {
+  it("reserve the whole request, or nothing", async () => {
     const answer = await reserve([project("p1"), domains("p1", 4)]);
     expect(answer).toMatchObject({ reserved: false, kind: "customDomains", limit: 3 });
     expect(await names()).toEqual([]);
   });
 
-  it("count what a name has anew, and never refuse it what it has", async () => {
+  it("replace what a name has reserved, and never reject what it has", async () => {
     expect(await reserve([domains("p1", 2)])).toEqual({ reserved: true });
     expect(await reserve([domains("p2", 2)])).toMatchObject({ reserved: false, used: 2 });
     expect(await reserve([domains("p1", 3)])).toEqual({ reserved: true });

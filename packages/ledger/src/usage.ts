@@ -4,7 +4,7 @@ import type { LedgerSchema, UsageKind } from "./schema.ts";
 
 /*
  * What an organization has of what it may have only so much of, paused projects included. The API reserves before it writes
- * the cluster; the operator adds what kubectl wrote, and removes what is gone.
+ * the cluster; the operator adds what kubectl wrote, and removes what is deleted.
  */
 
 /** One thing that counts: a project, the custom domains of a project, a Secret of variables. */
@@ -16,7 +16,7 @@ export interface Usage {
   amount: number;
 }
 
-/** The first ceiling that does not admit what was asked for, or none. */
+/** The first ceiling that does not admit the request, or none. */
 export type UsageAnswer =
   | { reserved: true }
   /** `used`: what all others of the organization have of `limit`. */
@@ -94,7 +94,7 @@ export interface OrganizationUsage extends Usage {
   organizationId: string;
 }
 
-/** Writes what is there, whatever the limits. */
+/** Writes what exists, whatever the limits. */
 export async function recordUsage(ledger: Ledger, found: readonly OrganizationUsage[]): Promise<void> {
   const byOrganization = Map.groupBy(found, ({ organizationId }) => organizationId);
   for (const [organizationId, usage] of byOrganization) {

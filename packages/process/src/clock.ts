@@ -21,7 +21,7 @@ export const systemClock: Clock = {
   now: () => new Date(),
   monotonic: () => performance.now(),
   setTimeout: (callback, ms) => {
-    // setTimeout fires at once past 2^31-1 ms; nothing here waits 24 days.
+    // setTimeout fires immediately past 2^31-1 ms; no timer here waits 24 days.
     const handle = setTimeout(callback, Math.min(ms, 0x7fffffff));
     return { cancel: () => clearTimeout(handle) };
   },

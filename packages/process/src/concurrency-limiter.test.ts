@@ -17,7 +17,7 @@ function piece(seen: string[] = [], name = "") {
 describe("work of one key", () => {
   // Shows: docs/analytics.md#the-api: one organization does not keep the others waiting
   // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
-  it("gets no more than its share, and the others go on", async () => {
+  it("gets no more than its share, and the others continue", async () => {
     const limiter = new ConcurrencyLimiter({ total: 3, perKey: 2, refuse });
     const seen: string[] = [];
     const pieces = ["a1", "a2", "a3", "b1"].map((name) => piece(seen, name));

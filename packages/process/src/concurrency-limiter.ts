@@ -1,7 +1,7 @@
 export interface ConcurrencyLimits {
-  /** Units in use at once by all keys together; unbounded when left out. */
+  /** Concurrent units of all keys together; unbounded when left out. */
   total?: number;
-  /** Units in use at once by one key: its share, so that no key takes what the others need. */
+  /** Concurrent units of one key: its share, so that no key takes what the others need. */
   perKey: number;
   /** Calls that wait, of all keys together and of one key; unbounded when left out. */
   waiting?: number;
@@ -21,7 +21,7 @@ interface Waiter {
 }
 
 /**
- * Bounds work that is under way at once, shared fairly by key (an organization, mostly). Of the keys that wait, the one that
+ * Bounds concurrent work, shared fairly by key (an organization, mostly). Of the keys that wait, the one that
  * uses least goes first, and within a key the call that came first.
  */
 export class ConcurrencyLimiter {

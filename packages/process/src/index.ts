@@ -1,5 +1,8 @@
-/** What every process of the platform is made of: settings, logger, clock, mounted files, ops server, limits and timeouts. */
-/** What every process of the platform is made of: clock, logger, settings files, ops server, limits and timeouts. */
+/**
+ * What every process of the platform shares: settings, logger, clock, mounted files, ops server, concurrency limits and timeouts.
+ * `tracing/` has the OpenTelemetry tracing, with an entry of its own. Depends on no other package.
+ */
+
 export {
   type Clock,
   type Random,

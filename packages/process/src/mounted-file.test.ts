@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test("a changed file is taken in and told, an unchanged one is not", async () => {
+test("a changed file is read and reported, an unchanged one is not", async () => {
   const file = await MountedFile.open(path, parse, log);
   const changed = vi.fn();
   const stop = file.onChange(changed);
@@ -36,7 +36,7 @@ test("a changed file is taken in and told, an unchanged one is not", async () =>
 });
 
 // Shows: docs/applications.md#catalogs: the catalog file is reloaded; a wrong one changes nothing
-test("a file that becomes wrong or goes away changes nothing; a wrong one is complained about once", async () => {
+test("a file that becomes invalid or is deleted changes nothing; an invalid one is logged once", async () => {
   const file = await MountedFile.open(path, parse, log);
   const before = file.current;
   await writeFile(path, "{broken");
@@ -99,12 +99,12 @@ test("there is no start without a good version, and the error names the file", a
 test("it is followed until the signal aborts", async () => {
   const file = await MountedFile.open(path, parse, log);
   const stop = new AbortController();
-  const told = new Promise<void>((resolve) => file.onChange(resolve));
+  const reported = new Promise<void>((resolve) => file.onChange(resolve));
   const running = file.run(stop.signal, 5);
   await writeFile(path, '{"n":5}');
   // The poll's timer keeps no process alive, so this one does.
   const alive = setInterval(() => {}, 1_000);
-  await told;
+  await reported;
   stop.abort();
   await running;
   clearInterval(alive);

@@ -5,7 +5,7 @@ import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gauge, type Registry } from "prom-client";
 
-/** How often the file is looked at, in milliseconds. A mount changes by swapped links, which file watches miss. */
+/** How often the file is read, in milliseconds. A mount changes by swapped links, which file watches miss. */
 const POLL_MS = 5_000;
 
 /** A change is read again after so many milliseconds: one that is being written may be a good, shorter one so far. */
@@ -14,7 +14,7 @@ const WRITTEN_MS = 200;
 /** How long a file that is wrong at the start may be one that is still being written, in milliseconds. */
 const START_MS = 5_000;
 
-/** Where it tells what happened; a pino logger is one. */
+/** Where it reports; a pino logger is one. */
 interface Log {
   info(fields: object, message: string): void;
   error(fields: object, message: string): void;
@@ -77,7 +77,7 @@ export class MountedFile<T> {
     return this.#path;
   }
 
-  /** Whether `current` is what the file said when it was last read: false while a bad version, or none, is there. */
+  /** Whether `current` is what the file said when it was last read: false while it is invalid or missing. */
   get isCurrent(): boolean {
     return this.#isGood && this.#isReadable;
   }
@@ -124,7 +124,7 @@ export class MountedFile<T> {
     }
   }
 
-  /** Only a read that failed says that there is no file: metrics are asked for while one goes on. */
+  /** Only a read that failed says that there is no file: metrics are scraped while one is in progress. */
   async #read(): Promise<string> {
     try {
       const text = await readFile(this.#path, "utf8");

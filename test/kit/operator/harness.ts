@@ -13,7 +13,7 @@ import {
   resources,
 } from "@slipway/controller-runtime";
 import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
-import type { HeldSlot } from "@slipway/ledger";
+import type { QuotaReservation } from "@slipway/ledger";
 import { type Clock, silentLogger } from "@slipway/process";
 import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
@@ -127,7 +127,7 @@ export async function startOperator(
     /** As whom it acts: as the cluster's administrator unless given. */
     kubeConfig?: KubeConfig;
     ingressProbe?: IngressProbe;
-    /** There is a slot for everybody unless given. */
+    /** Unlimited unless given. */
     quotas?: QuotaLedger;
     /** None unless given: no database is carried out. */
     databaseImages?: DatabaseImages;
@@ -246,27 +246,27 @@ export async function startOperator(
   };
 }
 
-/** A ledger in which nobody ever meets a limit, and nothing is remembered for the next operator. */
+/** A ledger without limits, which keeps nothing for the next operator. */
 export function unlimitedQuotas(): QuotaLedger {
-  const rows = new Map<string, HeldSlot>();
-  let taken = 0;
+  const rows = new Map<string, QuotaReservation>();
+  let reservations = 0;
   const keyOf = ({ organizationId, projectId }: { organizationId: string; projectId: string }) =>
     `${organizationId}/${projectId}`;
   return {
-    take: async (request) => {
-      taken += 1;
-      const version = String(taken);
+    reserve: async (request) => {
+      reservations += 1;
+      const version = String(reservations);
       rows.set(keyOf(request), {
         organization_id: request.organizationId,
         project_id: request.projectId,
         plan: request.plan,
         scope: request.limit?.scope ?? null,
-        slots: request.slots,
+        slots: request.amount,
         taken_at: new Date(),
         idle_seconds: 0,
         version,
       });
-      return { taken: true, version };
+      return { reserved: true, version };
     },
     release: async (identity) => rows.delete(keyOf(identity)),
     list: async () => [...rows.values()],

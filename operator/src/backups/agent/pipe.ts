@@ -1,4 +1,4 @@
-/** The engine's side, seen from the agent: a named pipe, and files that tell how its program ended. */
+/** The engine's side, seen from the agent: a named pipe, and files that record how its program ended. */
 
 import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -10,14 +10,14 @@ import { workFiles } from "./protocol.ts";
 
 const LOOK_EVERY_MS = 50;
 const CHUNK_BYTES = 1 << 20;
-/** After a program's end, whatever it has opened is seen to be open within this time, in milliseconds. */
+/** After a program's end, what it has opened is visible within this time, in milliseconds. */
 const OPENED_MS = 2_000;
 
 /** The engine's program has ended, though nothing has come, or nothing can go, through the pipe. */
 export class EngineEnded extends Error {
   override name = "EngineEnded";
 
-  /** @param code undefined when it is gone without having told one: killed, as for want of memory */
+  /** @param code undefined when it ended without one: killed, as for want of memory */
   constructor(code: number | undefined) {
     super(code === undefined ? "was killed" : `ended with exit code ${code}`);
   }
@@ -73,7 +73,7 @@ export class EngineSide {
 
   /**
    * The exit code of the engine's program, once it has ended.
-   * @param options `limitMs`: after which it is believed to be gone
+   * @param options `limitMs`: after which it counts as ended
    * @throws EngineEnded when it is
    */
   async awaitExit(options: { signal?: AbortSignal; limitMs?: number } = {}): Promise<number> {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * What the operator and the two containers of a backup's pod tell each other. One container has the engine's image and makes
- * or loads a dump; the other one, this agent, has the platform's and brings it to where it is kept, or from there. They
+ * What the operator and the two containers of a backup's pod exchange. One container has the engine's image and makes or
+ * loads a dump; the other one, this agent, has the platform's and uploads it to the store, or downloads it. They
  * share a folder. Imports nothing but Node's own, so that the agent starts quickly.
  */
 
@@ -24,7 +24,7 @@ export const TASK_VARIABLE = "SLIPWAY_BACKUP_TASK";
 /** Where a backup is kept. */
 export type Place =
   | { kind: "file"; path: string }
-  /** A JSON file with `Urls`: each of them lets its bearer write or read this one backup for some hours. */
+  /** A JSON file with `Urls`: each of them allows its bearer to write or read this one backup for some hours. */
   | { kind: "urls"; file: string; partBytes: number };
 
 export interface Urls {
@@ -37,9 +37,9 @@ export interface Urls {
 }
 
 export type Task =
-  /** Brings what comes out of the pipe to its place. */
+  /** Uploads what comes out of the pipe. */
   | { do: "store"; place: Place; counts: "rows" | "keys" }
-  /** Brings what is kept into the pipe. */
+  /** Downloads the backup into the pipe. */
   | { do: "fetch"; place: Place; sha256: string; counts: "rows" | "keys" }
   /** Removes what is kept, of every try. */
   | { do: "erase"; place: Extract<Place, { kind: "file" }> };

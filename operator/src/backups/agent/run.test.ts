@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Runs a script as the engine's container would; `end` is what it tells. */
+/** Runs a script as the engine's container would; `end` is what it reports. */
 async function engine(script: string, end = 'echo "$?" >exit.new && mv exit.new exit'): Promise<void> {
   const child = spawn("/bin/sh", ["-c", `mkfifo data; ${script}; ${end}`], { cwd: exchange });
   await once(child, "exit");
@@ -64,7 +64,7 @@ describe("a dump", () => {
     await open(join(exchange, "data"), constants.O_RDWR).then((pipe) => pipe.close());
   });
 
-  test("takes the place of what a killed try has left", async () => {
+  test("replaces what a killed try has left", async () => {
     await engine("true").then(() => rm(join(exchange, "exit")));
     await rm(join(exchange, "data"));
     const before = join(folder, "shop", "one.dump.7-1.part");
@@ -93,20 +93,20 @@ describe("a stored backup", () => {
     exchange = await mkdtemp(join(folder, "exchange-"));
   });
 
-  test("is loaded, and what is found is told", async () => {
+  test("is loaded, and what is found is reported", async () => {
     const script = "cat data >loaded; printf 'public.a\\t3\\n' >contents";
     const [result] = await Promise.all([runTask(fetchTask(sha256("stored")), exchange), engine(script)]);
     expect(result).toMatchObject({ ok: true, sizeBytes: 6, contents: { tables: 1, rows: 3 } });
     expect(await readFile(join(exchange, "loaded"), "utf8")).toBe("stored");
   });
 
-  test("that is not what was stored is told", async () => {
+  test("that is not what was stored is reported", async () => {
     const script = "cat data >loaded; : >contents";
     const [result] = await Promise.all([runTask(fetchTask(sha256("other")), exchange), engine(script)]);
     expect(result).toMatchObject({ ok: false, reason: "DataDamaged" });
   });
 
-  test("that cannot be loaded is told", async () => {
+  test("that cannot be loaded is reported", async () => {
     const [result] = await Promise.all([
       runTask(fetchTask(sha256("stored")), exchange),
       engine(": >contents; head -c 1 data >/dev/null; (exit 3)"),
@@ -125,7 +125,7 @@ describe("a stored backup", () => {
     expect(await readdir(join(folder, "shop"))).toEqual([]);
   });
 
-  test("that is gone is told", async () => {
+  test("that is missing is reported", async () => {
     await rm(path);
     const task = runTask(fetchTask(sha256("stored")), exchange);
     expect(await task).toMatchObject({ ok: false, reason: "StoreFailed" });

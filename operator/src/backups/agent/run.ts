@@ -47,8 +47,8 @@ async function store(
     }
     const contents = readContents(await engine.counts(), counts);
     await sink.commit();
-    const told = { ...(parts ? { parts } : {}), ...(etags ? { etags } : {}) };
-    return { ok: true, sizeBytes: meter.bytes, sha256: meter.digest, ...told, contents };
+    const upload = { ...(parts ? { parts } : {}), ...(etags ? { etags } : {}) };
+    return { ok: true, sizeBytes: meter.bytes, sha256: meter.digest, ...upload, contents };
   } catch (error) {
     await sink?.abort().catch(() => undefined);
     return failed(error, "DumpFailed", "the dump");
@@ -64,7 +64,7 @@ async function fetchInto(task: Extract<Task, { do: "fetch" }>, engine: EngineSid
     const written = await pipeline(stream, meter, pipe).then(
       () => true,
       (error: unknown) => {
-        // A program that has what it needs may close the pipe early, or fails: its exit code tells.
+        // A program that has what it needs may close the pipe early, or fails: its exit code shows which.
         if (isBroken(error)) {
           return false;
         }

@@ -7,7 +7,7 @@ export interface Taken {
   etags?: string;
 }
 
-/** A place that takes one backup. Nothing is there until `commit` has resolved. */
+/** A place for one backup, which exists only once `commit` has resolved. */
 export interface Sink {
   /** Takes all of it. */
   take(stream: Readable): Promise<Taken>;

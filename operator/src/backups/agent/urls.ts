@@ -64,7 +64,7 @@ export async function* cut(stream: AsyncIterable<Buffer>, size: number): AsyncGe
   }
 }
 
-/** @returns the part's ETag, as the store tells it */
+/** @returns the part's ETag, as the store returns it */
 function put(url: string, body: Buffer): Promise<string> {
   return retried(async () => {
     const signal = AbortSignal.timeout(PART_MS);
@@ -107,7 +107,7 @@ async function* bytesOf(url: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Tells the status alone: the URL is a secret. */
+/** Contains the status alone: the URL is a secret. */
 class Refused extends Error {
   override name = "Refused";
   readonly status: number;

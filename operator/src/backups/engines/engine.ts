@@ -6,7 +6,7 @@ import { WORK, workFiles } from "../agent/protocol.ts";
 
 export interface EngineScripts {
   readonly name: BackupEngine;
-  /** What is counted, to tell whether all is there. */
+  /** What is counted, to check that a restore is complete. */
   readonly counts: "rows" | "keys";
   /** Port of the server, and of the Service that leads to the primary. */
   readonly port: number;
@@ -14,7 +14,7 @@ export interface EngineScripts {
   readonly dump: string;
   /** Loads a dump from the pipe into the database, which is new, or has what a killed try has left. */
   readonly load: string;
-  /** Starts a server of its own in `SCRATCH`, loads a dump from the pipe into it and counts what is there. */
+  /** Starts a server of its own in `SCRATCH`, loads a dump from the pipe into it and counts its content. */
   readonly verify: string;
   /**
    * Variables from keys of the credentials Secret, for `dump` and `load`. Never the user's password for `dump`: the user may

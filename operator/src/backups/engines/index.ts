@@ -1,17 +1,16 @@
-/** The engines whose databases can be backed up, one line each. */
+/** How each engine's databases are dumped and loaded: client programs, credentials and variables of its scripts. */
 
 import { credentialKeys } from "@slipway/crds";
 import { accounts as mariadbAccounts } from "../../databases/mariadb/names.ts";
 import { accounts as postgresqlAccounts } from "../../databases/postgresql/names.ts";
 import { CA_FILE, type EngineScripts, engineScripts, SCRATCH } from "./engine.ts";
 
-/** MariaDB: SQL of one transaction. */
-
 /** The password is in the environment. */
 const LOGIN = `--host="$DATABASE_HOST" --port=3306 --user="$DATABASE_USER" --ssl-ca=${CA_FILE} --ssl-verify-server-cert`;
 const LOCAL = `--socket=${SCRATCH}/sock --user=root`;
 const CHARSET = "--default-character-set=utf8mb4";
 
+/** A dump is the SQL of one transaction. */
 export const mariadbScripts: EngineScripts = {
   name: "mariadb",
   counts: "rows",
@@ -26,17 +25,16 @@ export const mariadbScripts: EngineScripts = {
     MYSQL_PWD: credentialKeys.password,
     DATABASE_NAME: credentialKeys.database,
   },
-  // What is loaded belongs to the user, and says so.
+  // Loaded objects are owned by the user, with its name as definer.
   dumpCredentials: { MYSQL_PWD: credentialKeys.superuser },
   dumpVariables: { DATABASE_USER: mariadbAccounts.backup },
   variables: {},
 };
 
-/** Valkey: an RDB, as a replica receives one. */
-
-/** Its outgoing connections need a certificate, too: any. */
+/** Valkey's outgoing connections need a certificate, too: any. */
 const TLS = `--tls-cluster yes --tls-ca-cert-file ${CA_FILE} --tls-cert-file /etc/slipway/tls/tls.crt --tls-key-file /etc/slipway/tls/tls.key`;
 
+/** A dump is an RDB file, as a replica receives one. */
 export const valkeyScripts: EngineScripts = {
   name: "valkey",
   counts: "keys",
@@ -47,15 +45,14 @@ export const valkeyScripts: EngineScripts = {
   }),
   host: "VALKEY_HOST",
   credentials: { VALKEY_USER: credentialKeys.username, VALKEYCLI_AUTH: credentialKeys.password },
-  // Replicas are made by an account that may do nothing else than that; a copy needs what the operator may.
+  // The replication account may do nothing else; a dump needs the operator's permissions.
   dumpCredentials: { VALKEYCLI_AUTH: credentialKeys.superuser },
   variables: {},
   ownCertificate: true,
   inMemory: true,
 };
 
-/** PostgreSQL: `pg_dump`'s own format, of one snapshot, in which the rows are counted, too. */
-
+/** A dump has `pg_dump`'s custom format, of one snapshot, in which the rows are counted, too. */
 export const postgresqlScripts: EngineScripts = {
   name: "postgresql",
   counts: "rows",

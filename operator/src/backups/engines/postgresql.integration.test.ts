@@ -68,7 +68,7 @@ async function setUp(names: { username: string; database: string }): Promise<Rec
 
 /**
  * Runs a script as its container does, beside an agent that reads or fills the pipe.
- * @returns what is in the dump, as the script has told
+ * @returns what is in the dump, as the script reports it
  */
 async function work(
   what: "dump" | "load",
@@ -107,8 +107,8 @@ test("a backup has everything, whatever the user has done to its password and ri
      ALTER ROLE app PASSWORD 'nobody else knows it'; ALTER ROLE app SET statement_timeout TO '1ms';`,
   );
   const file = join(folder, "stored");
-  const told = await work("dump", source, file);
-  expect(told.trim().split("\n").toSorted()).toEqual([
+  const reported = await work("dump", source, file);
+  expect(reported.trim().split("\n").toSorted()).toEqual([
     "public.hidden\t2",
     "public.kept_from_itself\t1",
     "public.orders\t7",
@@ -118,7 +118,7 @@ test("a backup has everything, whatever the user has done to its password and ri
   // A try that was killed has left something.
   await query("another", "restored", "CREATE TABLE orders (left_over int)");
   expect((await work("load", target, file)).trim().split("\n").toSorted()).toEqual(
-    told.trim().split("\n").toSorted(),
+    reported.trim().split("\n").toSorted(),
   );
   await query(
     "another",

@@ -4,12 +4,12 @@ import { type Project, parseCatalog } from "@slipway/crds";
 import {
   connectLedger,
   type Ledger,
-  listSlots,
+  listQuotaReservations,
   migrateToLatest,
-  releaseSlot,
+  quotaRequest,
+  releaseQuota,
+  reserveQuota,
   setPlanCapacity,
-  slotRequest,
-  takeSlot,
 } from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -45,9 +45,9 @@ let queries: string[] = [];
 function recorded(): QuotaLedger {
   const real = ledgerQuotas(ledger);
   return {
-    take: (request) => {
-      queries.push(`take ${request.projectId}`);
-      return real.take(request);
+    reserve: (request) => {
+      queries.push(`reserve ${request.projectId}`);
+      return real.reserve(request);
     },
     release: (identity, condition) => {
       queries.push(`release ${identity.projectId}`);
@@ -94,7 +94,7 @@ const phase = async (name: string) =>
   (await cluster.client.get<Project>(projectResource, ref(name))).status?.phase;
 const deployed = (name: string) => exists(cluster.client, resources.deployments, ref(name));
 const reserved = async () =>
-  (await listSlots(ledger)).map((row) => `${row.project_id} ${row.plan} ${row.slots}`).sort();
+  (await listQuotaReservations(ledger)).map((row) => `${row.project_id} ${row.plan} ${row.slots}`).sort();
 
 // Shows: docs/applications.md#conventions: the same rules hold for `kubectl`
 // Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 concurrent
@@ -201,7 +201,7 @@ test("a deletion does not wait for the ledger, and the reaper releases the quota
   );
   const spec = exampleProject(ref("young"), { plan: "basic" }).spec;
   const plan = parseCatalog(text).httpPlans.find((each) => each.plan === "basic");
-  await takeSlot(ledger, slotRequest({ organizationId: "alpha", projectId: "young" }, spec, plan));
+  await reserveQuota(ledger, quotaRequest({ organizationId: "alpha", projectId: "young" }, spec, plan));
   await ledger
     .updateTable("project_slots")
     .set({ taken_at: new Date(Date.now() - 180_000) })
@@ -213,5 +213,5 @@ test("a deletion does not wait for the ledger, and the reaper releases the quota
   const reaper = { quotas, client: cluster.client, projects: projects as never, log: silentLogger };
   await reapQuotas(reaper, new AbortController().signal);
   expect(await reserved()).toEqual(["elsewhere basic 1", "second free 2", "young basic 1"]);
-  await releaseSlot(ledger, "young", "alpha");
+  await releaseQuota(ledger, "young", "alpha");
 });

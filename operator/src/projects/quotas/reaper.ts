@@ -47,11 +47,11 @@ export async function reapQuotas(
     }
     const identity = { organizationId: row.organization_id, projectId: row.project_id };
     const ref = projectRefOf(identity);
-    if (needsSlot(projects.get(ref.namespace, ref.name))) {
+    if (needsQuota(projects.get(ref.namespace, ref.name))) {
       continue;
     }
-    // The memory may be behind: only the live state is proof.
-    if (needsSlot(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) {
+    // The cache may be behind: only the live state is proof.
+    if (needsQuota(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) {
       continue;
     }
     await quotas.reap(identity, idleSeconds);
@@ -59,7 +59,7 @@ export async function reapQuotas(
 }
 
 /** A project that is being deleted releases its quota at the end of its deletion. */
-const needsSlot = (project: Project | undefined): boolean => project !== undefined && !project.spec.paused;
+const needsQuota = (project: Project | undefined): boolean => project !== undefined && !project.spec.paused;
 
 /** The project of a quota. */
 export function projectRefOf({ organizationId, projectId }: ProjectIdentity): {

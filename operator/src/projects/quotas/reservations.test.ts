@@ -1,4 +1,4 @@
-import type { HeldSlot, ReleaseCondition, SlotAnswer, SlotRequest } from "@slipway/ledger";
+import type { QuotaDecision, QuotaRequest, QuotaReservation, ReleaseCondition } from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { beforeEach, describe, expect, test } from "vitest";
 import { LedgerUnavailableError, type QuotaLedger, QuotaReservations } from "./reservations.ts";
@@ -7,34 +7,34 @@ const LIMIT = { scope: "free", max: 2 };
 
 /** A ledger that counts one limit, and what it is asked. */
 class FakeLedger implements QuotaLedger {
-  rows: HeldSlot[] = [];
+  rows: QuotaReservation[] = [];
   asked: string[] = [];
   away = false;
   /** Answers nothing at all, ever. */
   silent = false;
 
-  async take(request: SlotRequest): Promise<SlotAnswer> {
-    await this.#ask(`take ${request.projectId}`);
+  async reserve(request: QuotaRequest): Promise<QuotaDecision> {
+    await this.#ask(`reserve ${request.projectId}`);
     const others = this.rows.filter((row) => row.project_id !== request.projectId);
     const used = others.filter((row) => row.scope === LIMIT.scope).reduce((sum, row) => sum + row.slots, 0);
-    if (request.limit && used + request.slots > LIMIT.max) {
-      return { taken: false, reason: "limit", used, max: LIMIT.max };
+    if (request.limit && used + request.amount > LIMIT.max) {
+      return { reserved: false, reason: "limit", used, max: LIMIT.max };
     }
-    const taken = row(request);
-    this.rows = [...others, taken];
-    return { taken: true, version: taken.version };
+    const reserved = row(request);
+    this.rows = [...others, reserved];
+    return { reserved: true, version: reserved.version };
   }
 
   async release({ projectId }: { projectId: string }, { version }: ReleaseCondition = {}): Promise<boolean> {
     await this.#ask(`release ${projectId}`);
     const before = this.rows.length;
-    const isMeant = (each: HeldSlot) =>
+    const isMeant = (each: QuotaReservation) =>
       each.project_id === projectId && (version === undefined || Number(each.version) <= Number(version));
     this.rows = this.rows.filter((each) => !isMeant(each));
     return this.rows.length < before;
   }
 
-  async list(): Promise<HeldSlot[]> {
+  async list(): Promise<QuotaReservation[]> {
     await this.#ask("list");
     return this.rows;
   }
@@ -50,29 +50,29 @@ class FakeLedger implements QuotaLedger {
   }
 }
 
-let takings = 0;
+let reservations = 0;
 const nextVersion = () => {
-  takings += 1;
-  return String(takings);
+  reservations += 1;
+  return String(reservations);
 };
-const row = (request: SlotRequest, idle = 0): HeldSlot => ({
+const row = (request: QuotaRequest, idle = 0): QuotaReservation => ({
   organization_id: request.organizationId,
   project_id: request.projectId,
   plan: request.plan,
   scope: request.limit?.scope ?? null,
-  slots: request.slots,
+  slots: request.amount,
   taken_at: new Date(),
   idle_seconds: idle,
   version: nextVersion(),
 });
 const id = (projectId: string) => ({ organizationId: "alpha", projectId });
-const free = (projectId: string, slots = 1): SlotRequest => ({
+const free = (projectId: string, amount = 1): QuotaRequest => ({
   ...id(projectId),
   plan: "free",
-  slots,
+  amount,
   limit: LIMIT,
 });
-const basic = (projectId: string): SlotRequest => ({ ...id(projectId), plan: "basic", slots: 1 });
+const basic = (projectId: string): QuotaRequest => ({ ...id(projectId), plan: "basic", amount: 1 });
 
 let ledger: FakeLedger;
 let quotas: QuotaReservations;
@@ -91,10 +91,10 @@ describe("holding", () => {
     for (let times = 0; times < 3; times += 1) {
       await quotas.reserve(free("a"));
     }
-    expect(ledger.asked).toEqual(["list", "take a"]);
+    expect(ledger.asked).toEqual(["list", "reserve a"]);
     await quotas.reserve(free("a", 2));
     await quotas.reserve(basic("a"));
-    expect(ledger.asked).toEqual(["list", "take a", "take a", "take a"]);
+    expect(ledger.asked).toEqual(["list", "reserve a", "reserve a", "reserve a"]);
   });
 
   test("asks nothing for what the ledger had at the start", async () => {
@@ -105,9 +105,9 @@ describe("holding", () => {
 
   test("queries the ledger each time for a refused project", async () => {
     await quotas.reserve(free("a", 2));
-    expect(await quotas.reserve(free("b"))).toMatchObject({ taken: false, reason: "limit" });
+    expect(await quotas.reserve(free("b"))).toMatchObject({ reserved: false, reason: "limit" });
     await quotas.reserve(free("b"));
-    expect(ledger.asked.filter((what) => what === "take b")).toHaveLength(2);
+    expect(ledger.asked.filter((what) => what === "reserve b")).toHaveLength(2);
   });
 
   test("is unknown while the ledger is unavailable, which is not queried for every project then", async () => {
@@ -116,7 +116,7 @@ describe("holding", () => {
     ledger.away = false;
     await expect(quotas.reserve(free("a"))).rejects.toBeInstanceOf(LedgerUnavailableError);
     now += 2_000;
-    expect(await quotas.reserve(free("a"))).toMatchObject({ taken: true });
+    expect(await quotas.reserve(free("a"))).toMatchObject({ reserved: true });
   });
 
   test("waits for no answer that does not come, nor for every project in turn", async () => {
@@ -132,7 +132,7 @@ describe("holding", () => {
     await quotas.release(id("a"));
     now += 2_000;
     ledger.silent = false;
-    expect(await quotas.reserve(free("a"))).toMatchObject({ taken: true });
+    expect(await quotas.reserve(free("a"))).toMatchObject({ reserved: true });
   });
 
   test("is unknown after a change without an answer: it may have been done", async () => {
@@ -222,7 +222,7 @@ describe("a paused project", () => {
     await quotas.releaseOfPaused(id("a"));
     expect(ledger.rows).toHaveLength(1);
     await quotas.reserve(free("a"));
-    expect(ledger.asked.filter((what) => what === "take a")).toHaveLength(2);
+    expect(ledger.asked.filter((what) => what === "reserve a")).toHaveLength(2);
   });
 
   test("does not learn from the rows what it may not release yet", async () => {
@@ -233,7 +233,7 @@ describe("a paused project", () => {
       await quotas.releaseOfPaused(id("a"));
       expect([known, ledger.rows.length]).toEqual([known, 1]);
     }
-    ledger.rows = [{ ...(ledger.rows[0] as HeldSlot), idle_seconds: 60 }];
+    ledger.rows = [{ ...(ledger.rows[0] as QuotaReservation), idle_seconds: 60 }];
     await quotas.refresh();
     await quotas.releaseOfPaused(id("a"));
     expect(ledger.rows).toEqual([]);

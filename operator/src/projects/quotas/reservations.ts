@@ -4,31 +4,31 @@
  */
 
 import {
-  type HeldSlot,
   type Ledger,
-  listSlots,
+  listQuotaReservations,
+  type QuotaDecision,
+  type QuotaRequest,
+  type QuotaReservation,
   type ReleaseCondition,
-  releaseSlot,
-  type SlotAnswer,
-  type SlotRequest,
-  takeSlot,
+  releaseQuota,
+  reserveQuota,
 } from "@slipway/ledger";
 import { type Logger, withTimeout } from "@slipway/process";
 
 /** Quotas in the ledger. Each call throws when the ledger is unavailable. */
 export interface QuotaLedger {
-  take(request: SlotRequest): Promise<SlotAnswer>;
+  reserve(request: QuotaRequest): Promise<QuotaDecision>;
   /** Returns whether there was one that fits the condition. */
   release(identity: ProjectIdentity, condition?: ReleaseCondition): Promise<boolean>;
-  list(): Promise<HeldSlot[]>;
+  list(): Promise<QuotaReservation[]>;
 }
 
 /** The real one. */
 export const ledgerQuotas = (ledger: Ledger): QuotaLedger => ({
-  take: (request) => takeSlot(ledger, request),
+  reserve: (request) => reserveQuota(ledger, request),
   release: ({ organizationId, projectId }, condition) =>
-    releaseSlot(ledger, projectId, organizationId, condition),
-  list: () => listSlots(ledger),
+    releaseQuota(ledger, projectId, organizationId, condition),
+  list: () => listQuotaReservations(ledger),
 });
 
 export interface ProjectIdentity {
@@ -44,7 +44,7 @@ export class LedgerUnavailableError extends Error {
 interface Reserved extends ProjectIdentity {
   plan: string;
   scope: string | null;
-  slots: number;
+  amount: number;
   version: string;
   /** Reserved by another process so recently that its project may not be written yet: this process must not release it. */
   ahead?: boolean;
@@ -102,19 +102,19 @@ export class QuotaReservations {
    * Reserves what is requested, in place of what the project had reserved.
    * @throws LedgerUnavailableError
    */
-  async reserve(request: SlotRequest): Promise<SlotAnswer> {
+  async reserve(request: QuotaRequest): Promise<QuotaDecision> {
     await this.#load();
     const key = keyOf(request);
     const before = this.#reserved.get(key);
     if (before && isSame(before, request)) {
-      return { taken: true, version: before.version };
+      return { reserved: true, version: before.version };
     }
     const answer = await this.#query(() => {
       // Without an answer it may be done or not: then what the ledger has is not known.
       this.#reserved.delete(key);
-      return this.#ledger.take(request);
+      return this.#ledger.reserve(request);
     });
-    if (!answer.taken) {
+    if (!answer.reserved) {
       if (before) {
         this.#reserved.set(key, before);
       }
@@ -175,7 +175,7 @@ export class QuotaReservations {
    * Reads all quotas, and wakes every project whose quota differs from the cached one.
    * @throws LedgerUnavailableError
    */
-  async refresh(): Promise<HeldSlot[]> {
+  async refresh(): Promise<QuotaReservation[]> {
     const known = new Map(this.#reserved);
     const rows = await this.#query(() => this.#ledger.list());
     const seen = new Set<string>();
@@ -265,27 +265,27 @@ export class QuotaReservations {
 
 const keyOf = ({ organizationId, projectId }: ProjectIdentity): string => `${organizationId}/${projectId}`;
 
-const reservedOf = (request: SlotRequest, version: string): Reserved => ({
+const reservedOf = (request: QuotaRequest, version: string): Reserved => ({
   organizationId: request.organizationId,
   projectId: request.projectId,
   plan: request.plan,
   scope: request.limit?.scope ?? null,
-  slots: request.slots,
+  amount: request.amount,
   version,
 });
 
-const reservedOfRow = (row: HeldSlot): Reserved => ({
+const reservedOfRow = (row: QuotaReservation): Reserved => ({
   organizationId: row.organization_id,
   projectId: row.project_id,
   plan: row.plan,
   scope: row.scope,
-  slots: row.slots,
+  amount: row.slots,
   version: row.version,
   ahead: row.idle_seconds < PENDING_SECONDS,
 });
 
-const isSame = (reserved: Reserved, request: SlotRequest): boolean =>
+const isSame = (reserved: Reserved, request: QuotaRequest): boolean =>
   isSameReserved(reserved, reservedOf(request, reserved.version));
 
 const isSameReserved = (a: Reserved, b: Reserved): boolean =>
-  a.plan === b.plan && a.scope === b.scope && a.slots === b.slots;
+  a.plan === b.plan && a.scope === b.scope && a.amount === b.amount;

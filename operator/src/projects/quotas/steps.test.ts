@@ -1,6 +1,6 @@
 import { ConditionSet } from "@slipway/controller-runtime";
 import type { HttpPlan, Project, ProjectConditionCatalog } from "@slipway/crds";
-import type { SlotAnswer } from "@slipway/ledger";
+import type { QuotaDecision } from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import { unlimitedQuotas } from "../../../../test/kit/operator/harness.ts";
@@ -20,11 +20,11 @@ const project = (spec: Partial<Project["spec"]> = {}, status?: Project["status"]
 });
 const quotasOf = (change: Partial<QuotaLedger>) =>
   new QuotaReservations({ ...unlimitedQuotas(), ...change }, silentLogger, () => 0);
-const answering = (answer: SlotAnswer) => quotasOf({ take: async () => answer });
+const answering = (answer: QuotaDecision) => quotasOf({ reserve: async () => answer });
 const away = () =>
   quotasOf({
     list: async () => [],
-    take: () => Promise.reject(new Error("connection refused")),
+    reserve: () => Promise.reject(new Error("connection refused")),
   });
 const outcome = (quotas: QuotaReservations, of = project()) =>
   reserveQuota(of, plan, quotas).then(
@@ -38,17 +38,17 @@ const outcome = (quotas: QuotaReservations, of = project()) =>
 
 describe("a project", () => {
   test("without quota waits, and tries again every 30 seconds", async () => {
-    expect(await outcome(answering({ taken: false, reason: "limit", used: 2, max: 2 }))).toBe(
+    expect(await outcome(answering({ reserved: false, reason: "limit", used: 2, max: 2 }))).toBe(
       "Accepted FreeLimitReached 30000",
     );
-    expect(await outcome(answering({ taken: false, reason: "capacity", limit: 7 }))).toBe(
+    expect(await outcome(answering({ reserved: false, reason: "capacity", limit: 7 }))).toBe(
       "Accepted PlanCapacityReached 30000",
     );
   });
 
   test("has the same message as long as nothing changes for it", async () => {
     const messageFor = (used: number) =>
-      reserveQuota(project(), plan, answering({ taken: false, reason: "limit", used, max: 2 })).catch(
+      reserveQuota(project(), plan, answering({ reserved: false, reason: "limit", used, max: 2 })).catch(
         (error: Error) => error.message,
       );
     expect(await messageFor(1)).toBe(await messageFor(2));

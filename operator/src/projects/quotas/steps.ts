@@ -8,7 +8,7 @@ import {
   type ProjectPlan,
   type ProjectReason,
 } from "@slipway/crds";
-import { type SlotAnswer, slotRequest } from "@slipway/ledger";
+import { type QuotaDecision, quotaRequest } from "@slipway/ledger";
 import { WaitingError } from "../../reconcile-errors.ts";
 import { LedgerUnavailableError, type QuotaReservations } from "./reservations.ts";
 
@@ -34,7 +34,7 @@ export async function reserveQuota(
     await quotas.releaseOfPaused(identity);
     return;
   }
-  const request = slotRequest(identity, project.spec, plan);
+  const request = quotaRequest(identity, project.spec, plan);
   const answer = await quotas.reserve(request).catch((error: unknown) => {
     if (error instanceof LedgerUnavailableError) {
       return undefined;
@@ -51,7 +51,7 @@ export async function reserveQuota(
       requeueAfterMs: 5_000,
     });
   }
-  if (!answer.taken) {
+  if (!answer.reserved) {
     const { reason, message } = refusal(answer, plan);
     throw new WaitingError(reason, message, { condition: "Accepted", requeueAfterMs: RETRY_MS });
   }
@@ -91,7 +91,7 @@ export function identityOf({ metadata }: Project): { organizationId: string; pro
 
 /** The message leaves out how many are in use, which changes without a change of the project. */
 function refusal(
-  answer: Exclude<SlotAnswer, { taken: true }>,
+  answer: Exclude<QuotaDecision, { reserved: true }>,
   { plan, limit }: ProjectPlan,
 ): { reason: ProjectReason; message: string } {
   if (answer.reason === "capacity") {

@@ -3,20 +3,20 @@ import type { AccessEvent } from "../event.ts";
 /** What routes and user agents are called that came after a minute had too many of them. */
 export const OTHER = "(other)";
 
-/** Routes and user agents that are told apart in one minute of one project. */
+/** Routes and user agents that are distinguished in one minute of one project. */
 export const MAX_ROUTES_PER_MINUTE = 200;
 export const MAX_AGENTS_PER_MINUTE = 100;
 
 const MINUTE_MS = 60_000;
 
-/** What of a minute has been told apart. */
+/** What has been distinguished in a minute. */
 interface Seen {
   routes: Set<string>;
   agents: Set<string>;
 }
 
 /**
- * Keeps a client that asks for ever other paths, under ever other names, from filling the store: the first ones of each project
+ * Keeps a client that requests ever new paths, with ever new user agents, from filling the store: the first ones of each project
  * and minute keep theirs, the others become {@link OTHER}. Holds the newest minutes in memory.
  */
 export class MinuteBounds {

@@ -2,8 +2,8 @@ import { foundation, type Migration, migrations, name } from "./schema.ts";
 import { ask, type Store } from "./store.ts";
 
 /**
- * Brings the store to the newest schema: what is noted as applied is left alone, the rest is applied in order and noted. Two
- * may do so at once, and one may go on where another was killed.
+ * Migrates the store to the newest schema: migrations that are recorded as applied are skipped, the rest are applied in order and
+ * recorded. Two processes may do so concurrently, and one may continue where another was killed.
  * @returns versions that were applied now
  * @throws StoreUnavailable
  */
@@ -12,10 +12,10 @@ export async function migrate(store: Store, all: readonly Migration[] = migratio
   for (const query of foundation(store)) {
     await ask(() => client.command({ query }));
   }
-  const noted = new Set(await appliedVersions(store));
+  const recorded = new Set(await appliedVersions(store));
   const applied: number[] = [];
   for (const { version, name: title, statements } of all) {
-    if (noted.has(version)) {
+    if (recorded.has(version)) {
       continue;
     }
     for (const query of statements(store)) {

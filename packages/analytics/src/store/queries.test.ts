@@ -11,7 +11,7 @@ function cut(value: number): number {
 }
 
 // Shows: docs/analytics.md#the-api: p95 within 0.4 %
-test("what is told of a cut number is within 0.4 % of it", () => {
+test("what is read of a cut number is within 0.4 % of it", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 2 ** 24 }), (value) => {
       expect(Math.abs(middleOf(cut(value)) - value)).toBeLessThanOrEqual(value / 256);
@@ -20,7 +20,7 @@ test("what is told of a cut number is within 0.4 % of it", () => {
   );
 });
 
-test("small numbers are told as they are", () => {
+test("small numbers are exact", () => {
   for (let value = 0; value < 256; value++) {
     expect(middleOf(cut(value))).toBe(value);
   }

@@ -3,7 +3,7 @@ import { type CountRow, rowsOf } from "./rows.ts";
 import { countsBy, eventsOf, type Selection } from "./statement.ts";
 import type { Store } from "./store.ts";
 
-/** What is told of some requests. */
+/** Sums over some requests. */
 export interface Counts {
   requests: number;
   bytesReceived: number;
@@ -19,7 +19,7 @@ export interface Summary extends Counts {
   classes: Record<2 | 3 | 4 | 5, number>;
 }
 
-/** Numbers of requests by a text; those beyond {@link MOST_NAMED} texts stand together under {@link OTHER}. */
+/** Numbers of requests by a text; those beyond {@link MOST_NAMED} texts are counted together under {@link OTHER}. */
 export type Shares = Record<string, number>;
 
 export interface StatusCounts extends Counts {
@@ -64,7 +64,7 @@ export interface Page<Item> {
 /** Texts of a map. */
 export const MOST_NAMED = 50;
 
-const all = { tell: "all" } as const;
+const all = { measures: "all" } as const;
 
 /** @throws StoreUnavailable */
 export async function summary(store: Store, selection: Selection): Promise<Summary> {
@@ -85,10 +85,10 @@ export async function byStatus(store: Store, selection: Selection): Promise<(Cou
 /** Requests by user agent. @throws StoreUnavailable */
 export async function userAgents(store: Store, selection: Selection): Promise<Shares> {
   const most = { limit: MOST_NAMED, offset: 0 };
-  const counting = { tell: "number", columns: ["user_agent"] as const } as const;
+  const counting = { measures: "number", columns: ["user_agent"] as const } as const;
   const [{ rows }, every] = await Promise.all([
     rowsOf<CountRow>(store, countsBy(store, selection, { ...counting, most })),
-    rowsOf<CountRow>(store, countsBy(store, selection, { tell: "number", columns: [] })),
+    rowsOf<CountRow>(store, countsBy(store, selection, { measures: "number", columns: [] })),
   ]);
   return shares(
     rows.map((row) => [row.user_agent ?? "", row.n]),
@@ -127,7 +127,7 @@ export async function named(
   const statement = countsBy(store, selection, { ...all, columns: [column], most: limits(paging) });
   const { rows, total } = await rowsOf<CountRow>(store, statement);
   const values = rows.map((row) => row[column] ?? "");
-  const counting = { tell: "number", columns: [column, "status"], among: { column, values } } as const;
+  const counting = { measures: "number", columns: [column, "status"], among: { column, values } } as const;
   const found =
     values.length === 0 ? [] : (await rowsOf<CountRow>(store, countsBy(store, selection, counting))).rows;
   const items = rows.map((row, at) => {
@@ -146,7 +146,7 @@ export async function requestEvents(
 ): Promise<Page<StoredEvent>> {
   const [{ rows }, every] = await Promise.all([
     rowsOf<EventRow>(store, eventsOf(store, selection, limits(paging))),
-    rowsOf<CountRow>(store, countsBy(store, selection, { tell: "number", columns: [] })),
+    rowsOf<CountRow>(store, countsBy(store, selection, { measures: "number", columns: [] })),
   ]);
   return { items: rows.map(storedEvent), total: every.rows[0]?.n ?? 0 };
 }
@@ -188,7 +188,7 @@ async function sharesByStatus(
     return new Map();
   }
   const statement = countsBy(store, selection, {
-    tell: "number",
+    measures: "number",
     columns: ["status", column],
     among: { column: "status", values: statuses },
     mostByStatus: MOST_NAMED,
@@ -236,10 +236,10 @@ function milliseconds(microseconds: number): number {
 const PRECISION = 8;
 
 /**
- * The store keeps of a latency the first eight bits. What it tells is the least whole number that begins so; this is the middle of
+ * The store keeps of a latency the first eight bits. What it returns is the least whole number that begins so; this is the middle of
  * all of them, at most 1/256 away from any. Up to 255 it is exact. Pure.
  */
-export function middleOf(told: number): number {
-  const bits = Math.floor(Math.log2(told)) + 1;
-  return told > 0 && bits > PRECISION ? told + (2 ** (bits - PRECISION) - 1) / 2 : told;
+export function middleOf(stored: number): number {
+  const bits = Math.floor(Math.log2(stored)) + 1;
+  return stored > 0 && bits > PRECISION ? stored + (2 ** (bits - PRECISION) - 1) / 2 : stored;
 }

@@ -1,7 +1,7 @@
 import type { Counting, Statement } from "./statement.ts";
 import { ask, type Store } from "./store.ts";
 
-/** One row of counts, as {@link Counting} asks for it. */
+/** One row of counts, as {@link Counting} selects it. */
 export interface CountRow {
   status?: number;
   route?: string;

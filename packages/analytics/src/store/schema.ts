@@ -1,5 +1,5 @@
 /**
- * The store's tables, as numbered migrations. Every statement may be run again, or by two at once, without harm: ClickHouse has
+ * The store's tables, as numbered migrations. Every statement may be run again, or by two processes concurrently, without harm: ClickHouse has
  * no transaction that could hold a migration together, and no lock that could keep a second one away.
  */
 
@@ -33,7 +33,7 @@ export interface Migration {
 /** A table of counts, one row for each unit of time, status and value of a column. */
 export interface Rollup {
   table: string;
-  /** Also the name of the column that tells when it begins. */
+  /** Also the name of the column with its start. */
   unit: "minute" | "hour";
   /** Milliseconds of the unit. */
   ms: number;
@@ -129,11 +129,11 @@ function rollup(place: Place, { table, unit, column }: Rollup): string[] {
 export const countsOfEvents = `count() AS requests, sum(bytes_received) AS received, sum(bytes_sent) AS sent,
   sum(latency_us) AS latency_sum, ${QUANTILE}State(${LEVEL})(latency_us) AS latency`;
 
-/** Of the columns of a table of counts, what is told of them. Named otherwise, or they would stand for each other. */
+/** Sums over the columns of a table of counts. Under other names, since ClickHouse would resolve equal names to each other. */
 export const merged = `sum(requests) AS n, sum(received) AS rx, sum(sent) AS tx, sum(latency_sum) AS took,
   ${QUANTILE}Merge(${LEVEL})(latency) AS p95`;
 
-/** The table in which applied migrations are noted, and its database. */
+/** The table in which applied migrations are recorded, and its database. */
 export function foundation(place: Place): string[] {
   return [
     `CREATE DATABASE IF NOT EXISTS \`${place.database}\`${onCluster(place)}`,

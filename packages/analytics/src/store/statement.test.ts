@@ -13,10 +13,10 @@ const selection = fc.record({
 const column = fc.constantFrom<Column>("status", "route", "user_agent", "source_ip");
 
 // Shows: docs/analytics.md#the-api: `path`: a path or a route; any text is a value and never SQL
-test("no value ever stands in a statement", () => {
+test("no value is ever in the text of a statement", () => {
   fc.assert(
     fc.property(selection, selection, column, (one, other, by) => {
-      const counting = { tell: "all", columns: [by], most: { limit: 5, offset: 0 } } as const;
+      const counting = { measures: "all", columns: [by], most: { limit: 5, offset: 0 } } as const;
       // The window decides what is asked; the values do not.
       const moved = { ...other, window: one.window };
       expect(countsBy(place, one, counting).query).toBe(countsBy(place, moved, counting).query);
@@ -31,7 +31,7 @@ test("every place in a statement has a value, and every value a place", () => {
   fc.assert(
     fc.property(selection, column, (one, by) => {
       const { query, parameters } = countsBy(place, one, {
-        tell: "number",
+        measures: "number",
         columns: ["status", by],
         among: { column: "status", values: [200] },
       });

@@ -19,7 +19,7 @@ export interface Filter {
   statusClass?: number;
   /** Address, as events have it. */
   sourceIp?: string;
-  /** A path as it was asked for, or a route. */
+  /** A path as it was requested, or a route. */
   path?: string;
 }
 
@@ -36,21 +36,21 @@ export interface Statement {
 /** How requests are counted. */
 export interface Counting {
   columns: readonly Column[];
-  /** All that is told of requests, or their number alone (`n`). */
-  tell: "all" | "number";
+  /** All sums, or the number of requests alone (`n`). */
+  measures: "all" | "number";
   /** The classes of statuses besides, as `class2` to `class5`. */
   classes?: boolean;
   /** Values of a column that alone count. */
   among?: { column: Column; values: readonly (string | number)[] };
-  /** Groups that are told, those with the most requests first, and from which one on; all of them in no order without it. */
+  /** Groups to return, those with the most requests first, and from which one on; all of them in no order without it. */
   most?: { limit: number; offset: number };
-  /** Groups that are told of each status. */
+  /** Groups to return of each status. */
   mostByStatus?: number;
 }
 
 type Add = (type: string, value: Value) => string;
 
-/** Collects values, and gives the place in the text that stands for each. */
+/** Collects values, and returns the placeholder of each. */
 function collector(): { add: Add; parameters: Record<string, Value> } {
   const parameters: Record<string, Value> = {};
   const add: Add = (type, value) => {
@@ -64,17 +64,17 @@ function collector(): { add: Add; parameters: Record<string, Value> } {
 /** Counts over a window's full hours and minutes and what is left at its edges. Without columns it is one row, even of nothing. */
 export function countsBy(place: Place, selection: Selection, counting: Counting): Statement {
   const { add, parameters } = collector();
-  const { columns, tell, classes, most, mostByStatus } = counting;
-  const told = [
+  const { columns, measures, classes, most, mostByStatus } = counting;
+  const selected = [
     ...columns,
-    tell === "all" ? merged : "sum(requests) AS n",
+    measures === "all" ? merged : "sum(requests) AS n",
     ...(classes
       ? [2, 3, 4, 5].map((one) => `sumIf(requests, intDiv(status, 100) = ${one}) AS class${one}`)
       : []),
   ];
   const inside = classes ? [...columns, "status" as const] : columns;
   const lines = [
-    `SELECT ${told.join(", ")} FROM (${sources(place, selection, { ...counting, columns: inside }, add)})`,
+    `SELECT ${selected.join(", ")} FROM (${sources(place, selection, { ...counting, columns: inside }, add)})`,
   ];
   if (columns.length > 0) {
     lines.push(`GROUP BY ${columns.join(", ")}`);
@@ -112,7 +112,7 @@ export function eventsOf(
 function sources(
   place: Place,
   { organization, project, window, filter }: Selection,
-  { columns, tell, among }: Counting,
+  { columns, measures, among }: Counting,
   add: Add,
 ): string {
   const conditions = [
@@ -121,7 +121,7 @@ function sources(
     ...(among ? [`${among.column} IN ${add(typesOf[among.column], among.values)}`] : []),
   ].join(" AND ");
   const { full, edges } = partsOf(window, rollupsFor(columns, filter));
-  const counted = tell === "all" ? "requests, received, sent, latency_sum, latency" : "requests";
+  const counted = measures === "all" ? "requests, received, sent, latency_sum, latency" : "requests";
   const parts = full.map(({ unit, windows }) => {
     const times = windows.map((one) => `(${within(unit.unit, one, add)})`).join(" OR ");
     return `SELECT ${[...columns, counted].join(", ")} FROM ${name(place, unit.table)}
@@ -129,10 +129,10 @@ function sources(
   });
   // An empty window has no parts, but an answer.
   if (edges.length > 0 || parts.length === 0) {
-    const told = [...columns, tell === "all" ? countsOfEvents : "count() AS requests"];
+    const selected = [...columns, measures === "all" ? countsOfEvents : "count() AS requests"];
     const times = edges.map((edge) => `(${within("at", edge, add)})`).join(" OR ") || "0";
     const grouped = columns.length === 0 ? "" : `GROUP BY ${columns.join(", ")}`;
-    parts.push(`SELECT ${told.join(", ")} FROM ${name(place, "events")}
+    parts.push(`SELECT ${selected.join(", ")} FROM ${name(place, "events")}
       WHERE ${conditions} AND (${times}) ${grouped}`);
   }
   return parts.join("\nUNION ALL\n");

@@ -66,7 +66,7 @@ async function countedBy(store: Store): Promise<number[]> {
 }
 
 // Shows: docs/analytics.md#the-api: migrations run once, also concurrently and again
-test("the schema is applied once, by two at once and again", async () => {
+test("the schema is applied once, by two processes concurrently and again", async () => {
   const store = connect("twice");
   const versions = migrations.map(({ version }) => version);
   const both = await Promise.all([migrate(store), migrate(store)]);
@@ -131,8 +131,8 @@ test("answers are those of a plain computation over the same events, whatever th
 async function compare(store: Store, events: AccessEvent[], selection: Selection): Promise<void> {
   const those = selected(events, selection);
   const about = JSON.stringify(selection);
-  const agree = (told: queries.Counts, list: AccessEvent[]): void => {
-    const { p95LatencyMs, ...rest } = told;
+  const agree = (actual: queries.Counts, list: AccessEvent[]): void => {
+    const { p95LatencyMs, ...rest } = actual;
     expect(rest, about).toMatchObject(counts(list));
     const exact = p95(list);
     if (exact === null || p95LatencyMs === null) {
@@ -149,8 +149,8 @@ async function compare(store: Store, events: AccessEvent[], selection: Selection
   expect(summary.classes, about).toEqual(classes);
 
   const byStatus = groups(those, ({ status }) => String(status));
-  const told = await queries.byStatus(store, selection);
-  expect(told.map(({ status }) => String(status)).sort(), about).toEqual(
+  const actual = await queries.byStatus(store, selection);
+  expect(actual.map(({ status }) => String(status)).sort(), about).toEqual(
     byStatus.map(([status]) => status).sort(),
   );
   expect(await queries.userAgents(store, selection), about).toEqual(
@@ -207,7 +207,7 @@ async function compare(store: Store, events: AccessEvent[], selection: Selection
 }
 
 // Shows: docs/analytics.md#the-api: also when the server is killed while it inserts batches
-test("a server that is killed while it takes batches has each of them once, in every table, after they were tried again", async () => {
+test("a server that is killed while it inserts batches has each of them once, in every table, after they were tried again", async () => {
   const store = connect("crashes");
   await migrate(store);
   const next = random(20);
@@ -248,7 +248,7 @@ test("a server that is killed while it takes batches has each of them once, in e
 }, 240_000);
 
 // Shows: docs/analytics.md#the-api: the number of distinct names is bounded
-test("a batch that is too long for one insert counts once, and names beyond the bound stand together", async () => {
+test("a batch that is too long for one insert counts once, and names beyond the bound are counted together", async () => {
   const store = connect("long");
   await migrate(store);
   const at = Math.floor(Date.now() / MINUTE) * MINUTE - 10 * MINUTE;
@@ -275,7 +275,7 @@ test("a batch that is too long for one insert counts once, and names beyond the 
 }, 120_000);
 
 // Shows: docs/analytics.md#the-api: an event that no column can hold delays no other
-test("events of all times and of numbers that no column takes hold up nothing", async () => {
+test("events of all times and of numbers that no column can store delay nothing", async () => {
   const store = connect("odd");
   await migrate(store);
   const event = { ...randomEvent(random(1), ["o1/p1"], 0, 1), at: Date.now() };
@@ -287,12 +287,12 @@ test("events of all times and of numbers that no column takes hold up nothing", 
   ];
   await insertEvents(store, { id: "odd", events: odd });
   const window = { from: event.at - HOUR, to: event.at + 1 };
-  const told = await queries.summary(store, { organization: "o1", project: "p1", window, filter: {} });
-  expect(told.requests).toBe(3);
+  const actual = await queries.summary(store, { organization: "o1", project: "p1", window, filter: {} });
+  expect(actual.requests).toBe(3);
 }, 120_000);
 
 // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_BUSY`: the query needs too much time or memory, or
-test("a store that is away is told apart from a question that is wrong", async () => {
+test("an unavailable store and a wrong query fail with different errors", async () => {
   const gone = openStore({
     ...{ url: "http://127.0.0.1:1", username: "u", passwordFile: undefined },
     ...{ database: "d", caFile: undefined, cluster: undefined },

@@ -9,7 +9,7 @@ export interface Store extends Place {
 }
 
 export interface StoreOptions {
-  /** Milliseconds until an answer, and connections at once. */
+  /** Milliseconds until an answer, and concurrent connections. */
   timeoutMs?: number;
   connections?: number;
 }
@@ -39,7 +39,7 @@ export function openStore(settings: AnalyticsSettings, options: StoreOptions = {
     request_timeout: options.timeoutMs ?? 30_000,
     max_open_connections: options.connections ?? 10,
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
-    // Failures are told by what is thrown.
+    // Failures are reported by what is thrown.
     log: { level: ClickHouseLogLevel.OFF },
     ...(caFile === undefined ? {} : { tls: { ca_cert: readFileSync(caFile) } }),
   });

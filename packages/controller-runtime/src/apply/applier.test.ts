@@ -95,7 +95,7 @@ describe("applyAndPrune", () => {
     });
   });
 
-  it("writes nothing when all is as desired: at once, later, and after a restart", async () => {
+  it("writes nothing when all is as desired: immediately, later, and after a restart", async () => {
     const desired = [configMap("x"), configMap("y"), deployment("one")];
     expect(await writesOf(...desired)).toBe(3);
     expect(await writesOf(...desired)).toBe(0);
@@ -207,7 +207,7 @@ describe("applyAndPrune", () => {
     ]);
   });
 
-  it("looks live before it prunes: a namesake made since is spared", async () => {
+  it("reads live before it prunes: a namesake made since is spared", async () => {
     await writesOf(configMap("x"));
     await harness.caughtUp();
     api.stalled = true;
@@ -219,7 +219,7 @@ describe("applyAndPrune", () => {
     expect(api.requests.filter(({ method }) => method === "DELETE")).toEqual([]);
   });
 
-  it("never takes over what belongs to somebody else", async () => {
+  it("never adopts an object of another owner", async () => {
     api.etcd.create(CONFIG_MAPS, "a/x", configMap("x", { theirs: "yes" }));
     const attempt = applier.applyAndPrune(OWNER, [configMap("x")], CONTEXT);
     await expect(attempt).rejects.toMatchObject({ name: "RetryableError", reason: "ChildConflict" });
@@ -228,7 +228,7 @@ describe("applyAndPrune", () => {
     expect(live("a/x")?.data).toEqual({ theirs: "yes", k: "v" });
   });
 
-  it("waits for a former child that is still going away, and applies the rest", async () => {
+  it("waits for a former child that is still being deleted, and applies the rest", async () => {
     await writesOf(configMap("x"));
     api.etcd.patch(CONFIG_MAPS, "a/x", { metadata: { finalizers: ["test.dev/hold"] } });
     api.etcd.delete(CONFIG_MAPS, "a/x");
@@ -278,7 +278,7 @@ describe("a kind that others learn of late", () => {
     expect(live("a/x")).toBeUndefined();
   });
 
-  it("holds nothing up when all is new, unchanged or going away", async () => {
+  it("delays nothing when all is new, unchanged or being deleted", async () => {
     const both = [configMap("x"), deployment("one")];
     expect(await timed(...both)).toBeLessThan(SETTLE_MS);
     expect(await timed(configMap("x", { k: "w" }), deployment("two"))).toBeLessThan(SETTLE_MS);

@@ -217,7 +217,7 @@ export class Applier {
     return "applied";
   }
 
-  /** Whether the live object is what was desired, as far as anybody can tell without asking the apiserver. */
+  /** Whether the live object is what was desired, as far as is known without a request to the apiserver. */
   #isUnchanged(object: KubernetesObject, live: KubernetesObject): boolean {
     const hash = object.metadata?.annotations?.[this.#identity.keys.appliedHash];
     const uid = live.metadata?.uid ?? "";
@@ -273,7 +273,7 @@ export class Applier {
           continue;
         }
         await this.#waitUntil(changedAt + propagationMs, context);
-        // The store may be behind: look live before anything destructive.
+        // The store may be behind: read live before anything destructive.
         const live = await this.#options.client.getOrUndefined(resource, refOf(child), {
           signal: context.signal,
         });

@@ -92,7 +92,7 @@ export function isOwnChild(
   if (owner.namespace !== undefined && namespace !== undefined && namespace !== owner.namespace) {
     return false;
   }
-  // A ReplicaSet copies labels and annotations of its Deployment; its controller tells it apart.
+  // A ReplicaSet copies labels and annotations of its Deployment; its controller distinguishes it.
   const controller = ownerReferences?.find((reference) => reference.controller === true);
   return controller?.uid === owner.reference?.uid;
 }

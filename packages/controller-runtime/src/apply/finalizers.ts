@@ -19,7 +19,7 @@ export function hasFinalizer(object: KubernetesObject, finalizer: string): boole
 }
 
 /**
- * Adds a finalizer, unless it is there or the object is being deleted (the apiserver would refuse). Returns the object
+ * Adds a finalizer, unless it exists or the object is being deleted (the apiserver would reject it). Returns the object
  * as it is then. @throws KubeError 409 when the object changed since it was read
  */
 export async function ensureFinalizer<T extends KubernetesObject>(
@@ -34,7 +34,7 @@ export async function ensureFinalizer<T extends KubernetesObject>(
 }
 
 /**
- * Removes a finalizer: the last thing done with a deleted object. No error when the object is gone already.
+ * Removes a finalizer: the last step of a deletion. No error when the object no longer exists.
  * @throws KubeError 409 when the object changed since it was read
  */
 export async function removeFinalizer<T extends KubernetesObject>(

@@ -12,7 +12,7 @@ export function backoffDelay(attempt: number, options: BackoffOptions): number {
   return Math.min(options.maxMs, options.baseMs * (options.factor ?? 2) ** attempt);
 }
 
-/** A jittered exponential backoff that never gives up: delays of 0.5–1 × min(max, base × factor^attempt). */
+/** A jittered exponential backoff without an end: delays of 0.5–1 × min(max, base × factor^attempt). */
 export class Backoff {
   #attempt = 0;
   readonly #options: BackoffOptions;

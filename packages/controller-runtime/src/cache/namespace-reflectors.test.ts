@@ -77,7 +77,7 @@ describe("NamespaceReflectors", () => {
     );
   });
 
-  it("takes up a namespace that appears, and forgets one that goes", async () => {
+  it("watches a namespace that appears, and forgets one that is deleted", async () => {
     namespaces.replace([namespace("a", 1)], "1");
     put("a", "one");
     put("b", "two");
@@ -109,7 +109,7 @@ describe("a Store with a watch for each namespace", () => {
     expect(split.hasSynced).toBe(true);
   });
 
-  it("takes a list of one namespace for that one alone, however old it is beside another's", () => {
+  it("applies a list of one namespace to that one alone, however old it is beside another's", () => {
     const split = each(["a", "b"]);
     split.replace([secret("a", "x", 90)], "100", { namespace: "a" });
     split.replace([secret("b", "y", 5)], "50", { namespace: "b" });

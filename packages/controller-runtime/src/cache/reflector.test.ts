@@ -113,7 +113,7 @@ describe("Reflector", () => {
     ]);
   });
 
-  it("makes each page small before it asks for the next one", async () => {
+  it("reduces each page before it requests the next one", async () => {
     for (let index = 0; index < 6; index += 1) {
       put(`cm-${index}`);
     }
@@ -129,14 +129,14 @@ describe("Reflector", () => {
     expect(pages).toEqual([1, 1, 2, 2, 3, 3]);
   });
 
-  it("asks for bookmarks and for a timeout of 5 to 10 minutes", async () => {
+  it("requests bookmarks and a timeout of 5 to 10 minutes", async () => {
     start({ random: () => 0.5 });
     await synced();
     const watch = api.requests.find(({ query }) => query.watch === "true");
     expect(watch?.query).toMatchObject({ allowWatchBookmarks: "true", timeoutSeconds: "450" });
   });
 
-  it("goes on from the last event when the connection is cut, without a list", async () => {
+  it("continues from the last event when the connection is cut, without a list", async () => {
     start();
     await synced();
     put("one");
@@ -147,7 +147,7 @@ describe("Reflector", () => {
     expect(lists).toEqual(["start"]);
   });
 
-  it("goes on from a bookmark, so that a compaction in between does no harm", async () => {
+  it("continues from a bookmark, so that a compaction in between does no harm", async () => {
     start();
     await synced();
     for (let tick = 0; tick < 5; tick += 1) {
@@ -188,7 +188,7 @@ describe("Reflector", () => {
     expect(lists).toEqual(["start", "unparsable"]);
   });
 
-  it("opens the watch anew when it falls silent", async () => {
+  it("opens the watch again when nothing is received any more", async () => {
     start({ idleTimeoutMs: 20_000 });
     await synced();
     api.stalled = true;
@@ -214,7 +214,7 @@ describe("Reflector", () => {
     expect(seen).toEqual(["add", "delete", "add"]);
   });
 
-  it("never gives up: not on refusals, not while the server is away", async () => {
+  it("never ends: not on rejections, not while the server is unavailable", async () => {
     put("one");
     api.failNext(() => true, { status: 404, times: 3 });
     api.failNext(() => true, { status: 500, times: 3 });
@@ -258,7 +258,7 @@ describe("Reflector", () => {
     expect(lists).toEqual(["start"]);
   });
 
-  it("ends when told to", async () => {
+  it("ends when its signal aborts", async () => {
     start();
     await synced();
     abort.abort();

@@ -6,9 +6,9 @@ import { Backoff } from "./backoff.ts";
 import type { Store } from "./store.ts";
 import { parseWatchEvent, splitLines, type WatchEvent } from "./watch-event.ts";
 
-/** What a reflector tells of itself, for logs and metrics. */
+/** What a reflector reports of itself, for logs and metrics. */
 export interface ReflectorEvents {
-  /** A whole list was taken in. */
+  /** A whole list was received. */
   onList?: (info: { resource: Resource; items: number; durationMs: number; reason: RelistReason }) => void;
   /** A watch ended, normally or not. */
   onWatchEnd?: (info: { resource: Resource; reason: string }) => void;
@@ -31,11 +31,11 @@ export interface ReflectorOptions<T extends KubernetesObject> {
   metadataOnly?: boolean;
   clock?: Clock;
   random?: Random;
-  /** Items a page: 500, or 50 of metadata alone, asked for where single objects are large. */
+  /** Items a page: 500, or 50 of metadata alone, for resources with large objects. */
   pageSize?: number;
   /** Longest wait for a page, in milliseconds; the client's own unless given. */
   listTimeoutMs?: number;
-  /** Bounds of the random time after which a watch is opened anew, in milliseconds: 5 to 10 minutes. */
+  /** Bounds of the random time after which a watch is opened again, in milliseconds: 5 to 10 minutes. */
   watchTimeoutMs?: readonly [number, number];
   /** Silence (bookmarks come each minute) after which a watch counts as dead, in milliseconds: 150,000. */
   idleTimeoutMs?: number;
@@ -52,7 +52,7 @@ const HEALTHY_MS = 30_000;
 
 /**
  * Keeps a {@link Store} equal to the apiserver: lists by pages, then watches, and starts over when it must. It never
- * gives up: every failure is tried again after a jittered backoff of 0.25 to 30 s, until the signal aborts.
+ * ends: every failure is tried again after a jittered backoff of 0.25 to 30 s, until the signal aborts.
  */
 export class Reflector<T extends KubernetesObject = KubernetesObject> {
   readonly #options: ReflectorOptions<T>;
@@ -125,7 +125,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
         limit: pageSize,
         ...(next ? { continue: next } : {}),
       });
-      // Made small page by page: as they are sent, all of them at once may be more than fits.
+      // Reduced page by page: all of them together may not fit into memory.
       for (const item of page.items) {
         items.push(store.transform(withType(item, resource)));
       }
@@ -166,7 +166,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
       if (watchdog.barked) {
         return { next: "watch", reason: "idle", backoff: false };
       }
-      // Gone already when the watch was opened, or another refusal; everything else is a cut connection.
+      // Expired (410) when the watch was opened, or another rejection; everything else is a cut connection.
       if (isGone(error)) {
         return { next: "list", reason: "gone", backoff: false };
       }
@@ -216,7 +216,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
         this.#version = event.resourceVersion;
         return undefined;
       case "unparsable":
-        // Whatever it said is lost; only a list can tell.
+        // Its content is lost; only a list has it.
         return { next: "list", reason: "unparsable", backoff: true, error: new Error(event.why) };
       case "error": {
         const error = new Error(event.status.message ?? "watch error");

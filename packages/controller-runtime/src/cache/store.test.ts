@@ -19,7 +19,7 @@ function recorded(store: Store): string[] {
 }
 
 describe("Store", () => {
-  it("tells of additions, updates and deletions of a relist", () => {
+  it("reports additions, updates and deletions of a relist", () => {
     const store = new Store();
     store.replace([object("x", 1), object("y", 2)], "2");
     const seen = recorded(store);
@@ -28,7 +28,7 @@ describe("Store", () => {
     expect(store.resourceVersion).toBe("6");
   });
 
-  it("tells of a recreated object as a deletion and an addition", () => {
+  it("reports a recreated object as a deletion and an addition", () => {
     const store = new Store();
     store.replace([object("x", 1)], "2");
     const seen = recorded(store);
@@ -46,7 +46,7 @@ describe("Store", () => {
     expect(store.get("a", "x")?.metadata?.resourceVersion).toBe("99");
   });
 
-  it("does not let the deletion of a predecessor remove its namesake", () => {
+  it("keeps an object when its predecessor of the same name was deleted", () => {
     const store = new Store();
     store.replace([object("x", 10)], "10");
     store.observe(object("x", 15, { uid: "second" }));
@@ -109,7 +109,7 @@ describe("Store", () => {
 });
 
 describe("Store.observe", () => {
-  it("shows a write before the watch brings it, and once", () => {
+  it("shows a write before the watch reports it, and once", () => {
     const store = new Store();
     store.replace([], "10");
     const seen = recorded(store);
@@ -119,7 +119,7 @@ describe("Store.observe", () => {
     expect(store.resourceVersion).toBe("15");
   });
 
-  it("does not bring back what the watch already knows to be deleted", () => {
+  it("does not restore what the watch already knows to be deleted", () => {
     const store = new Store();
     store.replace([], "10");
     store.upsert(object("x", 11));
@@ -150,7 +150,7 @@ describe("Store.observe", () => {
 });
 
 describe("Store.waitForResourceVersion", () => {
-  it("resolves at once for what was seen", async () => {
+  it("resolves immediately for what was seen", async () => {
     const store = new Store();
     store.replace([], "10");
     expect(await store.waitForResourceVersion("9", { timeoutMs: 1 })).toBe(true);
@@ -167,7 +167,7 @@ describe("Store.waitForResourceVersion", () => {
     expect(await byBookmark).toBe(true);
   });
 
-  it("gives up after the timeout and on abort", async () => {
+  it("rejects after the timeout and on abort", async () => {
     const clock = new FakeClock();
     const store = new Store({ clock });
     const abort = new AbortController();

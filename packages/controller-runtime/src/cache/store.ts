@@ -29,7 +29,7 @@ export interface StoreOptions<T extends KubernetesObject> {
  * The objects of one resource, as a reflector keeps them. Never change what it returns: it is shared.
  *
  * `Reflector` writes to it with `replace`, `upsert`, `remove` and `progress`; a writer may `observe` what its own write
- * returned, so that the next reader finds it before the watch brings it.
+ * returned, so that the next reader finds it before the watch reports it.
  */
 export class Store<T extends KubernetesObject = KubernetesObject> {
   /** Makes an object as small as it is kept. */
@@ -56,7 +56,7 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     }
   }
 
-  /** Whether a whole list has been taken in. Stays true through later disconnections. */
+  /** Whether a whole list has been received. Stays true through later disconnections. */
   get hasSynced(): boolean {
     this.#synced ||=
       (this.#namespaces ? this.#namespaces() : [""])?.every((one) => this.#listed.has(one)) ?? false;
@@ -64,7 +64,7 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * How far the server has told us: the resourceVersion of the last list, event or bookmark. Undefined where each
+   * The resourceVersion of the last list, event or bookmark. Undefined where each
    * namespace is watched for itself.
    */
   get resourceVersion(): string | undefined {
@@ -129,7 +129,7 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * Takes in a whole list: what is not in it is gone.
+   * Replaces the content by a whole list: what is not in it was deleted.
    * @param options.transformed the objects are kept as they are
    * @param options.namespace the one that was listed, where each is listed for itself
    */
@@ -205,7 +205,7 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * Takes in what a write of this process returned, unless the store is already past it. The watch will bring it again
+   * Stores what a write of this process returned, unless the store is already past it. The watch will report it again
    * and be ignored. Only for objects that the store's reflector selects, or it would never see them change.
    */
   observe(object: T): void {
@@ -215,7 +215,7 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     if (version === undefined) {
       return;
     }
-    // Unknown here but older than what the watch told: it was deleted since.
+    // Unknown here but older than what the watch reported: it was deleted since.
     const passed = !present && compareResourceVersions(object.metadata?.resourceVersion ?? "", version) <= 0;
     if (!passed) {
       this.#put(keyOf(object), object, false);

@@ -23,7 +23,7 @@ const ref = { namespace: "a", name: "one" };
 const read = async () => (await client.get(resources.configMaps, ref)).metadata?.annotations;
 
 describe("annotations for every write", () => {
-  it("are on what is created and patched, also through a client that ends with a signal; null takes them away", async () => {
+  it("are on what is created and patched, also through a client that ends with a signal; null removes them", async () => {
     noted = { by: "first" };
     const object: KubernetesObject = { metadata: { ...ref, annotations: { own: "1" } } };
     await client.create(resources.configMaps, object);

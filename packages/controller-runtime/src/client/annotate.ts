@@ -4,21 +4,21 @@ import type { KubernetesObject, Resource } from "./types.ts";
 export type Annotate = (resource: Resource) => Readonly<Record<string, string | null>> | undefined;
 
 /** The object with the annotations, to be created or applied. Pure. */
-export function annotated<T extends KubernetesObject>(object: T, noted: ReturnType<Annotate>): T {
-  const given = Object.entries(noted ?? {}).filter(([, value]) => value !== null);
+export function annotated<T extends KubernetesObject>(object: T, annotations: ReturnType<Annotate>): T {
+  const given = Object.entries(annotations ?? {}).filter(([, value]) => value !== null);
   if (given.length === 0) {
     return object;
   }
   const { metadata } = object;
-  const annotations = { ...metadata?.annotations, ...Object.fromEntries(given) };
-  return { ...object, metadata: { ...metadata, annotations } };
+  const merged = { ...metadata?.annotations, ...Object.fromEntries(given) };
+  return { ...object, metadata: { ...metadata, annotations: merged } };
 }
 
 /** A merge patch that sets the annotations beside what it changes. Pure. */
-export function annotatedPatch(patch: unknown, noted: ReturnType<Annotate>): unknown {
-  if (noted === undefined || typeof patch !== "object" || patch === null) {
+export function annotatedPatch(patch: unknown, annotations: ReturnType<Annotate>): unknown {
+  if (annotations === undefined || typeof patch !== "object" || patch === null) {
     return patch;
   }
   const { metadata } = patch as KubernetesObject;
-  return { ...patch, metadata: { ...metadata, annotations: { ...metadata?.annotations, ...noted } } };
+  return { ...patch, metadata: { ...metadata, annotations: { ...metadata?.annotations, ...annotations } } };
 }

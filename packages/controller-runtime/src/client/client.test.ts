@@ -37,7 +37,7 @@ const rejected = (promise: Promise<unknown>) =>
   );
 
 describe("a KubeClient before a silent apiserver", () => {
-  it("counts the wait for a connection, and ends with whoever it works for", async () => {
+  it("counts the wait for a connection, and ends with its caller", async () => {
     const proxy = new TcpProxy({ host: "127.0.0.1", port: Number(new URL(api.url).port) });
     await proxy.up();
     proxy.stall(true);
@@ -145,7 +145,7 @@ describe("KubeClient", () => {
     expect(await rejected(client.get(resources.configMaps, REF))).toMatchObject({ status: 401 });
   });
 
-  it("tells a network failure from an answer", async () => {
+  it("distinguishes a network failure from an answer", async () => {
     await api.down();
     const error = await rejected(client.get(resources.configMaps, REF));
     expect(isNetworkError(error)).toBe(true);

@@ -101,7 +101,7 @@ export interface PodLogStreamOptions {
 
 export interface PodExecOptions extends CallOptions {
   container: string;
-  /** Program and arguments. No secret belongs here: whoever may list processes of the node sees them. */
+  /** Program and arguments. Never a secret: every process of the node can list them. */
   command: readonly string[];
   /** What the command reads. */
   stdin?: string;
@@ -219,13 +219,13 @@ export class KubeClient {
   create<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<T> {
     const path = collectionPath(resource, resource.namespaced ? object.metadata?.namespace : undefined);
     const subpath = options.subresource ? objectPath(resource, refOf(object), options.subresource) : path;
-    return this.#write("POST", subpath, this.#noted(resource, object, options), options);
+    return this.#write("POST", subpath, this.#annotated(resource, object, options), options);
   }
 
   /** Replaces. With `metadata.resourceVersion` set, fails with a conflict when the object changed since. */
   replace<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<T> {
     const path = objectPath(resource, refOf(object), options.subresource);
-    return this.#write("PUT", path, this.#noted(resource, object, options), options);
+    return this.#write("PUT", path, this.#annotated(resource, object, options), options);
   }
 
   /** Replaces the status subresource; spec and metadata in the body are ignored by the server. */
@@ -239,7 +239,7 @@ export class KubeClient {
 
   /** Server-side apply: creates, or sets exactly the given fields in the name of the field manager. */
   apply<T extends KubernetesObject>(resource: Resource, object: T, options: ApplyOptions): Promise<T> {
-    const body = this.#noted(resource, object, options);
+    const body = this.#annotated(resource, object, options);
     return this.#json(
       {
         method: "PATCH",
@@ -359,7 +359,7 @@ export class KubeClient {
 
   /**
    * Runs a command in a container and waits for its end. `timeoutMs` is for all of it.
-   * @throws KubeError when it cannot be run, or its end is not heard of; never for what the command itself answers
+   * @throws KubeError when it cannot be run, or its end is not reported; never for what the command itself answers
    */
   podExec(ref: ObjectRef, options: PodExecOptions): Promise<ExecResult> {
     const { container, command, stdin } = options;
@@ -399,7 +399,7 @@ export class KubeClient {
   }
 
   /** The object as it is sent: typed, and annotated unless only a subresource is written. */
-  #noted<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions): T {
+  #annotated<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions): T {
     const typed = withType(object, resource);
     return options.subresource === undefined ? annotated(typed, this.#annotate?.(resource)) : typed;
   }
@@ -435,7 +435,7 @@ export function withType<T extends KubernetesObject>(object: T, resource: Resour
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
 }
 
-/** Items a page of a list: those of which metadata alone is asked for are large, and their metadata may be, too. */
+/** Items a page of a list: those that are requested as metadata alone are large, and their metadata may be, too. */
 export function pageSizeOf({ metadataOnly }: ReadOptions): number {
   return metadataOnly ? 50 : 500;
 }

@@ -96,7 +96,7 @@ export function isTransient(error: unknown): error is KubeError {
 const LIMIT_MS = 4_000;
 const BETWEEN_MS = 200;
 
-/** Whether a right is missing, as the apiserver's authorizer tells: quotas and other guards refuse with 403, too. */
+/** Whether the apiserver's authorizer denied a permission: quotas and admission deny with 403, too. */
 export function isUnbound(error: unknown): boolean {
   return isForbidden(error) && /\bcannot [a-z]+ resource "/.test(error.message);
 }

@@ -78,7 +78,7 @@ describe("a command in a container", () => {
     expect((await client.podExec(pod, { container: "database", command: ["true"] })).exitCode).toBe(0);
   });
 
-  test("that is refused is told with the apiserver's own error", async () => {
+  test("that is refused fails with the apiserver's own error", async () => {
     const server = createServer();
     server.on("upgrade", (_request, socket) => {
       const body = JSON.stringify({ kind: "Status", reason: "NotFound", message: "no such pod", code: 404 });
@@ -99,7 +99,7 @@ describe("a command in a container", () => {
     );
   });
 
-  test("that goes on for too long, or that nobody waits for any more, is given up", async () => {
+  test("that runs for too long, or that nobody waits for any more, is abandoned", async () => {
     const client = await serve(() => {});
     const options = { container: "database", command: ["sleep", "60"] };
     await expect(client.podExec(pod, { ...options, timeoutMs: 200 })).rejects.toThrow("no end within");

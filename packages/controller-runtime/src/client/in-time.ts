@@ -4,7 +4,7 @@ type Response = Dispatcher.ResponseData;
 
 /**
  * Sends with a signal that aborts when the caller's does, or when no headers have come after `ms`, whatever the request
- * waited for: undici's own timeout begins only once it is written to a connection, and all may be taken by silent ones.
+ * waited for: undici's own timeout begins only once it is written to a connection, and all may be in use by silent ones.
  */
 export async function headersInTime(
   ms: number,
@@ -22,7 +22,7 @@ export async function headersInTime(
 }
 
 /**
- * Rejects as soon as the signal aborts. undici itself looks at the signal only once a connection stands, so that a request
+ * Rejects as soon as the signal aborts. undici itself checks the signal only once a connection is open, so that a request
  * that waits for one could outlive its deadline by the connect timeout.
  */
 export function unlessAborted(

@@ -153,7 +153,7 @@ describe("Reflector against a real apiserver", () => {
     expect(lists).toEqual(["start"]);
   });
 
-  it("goes on when its connections are cut", async () => {
+  it("continues when its connections are cut", async () => {
     await start();
     for (let round = 0; round < 3; round += 1) {
       proxy.cut();
@@ -259,7 +259,7 @@ describe("KubeClient against a real apiserver", () => {
     expect(applied.data).toEqual({ a: "mine" });
   });
 
-  it("knows a namespace that is going away", async () => {
+  it("recognizes a namespace that is being deleted", async () => {
     await direct.delete(resources.namespaces, { name: namespace });
     expect(isNamespaceTerminating(await rejected(put("x")))).toBe(true);
   });

@@ -54,7 +54,7 @@ describe("requests to Kubernetes", () => {
     return span;
   };
 
-  it("are told to whoever else hears of them, with tracing and without", () => {
+  it("are reported to the other observer, with tracing and without", () => {
     const also = ({ verb }: { verb: string }) => void seen.push(verb);
     expect(traceRequests(undefined, also, { telemetryPrefix: "test" })).toBe(also);
     traceRequests(tracing, also, { telemetryPrefix: "test" })(request("GET", "get"));

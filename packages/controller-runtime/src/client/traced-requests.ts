@@ -4,8 +4,8 @@ import type { RequestObservation } from "./transport.ts";
 type Observer = (observation: RequestObservation) => void;
 
 /**
- * Notes requests to the apiserver as children of the span that makes them; those of no span are not noted.
- * @param also is told of every request; it is all there is without tracing
+ * Records requests to the apiserver as children of the span that makes them; those of no span are not recorded.
+ * @param also observes every request; without tracing it is the only observer
  */
 export function traceRequests(
   tracing: Tracing | undefined,
@@ -43,7 +43,7 @@ export function traceRequests(
 }
 
 interface PathParts {
-  /** The path with `{namespace}` and `{name}` in place of what stands there. */
+  /** The path with `{namespace}` and `{name}` in place of theirs. */
   template: string;
   namespace?: string;
   name?: string;

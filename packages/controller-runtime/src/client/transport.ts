@@ -24,7 +24,7 @@ export interface HttpRequest {
    */
   timeoutMs?: number;
   /**
-   * The body goes on for as long as something happens, as a watch's does: a connection of its own, and any silence in it is
+   * The body has no end, as that of a watch: a connection of its own, and any silence in it is
    * borne. `timeoutMs` is for the headers alone.
    */
   streams?: boolean;
@@ -35,14 +35,14 @@ export interface HttpRequest {
 /** A command to be run in a container. */
 export interface ExecTransportRequest {
   path: string;
-  /** Pairs, for `command` stands once for each word. */
+  /** Pairs: `command` is repeated for each word. */
   query: readonly (readonly [string, string])[];
   stdin?: string;
   signal?: AbortSignal;
   timeoutMs?: number;
 }
 
-/** What is told of each request once its headers came, or it failed (`status` 0). */
+/** What is reported of each request once its headers came, or it failed (`status` 0). */
 export interface RequestObservation {
   verb: string;
   method: string;

@@ -55,7 +55,7 @@ const metric = async (text: string) =>
   (await registry.metrics()).split("\n").find((line) => line.startsWith(text));
 
 describe("Controller", () => {
-  it("lets a key that always fails harm no other", async () => {
+  it("isolates a key that always fails", async () => {
     const done: string[] = [];
     const controller = start((name) => {
       if (name === "poison") {
@@ -75,7 +75,7 @@ describe("Controller", () => {
     expect(done).toContain("d");
   });
 
-  it("never works on one key twice at once, and on several at once", async () => {
+  it("never reconciles one key twice concurrently, but several keys", async () => {
     let now = 0;
     let most = 0;
     let worst = 0;

@@ -18,14 +18,14 @@ export interface ReconcileContext {
   readonly clock: Clock;
 }
 
-/** Brings one object to its desired state. Throws one of the three reconcile errors, or anything for a defect. */
+/** Reconciles one object. Throws one of the three reconcile errors, or anything for a defect. */
 export type Reconciler = (ref: ObjectRef, context: ReconcileContext) => Promise<Result | undefined>;
 
 export interface ControllerOptions {
   name: string;
   reconcile: Reconciler;
   sources: readonly Source[];
-  /** Keys worked on at once: 4 unless given. */
+  /** Keys that are reconciled concurrently: 4 unless given. */
   workers?: number;
   /** Time limit of one reconcile: 60,000 unless given. */
   timeoutMs?: number;
@@ -37,7 +37,7 @@ export interface ControllerOptions {
   traced?: TracedObjects;
 }
 
-/** What a controller is given by whoever runs it; the `Manager` does. */
+/** What runs a controller gives it; the `Manager` does. */
 export interface ControllerDependencies {
   clock: Clock;
   random: Random;
@@ -81,7 +81,7 @@ export class Controller {
     return this.#options.sources.every((source) => source.hasSynced());
   }
 
-  /** Asks for a reconcile of one object. */
+  /** Requests a reconcile of one object. */
   enqueue(ref: ObjectRef, afterMs = 0): void {
     this.queue.addAfter(refKey(ref), afterMs);
   }
@@ -144,7 +144,7 @@ export class Controller {
       this.#requeue(key, outcome);
       this.queue.done(key);
     };
-    // A reconcile that ignores its signal frees its worker, but keeps its key: never two at once on one key.
+    // A reconcile that ignores its signal frees its worker, but keeps its key: never two concurrently for one key.
     if (timedOut === "stuck") {
       void running.then(finish);
     } else {

@@ -20,7 +20,7 @@ it.each([
   expect(retried).toMatchObject({ ...about, requeueAfterMs });
 });
 
-it("leaves what is retried by itself alone", () => {
+it("leaves unchanged what is retried automatically", () => {
   const error = new RetryableError("ChildConflict", "it belongs to somebody else");
   expect(retriedIn(error, 300)).toBe(error);
 });

@@ -1,4 +1,4 @@
-/** What a reconciler throws to say how its object stands. `outcome.ts` is the one place that acts on them. */
+/** Errors by which a reconciler reports the state of its object. Only `outcome.ts` handles them. */
 
 import type { ConditionCatalog } from "../status/conditions.ts";
 
@@ -23,7 +23,7 @@ abstract class ReconcileError<Catalog extends ConditionCatalog> extends Error {
 
 /**
  * The object as it is can never succeed: only a change of its spec, or of what it refers to, helps. Not retried.
- * The message is for the object's owner; it holds no secret and nothing that changes by itself.
+ * The message is for the object's owner; it contains no secret and nothing that changes without a cause.
  */
 export class TerminalError<
   Catalog extends ConditionCatalog = ConditionCatalog,
@@ -33,7 +33,7 @@ export class TerminalError<
 
 /**
  * Nothing is wrong; something else must happen first (a rollout, a namespace going away). Not counted as an error.
- * An event of a watched object brings the key back; `requeueAfterMs` is the time after which it comes back anyway.
+ * An event of a watched object requeues the key; `requeueAfterMs` is the time after which it is requeued anyway.
  */
 export class WaitingError<
   Catalog extends ConditionCatalog = ConditionCatalog,
@@ -63,7 +63,7 @@ export function isReconcileError(error: unknown): error is TerminalError | Waiti
   return error instanceof ReconcileError;
 }
 
-/** The same error, as one that brings its object back in `ms` milliseconds at the latest; unchanged without a number. Pure. */
+/** The same error, as one that requeues its object in `ms` milliseconds at the latest; unchanged without a number. Pure. */
 export function retriedIn(error: unknown, ms: number | undefined): unknown {
   if (ms === undefined || !(error instanceof TerminalError || error instanceof WaitingError)) {
     return error;

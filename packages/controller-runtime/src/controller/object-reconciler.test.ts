@@ -116,7 +116,7 @@ describe("objectReconciler", () => {
     expect(status?.conditions?.map(({ type }) => type)).toEqual(["Ready", "ImageReady"]);
   });
 
-  it("tells only the log what a defect said", async () => {
+  it("reports the message of a defect to the log alone", async () => {
     const { status } = await reconcile(() => Promise.reject(new TypeError("secret in here")));
     expect(ready(status)).toMatchObject({ reason: "InternalError" });
     expect(JSON.stringify(status)).not.toContain("secret");
@@ -154,7 +154,7 @@ describe("objectReconciler", () => {
     expect(api.etcd.get(WIDGETS, "a/w").metadata.finalizers).toEqual(["test.dev/f"]);
   });
 
-  it("lets the summary have the last word", async () => {
+  it("sets the summary last", async () => {
     const { status } = await reconcile(async () => undefined, {
       summarize: (_object, draft, conditions, outcome) => {
         draft.size = outcome.kind === "success" && conditions.isTrue("Ready") ? 42 : 0;
@@ -176,7 +176,7 @@ describe("objectReconciler", () => {
     expect(await reconciler(REF, context())).toEqual({ requeueAfterMs: 9 });
   });
 
-  it("tells when the object is gone", async () => {
+  it("reports that the object is deleted", async () => {
     api.etcd.delete(WIDGETS, "a/w");
     await harness.caughtUp();
     const gone: string[] = [];
@@ -190,7 +190,7 @@ describe("objectReconciler", () => {
 describe("finalizers", () => {
   const options = () => ({ client: harness.client, resource: widgets, store: harness.widgets });
 
-  it("are added once, and seen at once", async () => {
+  it("are added once, and seen immediately", async () => {
     const object = harness.widgets.get("a", "w") as Widget;
     const held = await ensureFinalizer(object, "test.dev/f", options());
     expect(harness.widgets.get("a", "w")?.metadata.finalizers).toEqual(["test.dev/f"]);
@@ -212,7 +212,7 @@ describe("finalizers", () => {
     await expect(removeFinalizer(held, "test.dev/f", options())).rejects.toMatchObject({ status: 409 });
   });
 
-  it("let the object go, and nobody is told of a status then", async () => {
+  it("release the object, and no status is written then", async () => {
     const held = await ensureFinalizer(harness.widgets.get("a", "w") as Widget, "test.dev/f", options());
     api.etcd.delete(WIDGETS, "a/w");
     await harness.caughtUp();

@@ -115,7 +115,7 @@ async function finish<T extends StatusObject>(
       announce(object, conditions, outcome, options);
     }
   } catch (error) {
-    // Its last finalizer fell: nobody is left to be told.
+    // Its last finalizer was removed: the object no longer exists.
     if (!isNotFound(error)) {
       throw error;
     }

@@ -45,7 +45,7 @@ describe("outcomeOfError", () => {
 });
 
 describe("outcomeOfResult", () => {
-  it("comes back when asked, else not", () => {
+  it("requeues when requested, else not", () => {
     expect(outcomeOfResult({ requeueAfterMs: 5 }).requeue).toEqual({ type: "after", ms: 5 });
     expect(outcomeOfResult(undefined).requeue).toEqual({ type: "none" });
   });

@@ -10,14 +10,14 @@ export interface Outcome {
   message: string;
   /** A more specific condition than `Ready` that the error named. */
   condition: string | undefined;
-  /** Whether the object's owner is told: a conflict or a blip of the apiserver says nothing about the object. */
+  /** Whether the object's owner is notified: a conflict or a short failure of the apiserver is not about the object. */
   visible: boolean;
   /** Type of the event that goes with a change of the condition. */
   eventType: "Normal" | "Warning";
   requeue: { type: "none" } | { type: "after"; ms: number } | { type: "backoff" };
 }
 
-/** What a reconciler returns when all is well: when to come back by itself, in milliseconds. */
+/** What a reconciler returns on success: after how many milliseconds to reconcile again. */
 export interface Result {
   requeueAfterMs?: number;
 }

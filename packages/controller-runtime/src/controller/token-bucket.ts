@@ -4,7 +4,7 @@ export interface BucketOptions {
   readonly burst: number;
 }
 
-/** Hands out tokens at a rate, up to a burst at once; a token may be taken in advance, at the price of waiting. */
+/** Issues tokens at a rate, up to a burst together; a token may be taken in advance, which delays the caller. */
 export class TokenBucket {
   readonly #perMs: number;
   readonly #burst: number;
@@ -26,7 +26,7 @@ export class TokenBucket {
     return this.#tokens >= 0 ? 0 : -this.#tokens / this.#perMs;
   }
 
-  /** Takes a token when one is there. */
+  /** Takes a token if one is available. */
   tryTake(now: number): boolean {
     this.#refill(now);
     if (this.#tokens < 1) {

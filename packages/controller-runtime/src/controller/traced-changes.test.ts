@@ -100,7 +100,7 @@ describe("a reconcile after a traced write", () => {
     ["with one that is none", { trace: "nonsense" }],
     ["of a trace that is not sampled", { trace: traceparent("1", "00") }],
     [
-      "that a status tells of already, as after a restart",
+      "that a status reports already, as after a restart",
       { trace: traceparent("1"), generation: 3, observed: 3 },
     ],
     ["that is being deleted", { trace: traceparent("1"), deleted: true as const }],
@@ -128,7 +128,7 @@ describe("a reconcile after a traced write", () => {
     expect(started).toHaveLength(1);
   });
 
-  it("concerns each object of a key in its turn, and what is gone is forgotten", async () => {
+  it("concerns each object of a key in its turn, and deleted ones are forgotten", async () => {
     const first = widget({ trace: traceparent("1"), uid: "u1" });
     const second = widget({ trace: traceparent("2"), uid: "u2" });
     const objects: { current: KubernetesObject[] } = { current: [first, second] };

@@ -28,8 +28,8 @@ export function tracedIn<T extends KubernetesObject>(
 }
 
 /**
- * Goes on with traces that writes of objects began: the first reconcile after such a write is a span of its trace, and no later
- * one is. What a status already tells of was acted on by an earlier process.
+ * Continues traces that writes of objects began: the first reconcile after such a write is a span of its trace, and no later
+ * one is. What a status already reports was handled by an earlier process.
  */
 export class TracedChanges {
   readonly #tracing: Tracing;
@@ -37,7 +37,7 @@ export class TracedChanges {
   readonly #prefix: string;
   readonly #controller: string;
   readonly #objectsOf: TracedObjects;
-  /** By key, of each object that is there, by uid: the trace that was followed last. */
+  /** By key, of each existing object, by uid: the trace that was followed last. */
   readonly #followed = new Map<string, Map<string, string>>();
 
   constructor(tracing: ControllerTracing, controller: string, objectsOf: TracedObjects) {
@@ -48,7 +48,7 @@ export class TracedChanges {
     this.#objectsOf = objectsOf;
   }
 
-  /** Reconciles the key, within a span when there is a trace to go on with. */
+  /** Reconciles the key, within a span when there is a trace to continue. */
   async follow(key: string, reconcile: () => Promise<Outcome>): Promise<Outcome> {
     const span = this.#begin(key);
     if (!span) {
@@ -73,7 +73,7 @@ export class TracedChanges {
     const change = marked.find(
       (object) => known?.get(uidOf(object)) !== this.#traceOf(object) && isNews(object),
     );
-    // What is gone is forgotten with it. What was acted on already is not followed when somebody else changes the object.
+    // A deleted object is forgotten. A trace that was followed already is not followed again after another writer's change.
     const followed = new Map<string, string>();
     for (const object of marked) {
       const isDone = object === change || !isNews(object);

@@ -52,7 +52,7 @@ describe("WorkQueue", () => {
     expect(await got).toBe("a");
   });
 
-  it("adds later, at the earliest time that was asked for", async () => {
+  it("adds later, at the earliest requested time", async () => {
     const q = queue();
     q.addAfter("a", 1_000);
     q.addAfter("a", 5_000);
@@ -98,7 +98,7 @@ describe("WorkQueue", () => {
     expect(q.length).toBe(4);
   });
 
-  it("lets a failing key wait without delaying a new event of it", async () => {
+  it("delays a failing key without delaying a new event of it", async () => {
     const q = queue({ backoff: { baseMs: 60_000, maxMs: 60_000 } });
     q.addRateLimited("a");
     q.add("a");

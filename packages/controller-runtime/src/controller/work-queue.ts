@@ -10,7 +10,7 @@ export interface WorkQueueOptions {
   random: Random;
   /** Delay of a failing key: 5 ms doubling up to 5 min, unless given. */
   backoff?: BackoffOptions;
-  /** Bound on failing keys together: 20 a second, 100 at once, unless given. */
+  /** Bound on failing keys together: 20 a second, 100 in a burst, unless given. */
   bucket?: BucketOptions;
   metrics?: RuntimeMetrics;
 }
@@ -74,7 +74,7 @@ export class WorkQueue implements QueueView {
     this.#handOut();
   }
 
-  /** Adds a key once `ms` have passed. An earlier time that was asked for stays. */
+  /** Adds a key once `ms` have passed. An earlier requested time stays. */
   addAfter(key: string, ms: number): void {
     if (this.#closed) {
       return;

@@ -59,7 +59,7 @@ test.each([
 });
 
 // Shows: docs/jobs.md#clocks: a clock that is set while it leads is distrusted with its next use
-test("a clock that is set is distrusted as soon as it is asked for, and trusted again when it is set back", async () => {
+test("a clock that is set is distrusted as soon as it is queried, and trusted again when it is set back", async () => {
   await guard.measure(signal);
   const trusted = guard.clock;
   expect(trusted.now()).toEqual(clock.now());
@@ -86,7 +86,7 @@ test("what was read ten minutes ago says nothing any more", async () => {
   expect(guard.trusted).toBe(false);
 });
 
-test("it measures on its own, and again at once when the clock is set", async () => {
+test("it measures on its own, and again immediately when the clock is set", async () => {
   const stop = new AbortController();
   let distrusted = 0;
   const running = guard.run(stop.signal, () => {

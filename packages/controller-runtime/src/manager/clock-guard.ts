@@ -30,7 +30,7 @@ interface Reading {
   readAt: number;
 }
 
-/** Time between two readings, and until another look while the clock is not trusted. */
+/** Time between two readings, and until another reading while the clock is not trusted. */
 const PERIOD_MS = 15_000;
 const TICK_MS = 1_000;
 const TIMEOUT_MS = 5_000;
@@ -39,7 +39,7 @@ const MAX_AGE_MS = 600_000;
 
 /**
  * Compares the wall clock with references. Between two readings it is the monotonic clock that is believed, so that a clock that
- * is set is noticed as soon as it is asked for, not with the next reading.
+ * is set is noticed as soon as it is queried, not with the next reading.
  */
 export class ClockGuard {
   readonly #options: ClockGuardOptions;

@@ -55,7 +55,7 @@ async function pass(seconds: number, watch: () => boolean = () => false): Promis
 }
 
 describe("LeaderElector", () => {
-  it("takes a free lease at once, and keeps it", async () => {
+  it("acquires a free lease immediately, and keeps it", async () => {
     const one = candidate("one");
     expect(await one.acquire(abort.signal)).toBe(true);
     expect([one.isLeader, spec().holderIdentity]).toEqual([true, "one"]);
@@ -88,7 +88,7 @@ describe("LeaderElector", () => {
     await waiting;
   });
 
-  it("hands over at once when the lease is released", async () => {
+  it("hands over immediately when the lease is released", async () => {
     const one = candidate("one");
     await one.acquire(abort.signal);
     await one.release();
@@ -106,7 +106,7 @@ describe("LeaderElector", () => {
     expect(spec().holderIdentity).toBe("");
   });
 
-  it("leaves a lease alone that another has taken meanwhile", async () => {
+  it("keeps a lease that another has acquired meanwhile unchanged", async () => {
     const one = candidate("one");
     await one.acquire(abort.signal);
     await client.patch(
@@ -135,7 +135,7 @@ describe("LeaderElector", () => {
     await Promise.all([holding, waiting]);
   });
 
-  it("loses before another may win, when the apiserver is away", async () => {
+  it("loses before another may win, when the apiserver is unavailable", async () => {
     const one = candidate("one");
     await one.acquire(abort.signal);
     const holding = one.hold(abort.signal);

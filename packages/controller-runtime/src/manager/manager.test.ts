@@ -77,7 +77,7 @@ const isReady = (name: string) => readyOf(name)?.status === "True";
 const quiet = () => new Promise((resolve) => setTimeout(resolve, 400));
 
 describe("Manager", () => {
-  it("brings objects to their desired state, heals them, and then writes nothing", async () => {
+  it("reconciles objects, repairs them, and then writes nothing", async () => {
     for (let index = 0; index < 20; index += 1) {
       create(`w-${index}`);
     }
@@ -144,7 +144,7 @@ describe("Manager", () => {
     );
   });
 
-  it("lets a broken object harm no other", async () => {
+  it("isolates a broken object", async () => {
     create("broken", { broken: "no such plan" });
     create("poison");
     for (let index = 0; index < 5; index += 1) {
@@ -158,7 +158,7 @@ describe("Manager", () => {
       },
     });
     await eventually("the others ready", () => [...Array(5).keys()].every((index) => isReady(`w-${index}`)));
-    await eventually("told", () => readyOf("broken") && readyOf("poison"));
+    await eventually("both to be reported", () => readyOf("broken") && readyOf("poison"));
     expect(readyOf("broken")).toMatchObject({ status: "False", reason: "Broken", message: "no such plan" });
     expect(readyOf("poison")).toMatchObject({ status: "False", reason: "InternalError" });
   });
@@ -203,7 +203,7 @@ describe("Manager", () => {
     expect([response.status, await response.text()]).toEqual([503, "[-]stores failed\nfailed\n"]);
   });
 
-  it("lets only the leader act, and hands over on an orderly stop", async () => {
+  it("reconciles on the leader alone, and hands over on an orderly stop", async () => {
     const actors = new Set<string>();
     const before = (_widget: Widget, identity: string) => void actors.add(identity);
     create("w-1");

@@ -87,7 +87,7 @@ export interface Runnable {
   name: string;
   /** Only on the leader; true unless given. */
   leaderOnly?: boolean;
-  /** Returns when the signal aborts. Throwing ends the process: what must go on catches its own errors. */
+  /** Returns when the signal aborts. Throwing ends the process: what must continue catches its own errors. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -248,7 +248,7 @@ export class Manager {
 
   /**
    * Runs until the signal aborts, then stops in order: controllers, lease, reflectors, server. Standbys keep their
-   * stores filled, so that taking over is quick. @throws Error when the port is taken or a runnable failed
+   * stores filled, so that a failover is quick. @throws Error when the port is taken or a runnable failed
    */
   async run(signal: AbortSignal): Promise<void> {
     this.#mustNotRun();

@@ -11,7 +11,7 @@ export interface ConditionUpdate<Catalog extends ConditionCatalog = ConditionCat
   type: Catalog["type"];
   status: Condition["status"];
   reason: Catalog["reason"];
-  /** For people. Holds nothing that changes by itself (times, counters, names of pods): each change is a write. */
+  /** For people. Contains nothing that changes without a cause (times, counters, names of pods): each change is a write. */
   message?: string;
 }
 

@@ -112,7 +112,7 @@ describe("ApiEventRecorder", () => {
     await eventually("three events", () => events().length === 3);
   });
 
-  it("does not let one object flood", async () => {
+  it("limits the events of one object", async () => {
     for (let number = 0; number < 100; number += 1) {
       recorder.event(pod(), resources.pods, { ...INPUT, note: `note ${number}` });
     }
@@ -121,7 +121,7 @@ describe("ApiEventRecorder", () => {
     await eventually("25 and the other's", () => events().length === 26);
   });
 
-  it("drops what the apiserver refuses, and goes on", async () => {
+  it("drops what the apiserver rejects, and continues", async () => {
     api.failNext(({ method }) => method === "POST", { status: 403, reason: "Forbidden" });
     recorder.event(pod(), resources.pods, INPUT);
     recorder.event(pod(), resources.pods, { ...INPUT, note: "second" });

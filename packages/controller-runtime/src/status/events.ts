@@ -6,7 +6,7 @@ import { apiVersionOf, type KubernetesObject, type Resource } from "../client/ty
 import { TokenBucket } from "../controller/token-bucket.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
 
-/** One thing worth telling the owner of an object. */
+/** A fact to report to the owner of an object. */
 export interface EventInput {
   type: "Normal" | "Warning";
   /** The reason of the condition that changed. */
@@ -190,7 +190,7 @@ export class ApiEventRecorder implements EventRecorder {
     };
   }
 
-  /** One object may cause 25 events at once and one each 5 minutes after that; all together 10 a second. */
+  /** One object may cause 25 events in a burst and one each 5 minutes after that; all together 10 a second. */
   #admit(uid: string, now: number): boolean {
     if (this.#queue.length >= MAX_QUEUED) {
       return false;

@@ -16,8 +16,8 @@ export interface StatusObject<S extends ObjectStatus = ObjectStatus> extends Kub
 
 /**
  * Writes a status through the status subresource, only when it differs from the object's. Returns whether it wrote.
- * The store is told, so that the next reconcile compares with what was written.
- * @throws KubeError 409 when the object changed since it was read, 404 when it is gone
+ * The store is updated, so that the next reconcile compares with what was written.
+ * @throws KubeError 409 when the object changed since it was read, 404 when it is deleted
  */
 export async function writeStatus<T extends StatusObject>(
   object: T,

@@ -31,7 +31,7 @@ describe("a delivery of Gitea", () => {
     ["create-tag", { kind: "tag", repository, tag: "v1.0.0", commitSha: sha }],
     ["release-deleted", undefined],
     ["release-published", { kind: "release", repository, tag: "v1.1.0", draft: false, prerelease: false }],
-  ])("of %s tells %j", (file, event) => {
+  ])("of %s has the event %j", (file, event) => {
     expect(eventOf(`gitea-1.26/${file}`)).toEqual(event && { ...event, path: "slipway/sample-node" });
   });
 });
@@ -54,7 +54,7 @@ describe("a delivery of GitHub", () => {
       { kind: "release", repository: github, tag: "v1.0.0", draft: false, prerelease: true },
     ],
     ["release-created", undefined],
-  ])("of %s tells %j", (file, event) => {
+  ])("of %s has the event %j", (file, event) => {
     expect(eventOf(`github/${file}`)).toEqual(event && { ...event, path: "octocat/Hello-World" });
   });
 });
@@ -66,20 +66,20 @@ describe("a delivery", () => {
   it.each([
     ["the deletion of a branch", { ...push, after: "0".repeat(40) }],
     ["a push of something else", { ...push, ref: "refs/notes/commits" }],
-  ])("of %s tells nothing", (_, body) => {
+  ])("of %s has no event", (_, body) => {
     expect(readDelivery(headers, body).event).toBeUndefined();
   });
 
-  it("of a new branch tells nothing, for a push stands beside it", () => {
+  it("of a new branch has no event, for a push is sent as well", () => {
     const body = { ref: "feature", ref_type: "branch", sha: "a".repeat(40), repository: { id: 1 } };
     expect(readDelivery({ ...headers, "x-forgejo-event": "create" }, body).event).toBeUndefined();
   });
 
-  it.each(["ping", "issues", "delete", "constructor"])("of the kind %s tells nothing", (kind) => {
+  it.each(["ping", "issues", "delete", "constructor"])("of the kind %s has no event", (kind) => {
     expect(readDelivery({ ...headers, "x-forgejo-event": kind }, { zen: "x" }).event).toBeUndefined();
   });
 
-  it("of a repository with SHA-256 tells its commit", () => {
+  it("of a repository with SHA-256 has its commit", () => {
     expect(readDelivery(headers, { ...push, after: "b".repeat(64) }).event).toMatchObject({
       commitSha: "b".repeat(64),
     });

@@ -48,7 +48,7 @@ const EVENT = ["x-forgejo-event", "x-gitea-event", "x-github-event"];
 const ID = ["x-forgejo-delivery", "x-gitea-delivery", "x-github-delivery"];
 
 /**
- * What a delivery tells.
+ * Reads a delivery's id and event.
  * @param body the parsed JSON
  * @throws DeliveryError that says which header or field is missing or wrong
  */
@@ -112,12 +112,12 @@ function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   throw new DeliveryError(`the body lacks what its event has, or it is wrong: ${fields}`);
 }
 
-/** What a delivery tells, whoever sent it. */
+// Events, the same for every provider.
 
 interface OfRepository {
   /** The provider's own id of the repository. */
   repository: string;
-  /** `owner/name`, where the sender tells it. */
+  /** `owner/name`, where the sender names it. */
   path?: string;
 }
 
@@ -132,7 +132,7 @@ export interface PushEvent extends OfRepository {
 export interface TagEvent extends OfRepository {
   kind: "tag";
   tag: string;
-  /** GitHub does not tell. */
+  /** Not sent by GitHub. */
   commitSha?: string;
 }
 
@@ -150,6 +150,6 @@ export type GitEvent = PushEvent | TagEvent | ReleaseEvent;
 export interface Delivery {
   /** The sender's id of it: the same when it is sent again. */
   id: string;
-  /** What it tells; undefined when it is about nothing that starts a build. */
+  /** Undefined for an event that starts no build. */
   event: GitEvent | undefined;
 }

@@ -61,7 +61,7 @@ async function file(path: string, branch = "main"): Promise<string> {
 const failing = (code: string) => expect.objectContaining({ name: "GitError", code });
 
 describe("a credential", () => {
-  it("of the user is taken, and can all that there is", async () => {
+  it("of the user is accepted, and has all capabilities", async () => {
     expect(await client().check()).toEqual({
       repositoryDiscovery: true,
       pushDeploy: true,
@@ -178,8 +178,8 @@ describe("a repository", () => {
 describe("a hook", () => {
   const about = (what: string) => received.filter(({ body }) => body.includes(what));
 
-  /** What was told about a commit or tag, in the order of time, when so many deliveries have come: those of earlier pushes may be late. */
-  async function told(what: string, deliveries: number): Promise<GitEvent[]> {
+  /** Events of a commit or tag, oldest first, once so many deliveries have come: those of earlier pushes may be late. */
+  async function eventsAbout(what: string, deliveries: number): Promise<GitEvent[]> {
     await expect.poll(() => about(what).length).toBeGreaterThanOrEqual(deliveries);
     return about(what).flatMap(({ headers, body }) => {
       expect(isSigned(SECRET, body, headers)).toBe(true);
@@ -188,31 +188,31 @@ describe("a hook", () => {
   }
   const kinds = (events: GitEvent[]) => events.map(({ kind }) => kind).sort();
 
-  it("is there once, however often it is asked for", async () => {
+  it("exists once, however often it is requested", async () => {
     await client().ensureHook(id, { url: hook, secret: "old" });
     const newest = await client().ensureHook(id, { url: hook, secret: SECRET });
     const { body } = await gitea.call("GET", `/repos/${PATH}/hooks`);
     expect(body).toEqual([expect.objectContaining({ id: Number(newest.id), active: true })]);
   });
 
-  it("tells of pushes, signed with the newest secret", async () => {
+  it("reports pushes, signed with the newest secret", async () => {
     const commitSha = await file("two.txt");
-    expect(await told(commitSha, 1)).toEqual([
+    expect(await eventsAbout(commitSha, 1)).toEqual([
       { kind: "push", repository: id, path: PATH, branch: "main", commitSha },
     ]);
     const [delivery] = about(commitSha);
     expect(isSigned("old", delivery?.body ?? Buffer.of(), delivery?.headers ?? {})).toBe(false);
   });
 
-  it("tells of a tag once, and of a release once", async () => {
+  it("reports a tag once, and a release once", async () => {
     const { body } = await gitea.call("GET", `/repos/${PATH}/branches/main`);
     const commitSha = (body as { commit: { id: string } }).commit.id;
     await gitea.call("POST", `/repos/${PATH}/tags`, { tag_name: "v1.0.0", target: "main" });
     const tag = { kind: "tag", repository: id, path: PATH, tag: "v1.0.0", commitSha };
     // The tag's push beside it says nothing.
-    expect(await told("v1.0.0", 2)).toEqual([tag]);
+    expect(await eventsAbout("v1.0.0", 2)).toEqual([tag]);
     await gitea.call("POST", `/repos/${PATH}/releases`, { tag_name: "v1.1.0", target_commitish: "main" });
-    const events = await told("v1.1.0", 3);
+    const events = await eventsAbout("v1.1.0", 3);
     expect(kinds(events)).toEqual(["release", "tag"]);
     expect(events).toContainEqual({
       kind: "release",
@@ -223,17 +223,17 @@ describe("a hook", () => {
       prerelease: false,
     });
     await gitea.call("DELETE", `/repos/${PATH}/tags/v1.0.0`);
-    expect(await told("v1.0.0", 3)).toEqual([tag]);
+    expect(await eventsAbout("v1.0.0", 3)).toEqual([tag]);
   });
 
-  it("is taken away, and taking it away again is no failure", async () => {
+  it("is deleted, and deleting it again is no failure", async () => {
     await client().removeHooks(id, hook);
     await client().removeHooks(id, hook);
     const { body } = await gitea.call("GET", `/repos/${PATH}/hooks`);
     expect(body).toEqual([]);
   });
 
-  it("of a repository that is gone is gone", async () => {
+  it("of a deleted repository is deleted", async () => {
     const { body } = await gitea.call("POST", "/user/repos", { name: "short-lived" });
     const gone = String((body as { id: number }).id);
     await client().ensureHook(gone, { url: hook, secret: SECRET });

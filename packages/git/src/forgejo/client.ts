@@ -43,7 +43,7 @@ const named = (name: string | undefined, commitSha: string) =>
 export class ForgejoClient implements GitProvider {
   readonly #api: JsonApi;
   readonly #options: ForgejoOptions;
-  /** Paths by id: every route but one asks for the path. A renamed repository answers a redirect to the same origin. */
+  /** Paths by id: every route but one needs the path. A renamed repository answers a redirect to the same origin. */
   readonly #known = new Map<string, schemas.ApiRepository>();
 
   constructor(options: ForgejoOptions) {
@@ -135,7 +135,7 @@ export class ForgejoClient implements GitProvider {
   async ensureHook(repositoryId: string, { url, secret }: HookOptions): Promise<Hook> {
     const path = await this.#path(repositoryId);
     const older = await this.#hooks(path, url);
-    // Made anew each time: Gitea's PATCH leaves the secret as it was, and nobody can read which one that is.
+    // Created again each time: Gitea's PATCH keeps the secret, which cannot be read.
     const made = await this.#ask(`${path}/hooks`, schemas.hook, {
       type: "gitea",
       config: { url, content_type: "json", secret },

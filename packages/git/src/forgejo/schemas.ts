@@ -4,7 +4,7 @@ import { PAGE_SIZE } from "../paging.ts";
 
 /** The parts of API v1's answers that are read; Gitea and Forgejo give the same. */
 
-/** A page: a server that gives more than was asked for is no Git server. */
+/** A page: a server that returns more than was requested is no Git server. */
 const page = <Item extends z.ZodType>(item: Item) => z.array(item).max(PAGE_SIZE);
 
 export const user = z.object({ login: bounded(255) });

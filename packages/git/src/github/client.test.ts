@@ -5,7 +5,7 @@ import { startHttpsServer, type TestServer } from "../../../../test/kit/git/http
 import { SsrfSafeFetch } from "../net/fetch.ts";
 import { GithubClient } from "./client.ts";
 
-/** The client against GitHub's contract, as its documentation tells it: no GitHub can be had here. */
+/** The client against GitHub's contract, as its documentation states it: no GitHub is available here. */
 
 const keys = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const privateKey = keys.privateKey.export({ type: "pkcs1", format: "pem" }) as string;
@@ -105,7 +105,7 @@ const failing = (code: string) => expect.objectContaining({ name: "GitError", co
 const lines = () => asked.map(({ line }) => line);
 
 describe("tokens", () => {
-  it("are asked for as the App, and used until they end", async () => {
+  it("are requested as the App, and used until they expire", async () => {
     const one = client();
     await one.check();
     await Promise.all([one.resolve("octocat/Hello-World"), one.repository("1296269")]);
@@ -125,7 +125,7 @@ describe("tokens", () => {
     expect(tokens()).toBe(2);
   });
 
-  it("are asked for anew once one is refused", async () => {
+  it("are requested again once one is rejected", async () => {
     const one = client();
     await one.check();
     contract["GET /repos/octocat/Hello-World"] = { status: 401, body: { message: "Bad credentials" } };
@@ -207,7 +207,7 @@ describe("an installation", () => {
     [403, { "x-ratelimit-remaining": "0" }, "ProviderUnavailable"],
     [429, {}, "ProviderUnavailable"],
     [502, {}, "ProviderUnavailable"],
-  ])("that answers %i %j is told as %s", async (status, headers, code) => {
+  ])("that answers %i %j fails with %s", async (status, headers, code) => {
     contract["GET /repos/octocat/Hello-World"] = {
       status,
       headers: headers as Record<string, string>,
@@ -234,7 +234,7 @@ describe("a hook", () => {
     });
   });
 
-  it("is brought up to date where there is one, and taken away", async () => {
+  it("is updated where one exists, and deleted", async () => {
     contract[hooks] = {
       body: [
         { id: 12, config: { url: wish.url } },

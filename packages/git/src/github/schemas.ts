@@ -4,7 +4,7 @@ import { PAGE_SIZE } from "../paging.ts";
 
 /** The parts of GitHub's REST API (version 2022-11-28) that are read. */
 
-/** A page: GitHub never gives more than was asked for. */
+/** A page: GitHub never returns more than was requested. */
 const page = <Item extends z.ZodType>(item: Item) => z.array(item).max(PAGE_SIZE);
 
 export const installationToken = z.object({ token: bounded(4_096).min(1), expires_at: bounded(64) });

@@ -19,7 +19,7 @@ export interface GithubApp {
   privateKey: string;
 }
 
-/** A token is asked for anew so long before it ends, in milliseconds. */
+/** A token is renewed so long before it expires, in milliseconds. */
 const MARGIN_MS = 5 * 60_000;
 /** GitHub takes App tokens for ten minutes at most, and its clock may be behind. */
 const BEHIND_SECONDS = 60;
@@ -73,7 +73,7 @@ export class InstallationTokens {
     return this.#pending;
   }
 
-  /** The next call asks for another one. */
+  /** The next call requests another one. */
   forget(): void {
     this.#current = undefined;
   }

@@ -20,7 +20,7 @@ const REFUSED_V4: readonly [string, number][] = [
   ["198.51.100.0", 24],
   ["203.0.113.0", 24],
   ["224.0.0.0", 3],
-  // Wire servers and metadata of clouds that stand in public ranges.
+  // Wire servers and metadata of clouds that are in public ranges.
   ["168.63.129.16", 32],
   ["100.100.100.200", 32],
 ];
@@ -42,7 +42,7 @@ for (const [network, prefix] of REFUSED_V6) {
 }
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet("2000::", 3, "ipv6");
-// Addresses that stand for an IPv4 one: mapped, and translated by NAT64, which IPv6-only clusters reach everything by.
+// Addresses that represent an IPv4 one: mapped, and translated by NAT64, which IPv6-only clusters reach everything by.
 const embedding = new BlockList();
 embedding.addSubnet("::ffff:0:0", 96, "ipv6");
 embedding.addSubnet("64:ff9b::", 96, "ipv6");

@@ -82,7 +82,7 @@ describe("a host that is allowed", () => {
     await expect(answer).rejects.toMatchObject({ code: "ProviderUnavailable", message: /in time/ });
   });
 
-  it("is left as soon as the caller has gone", async () => {
+  it("is aborted as soon as the caller aborts", async () => {
     const answer = guarded().send(server.url, { signal: AbortSignal.abort(new Error("gone")) });
     await expect(answer).rejects.toThrow("gone");
   });

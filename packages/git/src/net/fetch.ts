@@ -1,4 +1,4 @@
-/** Requests to servers that tenants name: what stands between them and the platform's own network. */
+/** Requests to servers that tenants name, without access to the platform's own network. */
 
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
@@ -60,7 +60,7 @@ export class SsrfSafeFetch {
     this.#maxBytes = options.maxBytes ?? 4 * 1024 * 1024;
     const authorities = ca === undefined ? undefined : [...getCACertificates("default"), ca];
     const connect = { ca: authorities, timeout: Math.min(this.#timeoutMs, 5_000) };
-    // Whether a host may be private depends on its port, which a look-up does not know: a pool for either.
+    // Whether a host may be private depends on its port, which a lookup does not know: a pool for either.
     const pool = (isAllowed: boolean) =>
       new Agent({
         connect: { ...connect, lookup: ssrfSafeLookup(resolve, isAllowed) },
@@ -111,7 +111,7 @@ export class SsrfSafeFetch {
       throw refused("it is not HTTPS");
     }
     const isAllowed = this.#allowed.has(hostAndPort(url));
-    // No name, nothing to look up.
+    // No name to resolve.
     const literal = url.hostname.replace(/^\[|\]$/g, "");
     if (isIP(literal) !== 0 && !isAllowed && !isPublicAddress(literal)) {
       throw refused();
@@ -158,7 +158,7 @@ const systemResolve: Resolve = (hostname) =>
     });
   });
 
-/** A look-up that fails when one of the host's addresses is refused: a name that has both kinds is no mistake. */
+/** A lookup that fails when one of the host's addresses is rejected: a name with both kinds is an attack. */
 function ssrfSafeLookup(resolve: Resolve, isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
@@ -192,7 +192,7 @@ function redirectTarget({ status, headers }: FetchResponse, from: URL): URL | un
   return target;
 }
 
-/** The failure in words of ours. Those of sockets name addresses, which tell a tenant what is where. */
+/** The failure in words of ours. Those of sockets contain addresses, which would show a tenant the platform's network. */
 function toGitError(error: unknown): GitError {
   for (let one = error; one instanceof Error; one = one.cause) {
     if (one instanceof GitError) {

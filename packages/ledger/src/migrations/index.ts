@@ -36,7 +36,7 @@ export const migrations: Record<string, Migration> = {
 };
 
 /**
- * Brings the ledger to the newest migration. Safe to run from several processes at once: kysely's migrator holds a
+ * Migrates the ledger to the newest version. Safe to run from several processes concurrently: kysely's migrator holds a
  * PostgreSQL advisory lock, so one works and the others find nothing left to do.
  *
  * @returns the names of the migrations that this call applied, in order

@@ -90,7 +90,7 @@ describe("spans over OTLP", () => {
   });
 
   // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: an unavailable receiver slows
-  it("that nobody takes are lost in bounded memory, without an error, said once, and sent again later", async () => {
+  it("that no receiver accepts are dropped in bounded memory, without an error, logged once, and sent again later", async () => {
     const gone = await startTraceReceiver();
     await gone.stop();
     const tracing = await open(gone.url);
@@ -125,7 +125,7 @@ describe("spans over OTLP", () => {
     expect(back.spans.filter(({ name }) => name === "lost").length).toBeLessThan(5_000);
   }, 60_000);
 
-  it("are given up at the end when the receiver is silent: closing takes no longer than it may", async () => {
+  it("are dropped at the end when the receiver does not answer: closing takes no longer than it may", async () => {
     receiver = await startTraceReceiver({ answer: 0 });
     const tracing = await open(receiver.url);
     const span = tracing.begin({ name: "stuck", kind: "server" });

@@ -19,10 +19,10 @@ import type { TracingOptions, TracingSettings } from "./settings.ts";
 import type { Span, SpanSource, SpanStart } from "./tracing.ts";
 import { formatTraceparent, parseTraceparent } from "./tracing.ts";
 
-/** Spans that wait to be sent, and how many go at once: what comes beyond is lost. */
+/** Spans that wait to be sent, and how many one batch has: further ones are lost. */
 const QUEUE = 2_048;
 const BATCH = 512;
-/** Batches at once: at the end all of the queue goes, beside one that is under way. */
+/** Concurrent batches: at the end the whole queue is sent, beside one in progress. */
 const EXPORTS = QUEUE / BATCH + 1;
 /** Milliseconds between two batches; a batch may take, tries and all. */
 const DELAY_MS = 1_000;
@@ -46,7 +46,7 @@ export function otlpSpans(
     spanLimits: { attributeValueLengthLimit: TEXT_LIMIT, attributeCountLimit: 32, linkCountLimit: 4 },
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: telling(exporter, log),
+        exporter: loggingLoss(exporter, log),
         maxQueueSize: QUEUE,
         maxExportBatchSize: BATCH,
         scheduledDelayMillis: DELAY_MS,
@@ -96,8 +96,8 @@ function contextOf(traceparent: string | undefined): SpanContext | undefined {
   return { traceId, spanId, traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE, isRemote: true };
 }
 
-/** Says once when spans can no longer be sent, and when they can again: not for every batch. */
-function telling(exporter: SpanExporter, log: TracingOptions["log"]): SpanExporter {
+/** Logs once when spans can no longer be sent, and when they can again: not for every batch. */
+function loggingLoss(exporter: SpanExporter, log: TracingOptions["log"]): SpanExporter {
   let isLosing = false;
   return {
     export: (spans, done) =>

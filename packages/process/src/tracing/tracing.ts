@@ -25,7 +25,7 @@ export interface SpanStart {
   startedAt?: number;
 }
 
-/** Makes spans and brings them away. Nothing here waits, throws or grows without bound. */
+/** Makes spans and exports them. Nothing here waits, throws or grows without bound. */
 export interface SpanSource {
   /** Undefined when the trace is not sampled. */
   start(options: SpanStart): Span | undefined;
@@ -35,7 +35,7 @@ export interface SpanSource {
 
 interface Scope {
   span: Span;
-  /** Monotonic milliseconds after which it counts no more; undefined while its work goes on. */
+  /** Monotonic milliseconds after which it counts no more; undefined while its work continues. */
   until: number | undefined;
 }
 
@@ -85,7 +85,7 @@ export class Tracing {
     return scope.span;
   }
 
-  /** Notes something that has ended as a child of the current span; nothing without one. */
+  /** Records something that has ended as a child of the current span; nothing without one. */
   record(done: Omit<SpanStart, "parent" | "link"> & { startedAt: number; failed: boolean }): void {
     const parent = this.current()?.traceparent;
     if (parent === undefined) {
@@ -109,7 +109,7 @@ export interface SpanName {
   traceId: string;
   /** 16 hexadecimal digits. */
   spanId: string;
-  /** Whether whoever wrote it records its part. */
+  /** Whether its writer records its part. */
   sampled: boolean;
 }
 

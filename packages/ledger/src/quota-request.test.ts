@@ -1,6 +1,6 @@
 import type { ProjectPlan, ProjectSpec } from "@slipway/crds";
 import { expect, it } from "vitest";
-import { slotRequest } from "./slot-request.ts";
+import { quotaRequest } from "./quota-request.ts";
 
 const identity = { organizationId: "acme", projectId: "p1" };
 const spec = { type: "http", name: "shop-front", plan: "free", instances: 2 } as ProjectSpec;
@@ -13,11 +13,11 @@ it.each([
   ["one without a number of instances", { ...spec, instances: undefined }, limited("instances"), 1],
   ["what it may scale up to", scaled, limited("instances"), 5],
   ["one where the limit counts projects", spec, limited("projects"), 1],
-])("takes %s", (_, given, plan, slots) => {
-  expect(slotRequest(identity, given, plan)).toEqual({
+])("requests %s", (_, given, plan, amount) => {
+  expect(quotaRequest(identity, given, plan)).toEqual({
     ...identity,
     plan: "free",
-    slots,
+    amount,
     limit: { scope: "free", max: 2 },
   });
 });
@@ -25,6 +25,6 @@ it.each([
 it.each([
   ["a plan without a limit", { plan: "basic" } as ProjectPlan],
   ["a plan that is not in the catalog", undefined],
-])("takes one, limited by nothing but capacity, on %s", (_, plan) => {
-  expect(slotRequest(identity, spec, plan)).toEqual({ ...identity, plan: "free", slots: 1 });
+])("requests one, limited by nothing but capacity, on %s", (_, plan) => {
+  expect(quotaRequest(identity, spec, plan)).toEqual({ ...identity, plan: "free", amount: 1 });
 });

@@ -1,76 +1,77 @@
 import { sql, type Transaction } from "kysely";
 import type { Ledger } from "./connect.ts";
-import type { LedgerSchema, ProjectSlot } from "./schema.ts";
+import type { LedgerSchema, QuotaReservationRow } from "./schema.ts";
 
 /**
- * One row for every active project: not paused, not deleted. What may exist only so many times is counted here, in one
- * transaction under a lock, for the API and for kubectl alike.
+ * What an active project, neither paused nor deleted, needs of its organization's limit and of its plan's capacity. It has
+ * one row, counted in one transaction under a lock, for the API and for kubectl alike.
  */
-export interface SlotRequest {
+export interface QuotaRequest {
   organizationId: string;
   projectId: string;
   plan: string;
-  /** The plan's countable limit: plans of one scope share `max` slots of an organization. */
+  /** The plan's countable limit: plans of one scope share `max` of an organization. */
   limit?: { scope: string; max: number };
-  /** What the project takes of the limit: its instances, or 1. */
-  slots: number;
+  /** How much of the limit the project uses: its instances, or 1. */
+  amount: number;
 }
 
-export type SlotAnswer =
-  /** `version`: of this taking; {@link releaseSlot} of it leaves alone what was taken later. */
-  | { taken: true; version: string }
-  /** `used`: what the organization's other projects hold of `max`. */
-  | { taken: false; reason: "limit"; used: number; max: number }
+export type QuotaDecision =
+  /** `version`: of this reservation; {@link releaseQuota} with it keeps a later one. */
+  | { reserved: true; version: string }
+  /** `used`: what the organization's other projects have reserved of `max`. */
+  | { reserved: false; reason: "limit"; used: number; max: number }
   /** `limit`: the active projects that the plan may have over all organizations. */
-  | { taken: false; reason: "capacity"; limit: number };
+  | { reserved: false; reason: "capacity"; limit: number };
 
 /**
- * Takes a project's slot, or changes the one it holds: to another plan, to more or fewer slots. The project's own row
- * is not counted against it, and what it holds already is never refused: neither the same plan for a capacity that was
- * lowered since, nor no more slots than before for a limit that was. A refused change leaves the old row.
+ * Reserves a project's quota, or changes its reservation to another plan or amount. The project's own row is not counted
+ * against it, and what it has reserved is never rejected after a capacity or a limit was lowered: the same plan, and no
+ * larger amount. A rejected change keeps the row.
  */
-export function takeSlot(ledger: Ledger, wanted: SlotRequest): Promise<SlotAnswer> {
-  return take(ledger, wanted, () => true) as Promise<SlotAnswer>;
+export function reserveQuota(ledger: Ledger, wanted: QuotaRequest): Promise<QuotaDecision> {
+  return reserve(ledger, wanted, () => true) as Promise<QuotaDecision>;
 }
 
 /**
- * Takes a slot as {@link takeSlot} does, in place of the very one that a change took in vain.
- * @returns undefined, and changes nothing, when the project holds no slot of this version: it was taken again since
+ * Reserves as {@link reserveQuota} does, if the project still has the reservation of a change that failed.
+ * @param unused version of that reservation
+ * @returns undefined, and changes nothing, when the project has no reservation of this version: it was reserved again since
  */
-export function retakeSlot(
+export function replaceQuotaReservation(
   ledger: Ledger,
-  wanted: SlotRequest,
-  inVain: string,
-): Promise<SlotAnswer | undefined> {
-  return take(ledger, wanted, (held) => held?.version === inVain);
+  wanted: QuotaRequest,
+  unused: string,
+): Promise<QuotaDecision | undefined> {
+  return reserve(ledger, wanted, (current) => current?.version === unused);
 }
 
-function take(
+function reserve(
   ledger: Ledger,
-  wanted: SlotRequest,
-  expected: (held: ProjectSlot | undefined) => boolean,
-): Promise<SlotAnswer | undefined> {
+  wanted: QuotaRequest,
+  expected: (current: QuotaReservationRow | undefined) => boolean,
+): Promise<QuotaDecision | undefined> {
   return ledger
     .transaction()
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
-      // The order of locks, the same for everybody: limit, capacity, row. Each statement after a lock sees what its
-      // last holder committed.
+      // Every caller locks in the same order: limit, capacity, row. Each statement after a lock sees what its last holder
+      // committed.
       if (wanted.limit) {
         await lockScope(transaction, wanted.organizationId, wanted.limit.scope);
       }
       const capacity = await lockCapacity(transaction, wanted.plan);
-      const held = await lockHeld(transaction, wanted);
-      if (!expected(held)) {
+      const current = await lockReservation(transaction, wanted);
+      if (!expected(current)) {
         return undefined;
       }
       const refusal =
-        (await overLimit(transaction, wanted, held)) ??
-        (await overCapacity(transaction, wanted, held, capacity));
+        (await overLimit(transaction, wanted, current)) ??
+        (await overCapacity(transaction, wanted, current, capacity));
       if (refusal) {
         return refusal;
       }
-      return { taken: true, version: await write(transaction, wanted) };
+      return { reserved: true, version: await write(transaction, wanted) };
     });
 }
 
@@ -79,6 +80,7 @@ async function lockScope(
   organizationId: string,
   scope: string,
 ): Promise<void> {
+  // Versions that run side by side share this key.
   const key = `slots ${organizationId} ${scope}`;
   await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(transaction);
 }
@@ -97,10 +99,10 @@ async function lockCapacity(
   return row?.max_projects;
 }
 
-async function lockHeld(
+async function lockReservation(
   transaction: Transaction<LedgerSchema>,
-  { organizationId, projectId }: SlotRequest,
-): Promise<ProjectSlot | undefined> {
+  { organizationId, projectId }: QuotaRequest,
+): Promise<QuotaReservationRow | undefined> {
   return transaction
     .selectFrom("project_slots")
     .selectAll()
@@ -112,10 +114,10 @@ async function lockHeld(
 
 async function overLimit(
   transaction: Transaction<LedgerSchema>,
-  { organizationId, projectId, limit, slots }: SlotRequest,
-  held: ProjectSlot | undefined,
-): Promise<SlotAnswer | undefined> {
-  if (!limit || (held?.scope === limit.scope && slots <= held.slots)) {
+  { organizationId, projectId, limit, amount }: QuotaRequest,
+  current: QuotaReservationRow | undefined,
+): Promise<QuotaDecision | undefined> {
+  if (!limit || (current?.scope === limit.scope && amount <= current.slots)) {
     return undefined;
   }
   const { used } = await transaction
@@ -125,16 +127,16 @@ async function overLimit(
     .where("scope", "=", limit.scope)
     .where("project_id", "!=", projectId)
     .executeTakeFirstOrThrow();
-  return used + slots > limit.max ? { taken: false, reason: "limit", used, max: limit.max } : undefined;
+  return used + amount > limit.max ? { reserved: false, reason: "limit", used, max: limit.max } : undefined;
 }
 
 async function overCapacity(
   transaction: Transaction<LedgerSchema>,
-  { plan }: SlotRequest,
-  held: ProjectSlot | undefined,
+  { plan }: QuotaRequest,
+  current: QuotaReservationRow | undefined,
   capacity: number | undefined,
-): Promise<SlotAnswer | undefined> {
-  if (capacity === undefined || held?.plan === plan) {
+): Promise<QuotaDecision | undefined> {
+  if (capacity === undefined || current?.plan === plan) {
     return undefined;
   }
   const { used } = await transaction
@@ -142,12 +144,12 @@ async function overCapacity(
     .select(sql<number>`count(*)::int`.as("used"))
     .where("plan", "=", plan)
     .executeTakeFirstOrThrow();
-  return used >= capacity ? { taken: false, reason: "capacity", limit: capacity } : undefined;
+  return used >= capacity ? { reserved: false, reason: "capacity", limit: capacity } : undefined;
 }
 
-/** @returns the version of this taking: later than all that the row had before, since the row is locked */
-async function write(transaction: Transaction<LedgerSchema>, wanted: SlotRequest): Promise<string> {
-  const values = { plan: wanted.plan, scope: wanted.limit?.scope ?? null, slots: wanted.slots };
+/** @returns the version of this reservation: later than all that the row had before, since the row is locked */
+async function write(transaction: Transaction<LedgerSchema>, wanted: QuotaRequest): Promise<string> {
+  const values = { plan: wanted.plan, scope: wanted.limit?.scope ?? null, slots: wanted.amount };
   const { version } = await transaction
     .insertInto("project_slots")
     .values({ organization_id: wanted.organizationId, project_id: wanted.projectId, ...values })
@@ -163,19 +165,19 @@ async function write(transaction: Transaction<LedgerSchema>, wanted: SlotRequest
   return version;
 }
 
-/** What a slot must be like to be released; a project may have taken it again for a change that comes after. */
+/** Which reservation is released: a project may have reserved again for a later change. */
 export interface ReleaseCondition {
-  /** Only as it was taken then, or before. */
+  /** Only one of this version or an earlier one. */
   version?: string;
-  /** Only when it was last asked for at least so long ago, by the database's clock. */
+  /** Only one that was last requested at least so long ago, by the database's clock. */
   idleSeconds?: number;
 }
 
 /**
- * Gives a project's slot back; a project without one is no error.
- * @returns whether there was one to release
+ * Releases a project's reservation; a project without one is no error.
+ * @returns whether one was released
  */
-export async function releaseSlot(
+export async function releaseQuota(
   ledger: Ledger,
   projectId: string,
   organizationId: string,
@@ -195,8 +197,8 @@ export async function releaseSlot(
   return result.numDeletedRows > 0n;
 }
 
-/** The version of the slot that a project holds; undefined when it holds none. */
-export async function findSlotVersion(
+/** The version of a project's reservation; undefined when it has none. */
+export async function findQuotaVersion(
   ledger: Ledger,
   projectId: string,
   organizationId: string,
@@ -210,13 +212,13 @@ export async function findSlotVersion(
   return row?.version;
 }
 
-/** A slot, and for how many seconds nobody has asked for it, by the database's clock. */
-export interface HeldSlot extends ProjectSlot {
+/** A reservation, and the seconds since it was last requested, by the database's clock. */
+export interface QuotaReservation extends QuotaReservationRow {
   idle_seconds: number;
 }
 
-/** Every slot, oldest first. */
-export async function listSlots(ledger: Ledger): Promise<HeldSlot[]> {
+/** Every reservation, oldest first. */
+export async function listQuotaReservations(ledger: Ledger): Promise<QuotaReservation[]> {
   return ledger
     .selectFrom("project_slots")
     .selectAll()
@@ -226,7 +228,7 @@ export async function listSlots(ledger: Ledger): Promise<HeldSlot[]> {
     .execute();
 }
 
-/** Limits the active projects of a plan over all organizations; null for no limit. What is active stays so. */
+/** Limits the active projects of a plan over all organizations; null for no limit. Active projects stay active. */
 export async function setPlanCapacity(ledger: Ledger, plan: string, max: number | null): Promise<void> {
   if (max === null) {
     await ledger.deleteFrom("plan_capacities").where("plan", "=", plan).execute();
