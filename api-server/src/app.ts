@@ -52,7 +52,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
     trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,
     bodyLimit: DEFAULT_BODY_LIMIT,
     requestTimeout: timeouts.requestMs,
-    // No id has a NUL, and PostgreSQL's text takes none: with U+FFFD in its place it is as unknown as any other.
+    // No id has a NUL, and PostgreSQL's text accepts none: with U+FFFD in its place it is as unknown as any other.
     rewriteUrl: ({ url = "/" }) => (url.includes("%00") ? url.replaceAll("%00", "%EF%BF%BD") : url),
     http: {
       headersTimeout: timeouts.headersMs,

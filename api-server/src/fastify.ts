@@ -5,7 +5,7 @@ import type { OperationObservation } from "./http/api-metrics.ts";
 import type { BodyReservation } from "./http/body-budget.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 
-/** What hooks need to know of the operation that is called. */
+/** The data of the called operation that hooks need. */
 export interface Operation {
   readonly operationId: string;
   readonly observation: OperationObservation;
@@ -31,7 +31,7 @@ declare module "fastify" {
     auditId: AuditKey | undefined;
     /** The code of the failure that was answered. */
     failureCode: string | undefined;
-    /** The room that its body has in memory, when it has a body. */
+    /** The bytes reserved for its body, when it has a body. */
     bodyReservation: BodyReservation | undefined;
     /** What is called; undefined for an unknown path. Set by the guard. */
     operation: Operation | undefined;

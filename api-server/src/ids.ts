@@ -15,6 +15,6 @@ export const newOrganizationId = (): string => organizationId(random);
 /** `u` and 98 bits of chance, like the ids of projects. */
 export const newUserId = (): string => `u${projectId(random).slice(1)}`;
 
-/** Id of a run that is asked for now: the minute, and 10 characters of chance. */
+/** Id of a run that is requested now: the minute, and 10 random characters. */
 export const newManualRunId = (project: string, at: Date): string =>
   jobRunName(project, at, projectId(random).slice(1, 11));

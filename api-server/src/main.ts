@@ -199,7 +199,7 @@ async function main(config: Config): Promise<void> {
       draining = true;
     },
     steps: [
-      // Who waits for the end of a run would hold up the end of this process.
+      // Calls that wait for the end of a run would delay the end of this process.
       () => jobRuns.endWaits(),
       () => streams.endAll(),
       () => app.close(),

@@ -10,7 +10,7 @@ export interface PolicyRule {
 export const clusterRules: PolicyRule[] = [
   // Whether an organization's namespace is there and guarded.
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
-  // Listed by a project's label, to see what it still holds.
+  // Listed by a project's label, to see what it still has.
   {
     apiGroups: ["slipway.dev"],
     resources: ["domainclaims"],

@@ -6,7 +6,7 @@ export class SharedReads<Value> {
   readonly #running = new Map<string, Promise<Value>>();
   readonly #next = new Map<string, Promise<Value>>();
 
-  /** The value that `read` gives for the key, or an equal call's. @throws what that read throws */
+  /** The value of `read` for the key, or of an equal call. @throws what that read throws */
   read(key: string, read: () => Promise<Value>): Promise<Value> {
     const running = this.#running.get(key);
     if (running === undefined) {

@@ -6,7 +6,7 @@ export class ApiFailure extends Error {
   readonly status: number;
   /** Stable code of the failure envelope. */
   readonly code: string;
-  /** Seconds after which to come back, where the API says so. */
+  /** Seconds after which to retry, where the API says so. */
   readonly retryAfter: number | undefined;
 
   constructor(status: number, code: string, message: string, retryAfter?: number) {
@@ -141,6 +141,6 @@ function address(path: string, query: Query): string {
   return search === "" ? path : `${path}?${search}`;
 }
 
-/** Path of an operation on a project; every part is one segment, whatever it holds. */
+/** Path of an operation on a project; every part is one segment, whatever it contains. */
 export const projectPath = (project: string, ...parts: readonly string[]): string =>
   ["/v1/project", ...[project, ...parts].map(encodeURIComponent)].join("/");

@@ -1,4 +1,4 @@
-/** What an element is made of: attributes by name, listeners by `on…`. What is undefined or false is left out. */
+/** The properties of an element: attributes by name, listeners by `on…`. What is undefined or false is left out. */
 export type Attributes = Readonly<
   Record<string, string | number | boolean | ((event: never) => void) | undefined>
 >;
@@ -37,7 +37,7 @@ function fill<Made extends Element>(
     if (typeof value === "function") {
       element.addEventListener(name.slice(2), value as EventListener);
     }
-    // A state of assistive technology says `true`; an attribute of HTML is there or not.
+    // An ARIA state has the value `true`; a boolean attribute of HTML is present or absent.
     else {
       element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : String(value));
     }
@@ -70,7 +70,7 @@ export function replace(container: Element, ...children: readonly (Child | reado
 
 const keyOf = (element: HTMLElement): string | undefined => element.dataset.key;
 
-/** Something said to those who do not see the page change. */
+/** An announcement for users who do not see the page change. */
 export function announce(text: string): void {
   const region = document.querySelector("#announcer");
   if (region) {

@@ -5,7 +5,7 @@ import type { StreamEvent } from "./sse.ts";
 interface Followed {
   path: string;
   query: Query;
-  /** @returns whether the stream has said that nothing comes after */
+  /** @returns whether the stream has reported its end */
   event: (event: StreamEvent) => boolean;
   /** The stream is open, or lost and opened again after a while. */
   state: (isOpen: boolean) => void;

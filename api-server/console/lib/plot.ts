@@ -31,7 +31,7 @@ const HEIGHT = 180;
 const EDGE = { left: 76, right: 12, top: 10, bottom: 24 };
 
 /**
- * A plot with its legend, what it holds at the pointed-at place, and the same as a table. It can be walked through with the arrow
+ * A plot with its legend, the values at the pointer, and the same as a table. It can be walked through with the arrow
  * keys. Drawn again when its width changes, so that its text keeps its size.
  */
 export function plot(of: Plot): HTMLElement {

@@ -66,7 +66,7 @@ export function timeTicks(from: number, to: number, most: number, offset = 0): n
   return found.slice(0, most);
 }
 
-/** What an axis is made of: line segments of an SVG path through the known points, a gap where one is null. */
+/** Line segments of an SVG path through the known points, a gap where one is null. */
 export function linePath(points: readonly (readonly [x: number, y: number | null])[]): string {
   let path = "";
   let isOpen = false;

@@ -1,7 +1,7 @@
 /** Where the key is kept while the tab is open: nowhere that another tab, or the next visitor, reads it. */
 const NAME = "slipway-api-key";
 
-/** The key of this tab; undefined before anybody signed in. */
+/** The key of this tab; undefined before a user has signed in. */
 export function readKey(): string | undefined {
   try {
     return sessionStorage.getItem(NAME) ?? undefined;

@@ -12,7 +12,7 @@ const LONGEST = 1_000_000;
 
 /**
  * Reads events out of text that arrives in pieces, as the HTML standard says (`EventSource` itself sends no headers, and so no
- * API key). Pure but for what it remembers. Retry times are passed over.
+ * API key). Pure but for what it remembers. Retry times are ignored.
  */
 export class EventParser {
   #rest = "";

@@ -6,7 +6,7 @@ const TERMINAL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001
 const UNSEEN = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /**
- * A line of somebody's log as it may be shown: without colours, and with a mark for each character that would not be seen.
+ * A line of a log as it may be shown: without colours, and with a mark for each character that would not be seen.
  * Pure. It escapes no HTML: text only ever becomes text nodes.
  */
 export function visible(line: string): string {

@@ -34,7 +34,7 @@ function tabsOf(type: string): Tab[] {
 }
 
 const POLL_INTERVAL_MS = 5_000;
-/** What was last seen of a project, so that going from one part to another does not begin with nothing. */
+/** The last state of a project, so that another of its views does not start empty. */
 const lastSeen = new Map<string, Project>();
 
 /** Forgets what was seen with another key. */

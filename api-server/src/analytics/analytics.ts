@@ -11,7 +11,7 @@ export class Recent<T> {
   readonly #now: () => number;
 
   /**
-   * @param ttlMs how long an answer is given again, from when it was begun
+   * @param ttlMs how long an answer is returned again, from the start of its query
    * @param maxEntries answers that are cached
    * @param now milliseconds that never go back
    */

@@ -15,7 +15,7 @@ import { BatchWriter, isRefusedRow } from "./batches.ts";
 /** Rows of refusals that one organization gets: a burst, and a rate per minute. */
 const BURST = 60;
 const PER_MINUTE = 30;
-/** Organizations that are remembered; a full budget need not be. */
+/** Organizations whose budget is kept; a full one need not be. */
 const MAX_COUNTED = 10_000;
 
 /** A budget of rows for refusals by organization: each has its own, and none uses another's. */
@@ -48,7 +48,7 @@ export class RefusalBudget {
   }
 }
 
-/** What became of a call that was begun. */
+/** The outcome of an audited call. */
 export interface CallOutcome extends AuditOutcome {
   /** Set when the call resolved, or created, its project only after it had begun. */
   projectId: string | null;
@@ -86,7 +86,7 @@ interface Begin {
   fail: (error: unknown) => void;
 }
 
-/** Outcomes that wait: one for each call that was begun, so the ledger itself bounds them. */
+/** Pending outcomes: one for each audited call, so that the ledger itself bounds them. */
 const MAX_OUTCOMES = 10_000;
 /** Refusals that wait, in all and of one organization. */
 const MAX_REFUSALS = 10_000;
@@ -164,7 +164,7 @@ export class LedgerAuditLog implements AuditLog {
     await Promise.all([this.#outcomes.close(), this.#refusals.close()]);
   }
 
-  /** What begins while a batch is written is the next batch. */
+  /** Rows that arrive while a batch is written are the next batch. */
   async #writeBegins(): Promise<void> {
     this.#beginning = true;
     while (this.#begins.length > 0) {

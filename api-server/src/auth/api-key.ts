@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** Every key starts with it, so that secret scanners know one when they see it. */
+/** Every key starts with it, so that secret scanners recognize it. */
 export const API_KEY_PREFIX = "slw";
 
 const ID_BYTES = 8;

@@ -85,7 +85,7 @@ export class Authenticator {
     return found.then((principal) => admit(principal, organizationId));
   }
 
-  /** Asks the ledger, for an address that has not been wrong too often; one that knows the credential already may always. */
+  /** Queries the ledger, unless the address had too many failed attempts; a known credential is always looked up. */
   async #lookUp(
     credential: string,
     load: () => Promise<Principal | undefined>,

@@ -30,7 +30,7 @@ const issuers = z
 
 /** An OpenID Connect issuer whose tokens are accepted as user tokens. */
 export interface OidcIssuer {
-  /** Exactly as the tokens' `iss` says it. */
+  /** Exactly the `iss` of its tokens. */
   issuer: string;
   /** A token must be for one of these. */
   audience: string[];

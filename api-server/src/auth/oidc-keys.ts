@@ -7,7 +7,7 @@ import {
 } from "jose";
 import type { OidcIssuer } from "./oidc-config.ts";
 
-/** The issuer's keys cannot be had now, so nothing can be said about a token of it. */
+/** The issuer's keys are unavailable, so its tokens cannot be verified now. */
 export class IssuerUnavailable extends Error {
   override readonly name = "IssuerUnavailable";
 }
@@ -39,7 +39,7 @@ const DEFAULTS: OidcKeysOptions = {
 const LARGEST_ANSWER = 1024 * 1024;
 
 /**
- * The keys of one issuer: found by discovery unless its configuration says where, fetched when first needed, kept,
+ * The keys of one issuer: found by discovery unless they are configured, fetched when first needed, kept,
  * fetched again when a token names a key that is not among them. While the issuer is unavailable the last ones stay valid.
  * @throws IssuerUnavailable when the key in question cannot be fetched now
  */

@@ -85,7 +85,7 @@ export function oidcVerifier(
   };
 }
 
-/** The first verifier that knows the token decides. */
+/** The first verifier that recognizes the token decides. */
 export function anyVerifier(...verifiers: readonly UserTokenVerifier[]): UserTokenVerifier {
   return {
     async verify(token) {

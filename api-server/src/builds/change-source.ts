@@ -167,7 +167,7 @@ function publishedImage(status: Project["status"]): ProjectSpec["image"] {
     return { ...serving.settings.image, ...(digest === undefined ? {} : { digest }) };
   }
   const built = status?.build;
-  // Handed over and not published: it has failed to serve, or nobody knows yet.
+  // Delivered and not published: its deployment has failed, or its outcome is not known yet.
   if (built?.image?.digest === undefined || built.publishedBuild !== built.imageBuild) {
     return undefined;
   }

@@ -60,7 +60,7 @@ export async function openGithub(
       if (!(error instanceof Failure)) {
         throw error;
       }
-      // What the likeliest says counts.
+      // The error of the likeliest connection is reported.
       if (index === 0) {
         refused = error;
       }

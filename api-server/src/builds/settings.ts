@@ -100,7 +100,7 @@ function mergeVersions(
     return current;
   }
   const enabled = patch.enabled ?? current?.enabled ?? false;
-  // What was set while they were on is not kept once they are off: then the defaults hold.
+  // What was set while they were on is not kept once they are off: then the defaults apply.
   if (!enabled) {
     return { enabled };
   }

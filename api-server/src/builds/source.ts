@@ -13,7 +13,7 @@ type Source = NonNullable<ProjectSpec["source"]>;
 /**
  * Opens a source.
  * @throws Failure 409 GIT_CONNECTION_UNAVAILABLE without a connection that can be used, GIT_SOURCE_CREATION_UNAVAILABLE for one of
- *   the legacy kind; 404 for a repository that is none of the connection's; 503
+ *   the legacy kind; 404 for a repository that the connection cannot read; 503
  */
 export async function openSource(
   { connectionId, repositoryId: sealed }: Pick<Source, "connectionId" | "repositoryId">,

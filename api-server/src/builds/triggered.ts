@@ -107,7 +107,7 @@ export async function startTriggered(
   return startBuildOrFail(project, claimed, request, services, { isRepeat: true });
 }
 
-/** Deliveries come in any order: of a branch its newest commit is built, whichever push reported it. */
+/** Deliveries arrive in any order: of a branch the newest commit is built, whichever push reported it. */
 async function requestOf(
   triggered: TriggeredBuild,
   { call }: Pick<OpenedSource, "call">,
@@ -122,7 +122,7 @@ async function requestOf(
   return { triggeredBy: trigger, tag, commitSha: sha, commitMessage: title };
 }
 
-/** What the ledger knows a trigger by. Pure. */
+/** The key of a trigger in the ledger. Pure. */
 export function triggerOf(
   { metadata }: Project,
   { triggeredBy: trigger, branch, tag, commitSha }: KnownRequest,
@@ -137,7 +137,7 @@ export function triggerOf(
 }
 
 /**
- * Records what exists when a project begins to publish: versions that were made before start nothing, and neither does the
+ * Records what exists when a project begins to publish: versions that existed before start nothing, and neither does the
  * commit that a build was just requested for.
  * @param buildId the build of the branch's commit
  */

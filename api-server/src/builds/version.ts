@@ -12,7 +12,7 @@ const VERSION =
 
 interface Version {
   semver: SemVer;
-  /** Numbers beyond the three that Semantic Versioning knows. */
+  /** Numbers beyond the three of Semantic Versioning. */
   more: readonly number[];
 }
 

@@ -6,7 +6,7 @@ import { consoleFiles } from "./files.ts";
 
 /**
  * Only what is served here, no script or style inside the page, and no way for a text to become markup at all. It shows logs and
- * names that anybody may have written.
+ * names that any user may have written.
  */
 const POLICY = [
   "default-src 'none'",

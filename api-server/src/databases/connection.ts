@@ -18,7 +18,7 @@ export interface CredentialsSecret extends KubernetesObject {
   data?: Readonly<Record<string, string>>;
 }
 
-/** Content of a Secret as the cluster gives it. */
+/** Content of a Secret as the apiserver returns it. */
 export function decodeCredentials({ data = {} }: CredentialsSecret): DatabaseCredentials {
   return Object.fromEntries(
     Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString("utf8")]),
@@ -90,7 +90,7 @@ export function connectionOf(project: Project): Connection | null {
   return { ...address, database: name, username };
 }
 
-/** The connection with what the Secret holds; null while the database is not reached yet. */
+/** The connection with the content of the Secret; null while the database is not reached yet. */
 export function secretConnectionOf(
   project: Project,
   credentials: DatabaseCredentials,
@@ -165,7 +165,7 @@ export const ADDRESS_LIMIT_MS = 10_000;
 const POLL_INTERVAL_MS = 50;
 
 /**
- * The project once it says where clients connect; or as it is when that takes too long, or when the operator rejects it.
+ * The project once its status has the address for clients; or as it is when that takes too long, or when the operator rejects it.
  */
 export async function awaitAddress(
   created: ApiProject,

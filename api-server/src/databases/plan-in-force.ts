@@ -17,7 +17,7 @@ export type PlanChangeView =
 
 /**
  * A plan change that runs, or the last one, if it failed.
- * @param askedAt when the spec was last changed, for one that the operator has not taken up yet
+ * @param askedAt when the spec was last changed, for one that the operator has not observed yet
  */
 export function planChangeOf(project: Project, askedAt: string): PlanChangeView | undefined {
   const { spec, status } = project;

@@ -22,7 +22,7 @@ import {
   secretConnectionOf,
 } from "./connection.ts";
 
-/** How long the engine may take to take over a new password, and the cluster to write it down. */
+/** How long the engine may take to set a new password, and the cluster to store it. */
 export const IN_FORCE_LIMIT_MS = 30_000;
 const WRITE_LIMIT_MS = 10_000;
 const LOOK_EVERY_MS = 100;
@@ -35,8 +35,8 @@ export interface Renewed {
 }
 
 /**
- * Gives a database's user a new password, and resolves once the engine has taken it over. Sessions that are open stay. A
- * password that the engine had not taken over in time nobody was shown: the next call waits for that one, and makes none.
+ * Renews the password of a database's user, and resolves once the engine has set it. Open sessions stay. A
+ * password that the engine had not set in time was not shown to anybody: the next call waits for that one, and creates none.
  * @throws Failure 409 for a paused project; 503 when the password is not in force in time, or the cluster does not answer
  */
 export async function renewCredentials(
@@ -76,7 +76,7 @@ export async function renewCredentials(
   throw failures.projectAlreadyDeleted();
 }
 
-/** @returns what the Secret holds then */
+/** @returns the content of the Secret then */
 async function writeNewPassword({ resource }: ApiProject, kube: KubeClient): Promise<DatabaseCredentials> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const secret = await readCredentialsSecret(kube, resource.metadata);

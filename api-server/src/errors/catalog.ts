@@ -1,6 +1,6 @@
 import { Failure, type FieldError, shownErrors } from "./failure.ts";
 
-/** What an organization may have only so much of, and how a refusal says so. */
+/** What an organization has a limit of, and its words in a refusal. */
 const ORGANIZATION_LIMITS = {
   projects: { code: "ORGANIZATION_PROJECT_LIMIT_REACHED", noun: "projects" },
   customDomains: { code: "ORGANIZATION_CUSTOM_DOMAIN_LIMIT_REACHED", noun: "custom domains" },

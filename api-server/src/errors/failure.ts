@@ -8,7 +8,7 @@ export interface FieldError {
 
 /**
  * An answer that is not a success. Made only by the factories of `catalog.ts`, rendered only by `handler.ts`.
- * `message` and `extra` reach the client: they hold nothing internal.
+ * `message` and `extra` reach the client: they contain nothing internal.
  */
 export class Failure extends Error {
   override readonly name = "Failure";

@@ -69,7 +69,7 @@ export function renderFailure(failure: Failure, request: FastifyRequest, reply: 
     return;
   }
   // A connection that is closed while its client still sends is reset, and the answer with it: a proxy would report a broken
-  // server in its place. So what comes is read and thrown away before it, and beyond it until the time for a request is over.
+  // server in its place. So what arrives is read and discarded before it, and after it until the request's timeout.
   reply.removeHeader("connection");
   heardOut(request.raw, answer);
 }

@@ -129,8 +129,8 @@ export async function currentConnection(
 const TRIES = 5;
 
 /**
- * Records a hook that is about to be created; the connection has a finalizer until it is removed: a call that revokes or deletes the
- * connection knows of every one that there can be. @throws Failure 404, 409, 503
+ * Records a hook that is about to be created; the connection has a finalizer until the hook is removed, so that a call that revokes or deletes the
+ * connection knows every hook that may exist. @throws Failure 404, 409, 503
  */
 export async function noteHook(
   kube: KubeClient,
@@ -199,7 +199,7 @@ export async function readCredential(
   return credential;
 }
 
-/** Makes the Secret, which goes with the connection. @throws Failure 503 */
+/** Creates the Secret, which is deleted with the connection. @throws Failure 503 */
 export async function createCredential(
   kube: KubeClient,
   { metadata }: GitConnection,

@@ -93,7 +93,7 @@ export class DeliveryWorker {
     return held.length;
   }
 
-  /** Never rejects: what cannot be noted is taken again once it is held no more. */
+  /** Never rejects: a delivery whose outcome cannot be recorded is taken again once its lease has expired. */
   async #attempt(held: HeldDelivery): Promise<void> {
     const { organizationId, connectionId: connection, deliveryId: delivery, attempts } = held;
     const { tries, retryMs } = this.#options;

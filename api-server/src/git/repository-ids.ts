@@ -16,8 +16,8 @@ type Place = Pick<Source, "connectionId" | "repositoryId">;
 const UNKNOWN = "";
 
 /**
- * Ids of repositories as `/v1` gives them out: sealed with a key, so that a client has only those of repositories that its
- * connection was asked about, and cannot count through a server's. Specs keep ids without the key, which operators open.
+ * Ids of repositories in `/v1`: sealed with a key, so that a client has only those of repositories that its
+ * connection can read, and cannot enumerate a server's. Specs keep ids without the key, which operators open.
  */
 export class RepositoryIds {
   /** The sealed id of a Git server's repository within the connection. */

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** Characters of what a proxy may have said in place of an address. */
+/** Maximum characters of a proxy's value in place of an address. */
 const LONGEST = 64;
 
 /**

@@ -10,10 +10,10 @@ const MIB = 1024 * 1024;
 export const DEFAULT_BODY_LIMIT = MIB;
 /** Bytes of a body that counts as small. */
 const SMALL_BYTES = 64 * 1024;
-/** Milliseconds that a request waits for room, before its body is read. */
+/** Milliseconds that a request waits for the budget, before its body is read. */
 const WAIT_MS = 2_000;
 
-/** Bytes of bodies that are in memory, or may come, until they are answered. What is made of a body is a few times its size. */
+/** Bytes of bodies that are in memory, or may come, until they are answered. A parsed body takes a few times its size. */
 export interface BodyBudgets {
   /** Of callers with a credential, by organization: the largest body of one fits into its share. */
   large: ConcurrencyLimiter;
@@ -21,7 +21,7 @@ export interface BodyBudgets {
   small: ConcurrencyLimiter;
   /** Of deliveries of hooks, by the organization whose connection they name: a Git server's address is that of many. */
   hooks: ConcurrencyLimiter;
-  /** Of everybody else, by address. */
+  /** Of all other callers, by address. */
   anonymous: ConcurrencyLimiter;
 }
 

@@ -40,7 +40,7 @@ export function installJsonBody(app: FastifyInstance): void {
   });
 }
 
-/** Leaves bodies of every type as the bytes that came: a signature is over these. For a context of its own. */
+/** Leaves bodies of every type as received bytes: signatures are computed over these. For a context of its own. */
 export function installRawBody(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, bytes, done) => done(null, bytes));

@@ -18,7 +18,7 @@ interface Open {
 /**
  * What is wrong with the shape of a text that should be JSON: a key that occurs twice in one object (the parser keeps the
  * last, others the first), nesting without end, or so many keys and values that reading and judging them would keep
- * everybody else waiting. Undefined when nothing is, and for a text that is no JSON: the parser says so. It comes before
+ * all others waiting. Undefined when nothing is, and for a text that is no JSON: the parser says so. It comes before
  * the parser. Pure, not recursive.
  */
 export function jsonShapeProblem(text: string): string | undefined {

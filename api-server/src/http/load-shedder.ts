@@ -8,7 +8,7 @@ export interface MemoryUse {
   process: number;
 }
 
-/** From there on nothing new is taken: what is under way needs the rest. */
+/** Above it new requests are refused: those under way need the rest. */
 const FULL: MemoryUse = { heap: 0.92, process: 0.9 };
 /** Milliseconds between reads of the memory in use. */
 const SAMPLE_MS = 250;

@@ -6,7 +6,7 @@ import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import type { Answer } from "./types.ts";
 
-/** What a handler gets: who calls, about what, with which checked input. */
+/** The arguments of a handler: the caller, the project, the validated input. */
 export interface Call<Params, Query, Body> {
   /** Undefined for public operations only. */
   principal: Principal | undefined;
@@ -64,7 +64,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   handler: (call: Call<Params, Query, Body>, services: Services) => Answer | Promise<Answer>;
 }
 
-/** A route of any input, as the table of routes holds it. */
+/** A route of any input, as in the table of routes. */
 // biome-ignore lint/suspicious/noExplicitAny: handlers take their input in contravariant position
 export type AnyRoute = Route<any, any, any>;
 

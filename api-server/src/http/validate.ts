@@ -2,7 +2,7 @@ import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 
-/** Characters of a name that a client made up, in an answer to it. */
+/** Maximum characters of a client's unknown name in an answer to it. */
 const LONGEST_NAME = 100;
 
 /** `a.b[0].c`, or the name of the whole input when the path is empty. Long names are cut. */
@@ -64,7 +64,7 @@ export const wholeNumber = (min: number, max: number) =>
     .transform(Number)
     .pipe(z.int().min(min).max(max));
 
-/** A body of optional fields of which one is there, which the document says as well. */
+/** A body of optional fields of which at least one is required, also in the document. */
 export const atLeastOneField = <T extends z.ZodObject>(
   schema: T,
   message = "must have at least one field",

@@ -57,7 +57,7 @@ export async function refusePending(project: ApiProject, services: ClosingServic
   }
 }
 
-/** Runs that are not over, live; undefined for one that the project alone knows of. */
+/** Live runs that have not ended; undefined for one that only the project's status names. */
 async function pendingRuns(
   project: ApiProject,
   { kube, jobRuns }: ClosingServices,

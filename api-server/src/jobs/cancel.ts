@@ -20,7 +20,7 @@ export type Cancelled = Required<Pick<Run, "id" | "status" | "billedMinutes">>;
 
 /**
  * Cancels a run and resolves once it has ended, with the state that it came to: `cancelled`, or another one when it ended
- * by itself. The first request's time is kept and ends the billing; a repeated request waits for the same end.
+ * otherwise. The first request's time is kept and ends the billing; a repeated request waits for the same end.
  * @throws Failure 404 when there is no such run; 409 when it cannot be cancelled safely, or does not end in time; 503
  */
 export async function cancelRun(

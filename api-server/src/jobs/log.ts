@@ -65,7 +65,7 @@ export async function lastRunLines(
   return lines.slice(-MAX_LINES);
 }
 
-/** Undefined when it is not to be had from a node; silent, too, is a node that says only that it has no log any more. */
+/** Undefined when no node can return it; `silent` also for a node that answers only that it has no log any more. */
 async function readLive(
   { run, resource }: FoundRun,
   { kube, logger }: LogServices,

@@ -51,7 +51,7 @@ function statusOf({
   if (measured && measured.status !== "collecting") {
     return measured.status;
   }
-  // The operator writes its last word together with the charge.
+  // The operator writes the final values together with the charge.
   const isOpen = resource !== undefined && resource.status?.chargedAt === undefined;
   return isOpen ? "collecting" : "unavailable";
 }

@@ -24,7 +24,7 @@ export async function startRunByKey(
   services: Pick<Services, "catalog" | "jobRuns" | "kube" | "ledger" | "now" | "projects">,
 ): Promise<StartedRun> {
   const { ledger, now } = services;
-  // No key of a creation has a colon: a key of one operation is none of another's, nor of another project's.
+  // No key of a creation has a colon: keys of different operations and projects are distinct.
   const name = { organizationId: project.organizationId, key: `run:${project.id}:${key}` };
   const existing = async (record: IdempotencyRecord): Promise<StartedRun | undefined> =>
     record.completed_at === null ? undefined : startedBefore(project, record.project_id, services);

@@ -60,7 +60,7 @@ export async function startRun(
   return { id, scheduledAt: new Date(run.spec.scheduledAt) };
 }
 
-/** What the operator says of a run. */
+/** The operator's decision on a run. */
 function decision(run: JobRun | undefined): "admitted" | Failure | undefined {
   // Admitted, ended and deleted, or deleted by hand: the cause is not known, and nothing runs.
   if (run === undefined) {

@@ -65,7 +65,7 @@ export class RunWaiters {
       const leave = this.#join(keyOf(run), listener);
       const timer = setTimeout(() => finish(undefined), timeoutMs);
       this.#end.signal.addEventListener("abort", onEnd, { once: true });
-      // It may have changed since it was read; what the store does not know yet is on its way.
+      // It may have changed since it was read; a change that the store does not have yet arrives as an event.
       const known = this.#store.get(namespace, name);
       if (known) {
         listener(known);

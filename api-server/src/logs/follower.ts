@@ -67,7 +67,7 @@ export class LogFollower {
         .map((line): NamedLine => ({ ...line, instance: nameOf(pods[at] ?? {}) })),
     );
     const first = newestLines(named, { maxLines: MAX_LINES, maxBytes: MAX_BYTES });
-    // What is not known of an instance begins behind what the client has.
+    // An instance without a known position starts after what the client has.
     const known = after === undefined ? undefined : { time: after, lines: Number.POSITIVE_INFINITY };
     const positions = new Map(
       pods.map(

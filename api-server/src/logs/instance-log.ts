@@ -93,7 +93,7 @@ async function readRun(
 }
 
 /**
- * The end of the log of one container's run, as the node gives it. The node cuts an answer that is too long at its end, where
+ * The end of the log of one container's run, as the node returns it. The node cuts an answer that is too long at its end, where
  * the newest lines are: then fewer lines are requested, until they fit.
  * @returns undefined when there is none: the container has not started, or the pod is deleted
  * @throws KubeError, or the reason of the signal, when its node does not answer

@@ -1,6 +1,6 @@
 import { eventText } from "../http/event-streams.ts";
 
-/** Log lines as nodes give them, and how those of several instances become one log. Pure. */
+/** Log lines as nodes return them, and how those of several instances become one log. Pure. */
 
 /** One line of an application, without the time that the node wrote before it. */
 export interface LogLine {
@@ -22,7 +22,7 @@ const STAMP_BYTES = 40;
 const utf8 = new TextDecoder("utf-8");
 
 /**
- * Takes a node's answer apart. A line without a time is none of the application's: nodes report what they could not read
+ * Parses a node's answer. A line without a time is not the application's: nodes report what they could not read
  * in the same answer. Times never go back, so that lines stay in the order in which they were written although a
  * node's clock was set.
  * @param longest bytes of a line from which on its beginning alone is kept

@@ -8,7 +8,7 @@ import {
 import { hasMetrics } from "../analytics/instances.ts";
 import { planInForce } from "../databases/plan-in-force.ts";
 
-/** Which snapshots a project's plan gives. Pure. */
+/** Which snapshots a project's plan includes. Pure. */
 
 const engineGroups = [
   "resources",

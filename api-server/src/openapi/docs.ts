@@ -63,7 +63,7 @@ const asset = (type: string, name: string) => {
 const CSS = "text/css; charset=utf-8";
 const JS = "text/javascript; charset=utf-8";
 
-/** Everything that the page is made of, by name. All of it comes from here: nothing is fetched from elsewhere. */
+/** All files of the page, by name. Nothing is fetched from elsewhere. */
 export const docsFiles: ReadonlyMap<string, () => Promise<DocsFile>> = new Map([
   ["", text("text/html; charset=utf-8", page)],
   ["page.css", text(CSS, style)],

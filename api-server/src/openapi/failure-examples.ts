@@ -4,7 +4,7 @@ import { EXAMPLE_BUILD_ID, EXAMPLE_CONNECTION_ID, EXAMPLE_ID } from "./examples.
 
 type Factories = Readonly<Record<string, (...values: never[]) => Failure>>;
 
-/** What the failures that say something of the request are made with here. Those that need nothing are not named. */
+/** Arguments of the failures that have any, for their examples. */
 const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   rateLimitExceeded: [42],
   organizationPermission: [["project.create"]],

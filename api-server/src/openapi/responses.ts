@@ -84,7 +84,7 @@ function failureHeaders(status: number): Json {
   return {};
 }
 
-/** What an operation answers: its successes, and every refusal that its policy or its schemas bring with them. */
+/** What an operation answers: its successes, and every refusal by its policy or its schemas. */
 export function responsesOf(route: AnyRoute, policy: Policy): Json {
   const result: Json = {};
   for (const [status, { description, schema }] of Object.entries(route.responses)) {

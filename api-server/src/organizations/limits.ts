@@ -8,7 +8,7 @@ import { withLedgerErrors } from "../ledger/availability.ts";
 /**
  * Ceilings of an organization, paused projects included. Projects, custom domains and bytes of variables are reserved in
  * the ledger before the cluster is written. Projects, Git connections and backups are counted by the namespace's
- * ResourceQuota too, which is as atomic, and which kubectl meets.
+ * ResourceQuota too, which is as atomic, and which applies to kubectl, too.
  */
 export interface UsageBook {
   /**

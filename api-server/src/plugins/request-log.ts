@@ -21,7 +21,7 @@ export function installRequestLog(
     (operation?.observation ?? unknownRoute).observe(status, reply.elapsedTime / 1000);
     if (operation?.audited && principal) {
       const projectId = request.writtenProjectId ?? projectOfPath(request);
-      // What was begun has a row already, and gets its outcome from the handler.
+      // A call that was audited before its handler has a row already, and gets its outcome from the handler.
       if (request.auditId === undefined) {
         services.audit.record({
           organizationId: principal.organizationId,

@@ -55,7 +55,7 @@ export function installTracing(app: FastifyInstance, tracing: Tracing): void {
   });
 }
 
-/** Writes of the platform's own resources name the call that makes them, and no longer an earlier one. */
+/** Annotates the platform's own resources with the trace of the call that writes them, and removes an earlier one's. */
 export function traceWrites(tracing: Tracing): Annotate {
   return ({ group }) =>
     group === GROUP ? { [annotations.traceparent]: tracing.current()?.traceparent ?? null } : undefined;

@@ -23,8 +23,8 @@ export interface ApiProjectContext {
 }
 
 /**
- * One state of a project, with what `/v1` says about it worked out once: the store replaces the object when it
- * changes, so nothing here goes stale.
+ * One state of a project, with its view in `/v1` computed once: the store replaces the object when it
+ * changes, so the view is never outdated.
  */
 export class ApiProject {
   readonly resource: Project;

@@ -185,7 +185,7 @@ function write(live: Project, spec: object, { kube, now }: ChangeServices): Prom
   });
 }
 
-/** Every rule that the wanted spec breaks, or the way to it from the one before. Pure. */
+/** Every rule that the wanted spec breaks, or the transition to it from the one before. Pure. */
 export function specErrors(
   wanted: ProjectSpec,
   before: ProjectSpec,

@@ -51,7 +51,7 @@ export function hostnamesOf(project: Project, zone: string): WantedHostname[] {
   ];
 }
 
-/** Whether a claim is held by this very project, not by an earlier one of its name. */
+/** Whether a claim is this project's, not an earlier one's of the same name. */
 export function ownsClaim(project: Project, claim: DomainClaim): boolean {
   return claim.spec.projectRef.uid === project.metadata.uid;
 }
@@ -62,9 +62,9 @@ export function readClaim(kube: KubeClient, hostname: string): Promise<DomainCla
 }
 
 /**
- * Takes hostnames for a project that exists: all, or none of those that were not its own before.
- * @returns the claims that this call made, for {@link giveBack}
- * @throws Failure 409 that names the hostname that another project holds; KubeError
+ * Claims hostnames for an existing project: all, or none of those that were not its own before.
+ * @returns the claims that this call created, for {@link giveBack}
+ * @throws Failure 409 that names the hostname that another project has; KubeError
  */
 export async function claimHostnames(
   kube: KubeClient,
@@ -177,7 +177,7 @@ function proofOf({ spec: { kind, hostname, organization } }: DomainClaim) {
     : undefined;
 }
 
-/** @returns the claim when this call made it, undefined when it was the project's own already */
+/** @returns the claim when this call created it, undefined when it was the project's own already */
 async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<DomainClaim | undefined> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     try {
@@ -203,7 +203,7 @@ async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<Dom
   throw failures.addressNotAssigned();
 }
 
-/** Says of a claim that the project has already, perhaps on its way out, that it is wanted. */
+/** Marks a claim that the project has already, and that may be about to be released, as wanted. */
 async function keep(kube: KubeClient, held: DomainClaim, wanted: DomainClaim): Promise<boolean> {
   const { reservedFor } = wanted.spec;
   if (reservedFor === undefined) {

@@ -17,9 +17,9 @@ const ATTEMPTS = 10;
 
 /**
  * Deletes a project, and resolves once its name and domains are free and reads everywhere miss it. Of calls at the same
- * time exactly one resolves. One that comes when an earlier deletion has outlived its answer takes that over.
+ * time exactly one resolves. A call after an earlier deletion that took longer than its answer continues that one.
  * A Valkey service is deleted in the background: of that, this resolves as soon as it has begun.
- * @throws Failure 409 when it is deleted already or on its way out, or is a job with runs that are not over; 503 when it takes too long, or ledger or cluster do not answer
+ * @throws Failure 409 when it is deleted or being deleted, or is a job with active runs; 503 after the limit, or when ledger or cluster do not answer
  */
 export async function deleteProject(
   project: ApiProject,
@@ -56,10 +56,10 @@ export async function deleteProject(
 /** Whose deletion releases a domain: what the specification has a caller wait for. */
 const hasDomain = ({ spec }: Project): boolean => spec.type === "http" && spec.exposure !== "private";
 
-/** Whose deletion answers before it is over. */
+/** Types whose deletion answers before it is complete. */
 const inBackground = ({ spec }: Project): boolean => spec.type === "valkey";
 
-/** A project that is not there: never was, or is deleted; then nothing of it may hold a domain. @throws Failure 404, 409, 503 */
+/** A project that does not exist: it never did, or is deleted; then none of its claims may be left. @throws Failure 404, 409, 503 */
 export async function refuseMissing(
   organizationId: string,
   id: string,

@@ -17,7 +17,7 @@ import { type Change, type ChangeOptions, type ChangeServices, changeProject } f
 
 /*
  * Quota of plans: what counts against an organization's limit of a plan and against the plan's capacity. Every project that
- * is not paused has a reservation (a row of the ledger's `project_slots`), made before the cluster is written:
+ * is not paused has a reservation (a row of the ledger's `project_slots`), reserved before the cluster is written:
  *
  *   creation            reserveProjectQuota, then write; releaseProjectQuota when nothing was written after all
  *   resume, plan change,

@@ -3,11 +3,11 @@ import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 import { projectResource } from "../resources.ts";
 
-/** How an apiserver begins the words of a cause, before those of the rule. */
+/** The prefix that an apiserver puts before the message of a rule. */
 const SHOWN_VALUE = /^(?:Invalid|Unsupported|Duplicate) value: (?:"(?:[^"\\]|\\.)*"|\S+): /;
 
 /**
- * What the apiserver refused of a project by a rule that only it knows, such as an admission policy's. Undefined when it
+ * What the apiserver refused of a project by a rule that only it has, such as an admission policy's. Undefined when it
  * refused another object, such as a Secret: that is nothing that the client wrote. Pure.
  * @param fieldOf what the operation's body calls a path of the spec
  */

@@ -35,7 +35,7 @@ const DIGEST = /^sha256:[a-f0-9]{64}$/;
 const MAX_CONCURRENT_READS = 4;
 
 /**
- * Makes a new deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
+ * Creates a deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
  * health check, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
  * for later has one.
  * @param grants what the caller may do: a rollback needs the permission of each of its changes
@@ -82,7 +82,7 @@ export async function rollBack(
 const findIn = ({ status }: Project, id: string): Deployment | undefined =>
   status?.deployments?.find((deployment) => deployment.id === id);
 
-/** The ledger knows every deployment, the project the newest alone. */
+/** The ledger has every deployment, the project only the newest. */
 async function refuseUnlisted(
   project: ApiProject,
   id: string,
@@ -114,7 +114,7 @@ export function builtRollback(
   if (!isOwn || !DIGEST.test(digest)) {
     throw failures.deploymentNotAvailable(id);
   }
-  // Never before the build that it overtakes, whatever this machine's clock says.
+  // Never before the build that it supersedes, whatever this machine's clock shows.
   const at = Math.max(now.getTime(), Date.parse(imageBuildAt ?? "") || 0);
   return { at: new Date(at).toISOString(), digest };
 }

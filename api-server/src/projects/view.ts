@@ -68,7 +68,7 @@ export function projectData(project: Project, derived: Derived) {
     payment_mode: spec.paymentMode,
     ...portOf(project),
     additional_info: {
-      // The operator writes nothing else as a run comes and goes.
+      // The operator writes nothing else when a run starts or ends.
       current_instances:
         spec.type === "job" ? Number(status?.job?.activeRun !== undefined) : (status?.currentInstances ?? 0),
       max_cpu: inMillicores(status?.maxCpu ?? limits?.cpu ?? ""),

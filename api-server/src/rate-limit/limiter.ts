@@ -54,7 +54,7 @@ const MAX_WINDOWS = 100_000;
 
 /**
  * Counts in this process: exact for one replica. A window starts with the first call in it.
- * `now` gives monotonic milliseconds.
+ * `now` returns monotonic milliseconds.
  */
 export class MemoryRateLimiter implements RateLimiter {
   readonly #windows = new Map<string, Window>();

@@ -14,7 +14,7 @@ function script(source: string): Script {
 /**
  * KEYS: bucket, and the newest write of an organization and that of its jobs' runs when they are requested. ARGV: limit, milliseconds of the window.
  * Returns whether the call is allowed (1 or 0), the calls counted, the milliseconds until the window ends, and both
- * writes or nil. A window starts with the first call in it, and its key goes when it ends: all by Valkey's own clock.
+ * writes or nil. A window starts with the first call in it, and its key expires when it ends: all by Valkey's own clock.
  * Refused calls are not counted.
  */
 export const takeScript = script(`

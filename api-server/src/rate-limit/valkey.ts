@@ -16,7 +16,7 @@ export interface ValkeyRateLimiterOptions {
 }
 
 const PREFIX = "slipway:";
-/** Bytes of a bucket's name from which on its hash is its key: names hold ids from outside. */
+/** Bytes of a bucket's name from which on its hash is its key: names contain ids from outside. */
 const LONGEST_NAME = 100;
 /** How long a published version is kept: no replica that works is further behind. */
 const NOTE_MS = 60_000;

@@ -41,7 +41,7 @@ const PARAMETERS =
 
 /**
  * The project and the query of a call.
- * @throws Failure 400 for a project that is none of HTTP, or a window that cannot be queried; 402 for a plan without metrics
+ * @throws Failure 400 for a project of another type than http, or a window that cannot be queried; 402 for a plan without metrics
  */
 function asked(
   { project, query }: ProjectCall<unknown, NetworkQuery, unknown>,

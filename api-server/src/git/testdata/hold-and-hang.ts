@@ -3,7 +3,7 @@ import { connectLedger } from "@slipway/ledger";
 import { ledgerDeliveries } from "../delivery-queue.ts";
 import { DeliveryWorker } from "../delivery-worker.ts";
 
-/** A replica that begins with a delivery, says so, and never ends with it: for a test that kills it. */
+/** A replica that starts to process a delivery, reports that, and never finishes: for a test that kills it. */
 const ledger = connectLedger({ url: process.argv[2] ?? "", applicationName: "test" });
 const work = (): Promise<never> => {
   process.send?.(1);

@@ -251,7 +251,7 @@ function toFailure(error: unknown): unknown {
   return failures.clusterUnavailable(error);
 }
 
-/** What is not known to be written may be there. What cannot be found out now the operator sets right later. */
+/** A write whose outcome is unknown may have succeeded. What cannot be read now the operator corrects later. */
 async function releaseUnlessCreated(
   { organizationId, project }: CreationPlan,
   quota: QuotaVersion,

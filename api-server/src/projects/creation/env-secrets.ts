@@ -21,7 +21,7 @@ const SHARD_BYTES = 900 * 1024;
 const HASH_LENGTH = 12;
 
 /**
- * Spreads variables over as few Secrets as hold them. The order of the variables does not matter: the same set has
+ * Spreads variables over as few Secrets as possible. The order of the variables does not matter: the same set has
  * the same names, so a retry finds what it wrote before. No variables, no Secret.
  */
 export function envShards(projectId: string, variables: readonly EnvironmentVariable[]): EnvShard[] {
@@ -56,7 +56,7 @@ export function variablesUsage(shards: readonly EnvShard[]): Usage[] {
   }));
 }
 
-/** The project id goes in, so that the same content of two projects does not show as the same. */
+/** The project id is hashed, too, so that equal content of two projects has different names. */
 function contentHash(projectId: string, shard: readonly EnvironmentVariable[]): string {
   const content = JSON.stringify([projectId, ...shard.map(({ name, value }) => [name, value])]);
   return createHash("sha256").update(content).digest("hex").slice(0, HASH_LENGTH);

@@ -25,7 +25,7 @@ const RENEW_EVERY_MS = 5_000;
 const WAIT_MS = 15_000;
 const POLL_INTERVAL_MS = 100;
 
-/** This replica, as the ledger knows it. It may reserve again what it holds, since its own calls run one after the other. */
+/** The identity of this replica in the ledger. It may acquire again a lock that it has, since its own calls run one after the other. */
 interface Replica {
   holder: string;
   byKey: ConcurrencyLimiter;
@@ -41,7 +41,7 @@ function replicaOf(ledger: Ledger): Replica {
   return known;
 }
 
-/** While it is held, no other call creates under the key. */
+/** While a call has it, no other call creates under the key. */
 export interface IdempotencyLock {
   projectId: string;
   /** Whether an earlier call may have written something under this id. */
@@ -56,7 +56,7 @@ export interface IdempotencyLock {
  * Runs work under the lock of an Idempotency-Key.
  * @param newId generates the id of what is created when this call is the first with the key
  * @param existing the result that a record has already, for which the lock is not needed; undefined when there is none
- * @throws Failure 503 when another replica holds the lock for too long, or the ledger is unavailable
+ * @throws Failure 503 when another replica keeps the lock for too long, or the ledger is unavailable
  */
 export async function withIdempotencyLock<T>(
   ledger: Ledger,

@@ -104,7 +104,7 @@ export function projectObject(spec: ProjectSpec, identity: Identity): Project {
   };
 }
 
-/** A Secret of a project goes with it. */
+/** A Secret of a project is deleted with it. */
 export function ownedBy(project: Project) {
   const { name, uid = "" } = project.metadata;
   return {

@@ -34,7 +34,7 @@ export interface CreationContext {
 
 /**
  * Everything that one creation writes. Names come from the request and the id alone: the same request with the same id
- * gives the same plan but for passwords, so it can be written again, and of passwords those stay that are there. Pure.
+ * gives the same plan but for passwords, so it can be written again, and existing passwords stay. Pure.
  */
 export function planCreation(
   request: CreateProjectRequest,

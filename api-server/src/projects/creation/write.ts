@@ -40,7 +40,7 @@ export const isGoing = ({ metadata }: KubernetesObject): boolean => metadata?.de
 
 /**
  * Writes a project: Secrets, Project, claims of its domains, owner of the Secrets. Every name derives from the project's
- * id, so the same plan written again finishes what was begun; what is created already is left as it is.
+ * id, so the same plan written again completes an earlier attempt; objects that exist are left as they are.
  *
  * @param written records every object as it is written
  * @returns the project as the cluster has it

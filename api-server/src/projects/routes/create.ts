@@ -147,7 +147,7 @@ async function databaseData(
   return { project_id: id, type: "database", database: databaseView(project, connection) };
 }
 
-/** @throws Failure once what is left of a refused creation is taken back */
+/** @throws Failure once what is left of a refused creation is deleted */
 export async function orFailure(attempt: Attempt): Promise<Created> {
   if ("project" in attempt) {
     return attempt;

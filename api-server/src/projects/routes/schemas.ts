@@ -8,7 +8,7 @@ export function success<Shape extends z.ZodRawShape>(members: Shape) {
   return z.object({ status: z.literal("success"), ...members });
 }
 
-/** A success that only says so. */
+/** A success without data. */
 export const messageOnly = success({ message: z.string() });
 
 /** Bytes of a body with 50 variables of 32,760 characters, each written as a six-byte JSON escape, and room for the rest. */
