@@ -41,7 +41,7 @@ const READS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 const GITHUB =
   "connects an account of GitHub: admin.integration.test.ts, against an in-memory kube-apiserver";
 
-/** Permissions that no request to a kube-apiserver of a test run needs, each with the reason why it is granted. */
+/** Permissions that requests to kube-apiservers of a test run need rarely or never, each with the reason why it is granted. */
 const UNSEEN: Readonly<Record<string, string>> = {
   "operator rbac.authorization.k8s.io/clusterroles bind": "checked when a RoleBinding is written",
   "operator slipway.dev/projects/finalizers update":
@@ -78,8 +78,8 @@ export function grantedPermissions(): string[] {
 }
 
 /**
- * What is wrong with the granted permissions, given those that requests needed: one that none needed, and a reason above that
- * is out of date.
+ * What is wrong with the granted permissions, given those that requests needed: one that none needed, and a reason above for one
+ * that is not granted.
  */
 export function unusedPermissions(
   used: ReadonlySet<string>,
@@ -90,7 +90,7 @@ export function unusedPermissions(
     .filter((name) => !used.has(name) && unseen[name] === undefined)
     .map((name) => `${name}: granted, and no request needed it`);
   const outdated = Object.keys(unseen)
-    .filter((name) => used.has(name) || !granted.includes(name))
-    .map((name) => `${name}: has a reason why no request needs it, but is used or not granted`);
+    .filter((name) => !granted.includes(name))
+    .map((name) => `${name}: has a reason why no request needs it, but is not granted`);
   return [...problems, ...outdated];
 }

@@ -58,12 +58,12 @@ test("test clusters are read by user agent and by the impersonated account; a li
   }
 });
 
-test("an unused permission and an outdated reason are problems", () => {
+test("an unused permission is a problem, and a reason for one that is not granted", () => {
   const granted = ["operator core/pods create", "operator core/pods delete", "operator core/pods patch"];
   const unseen = { "operator core/pods delete": "why", "operator core/pods bind": "why" };
   expect(unusedPermissions(new Set(["operator core/pods create"]), granted, unseen)).toEqual([
     "operator core/pods patch: granted, and no request needed it",
-    "operator core/pods bind: has a reason why no request needs it, but is used or not granted",
+    "operator core/pods bind: has a reason why no request needs it, but is not granted",
   ]);
 });
 
