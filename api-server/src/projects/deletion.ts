@@ -118,7 +118,7 @@ async function beginDeletion(
 }
 
 /**
- * Deletes the claims that a deleted project still has, but not those of a later one of its name. The operator lets go of
+ * Deletes the claims that a deleted project still has, but not those of a later one of its name. The operator deletes
  * them before the project, as a rule, but it may never have seen one that lived for a moment.
  */
 async function releaseClaims(

@@ -47,7 +47,7 @@ export const updateBackupPolicy = defineProjectRoute({
   },
   refusals: [409],
   handler: async (call, services) => {
-    const backup = toCamel(validate(body, forgiving(call.body), "body")) as BackupPolicy;
+    const backup = toCamel(validate(body, withNormalizedSchedules(call.body), "body")) as BackupPolicy;
     const asked = databaseOf(call);
     const change = ({ database, ...spec }: ProjectSpec): ProjectSpec => {
       // After what the project itself refuses.
@@ -61,8 +61,8 @@ export const updateBackupPolicy = defineProjectRoute({
   },
 });
 
-/** Spaces around and between the fields of a schedule are forgiven. */
-function forgiving(sent: unknown): unknown {
+/** The body with single spaces between the fields of its schedules. */
+function withNormalizedSchedules(sent: unknown): unknown {
   if (typeof sent !== "object" || sent === null) {
     return sent;
   }

@@ -97,7 +97,7 @@ export const updateSchedule = defineProjectRoute({
   refusals: [409],
   handler: async ({ project, body }, services) => {
     requireType(project, ["job"]);
-    const { cron } = validate(patchScheduleBody, forgiving(body), "body");
+    const { cron } = validate(patchScheduleBody, withNormalizedCron(body), "body");
     await changeProject(
       project,
       services,
@@ -109,8 +109,8 @@ export const updateSchedule = defineProjectRoute({
   },
 });
 
-/** Spaces around and between the fields of a schedule are forgiven. */
-function forgiving(body: unknown): unknown {
+/** The body with single spaces between the fields of its schedule. */
+function withNormalizedCron(body: unknown): unknown {
   if (typeof body !== "object" || body === null || !("cron" in body)) {
     return body;
   }
