@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { afterAll, expect, test } from "vitest";
 import { longestGap, lostRows, secondPrimaries, Writer } from "../../e2e/support/acknowledged.ts";
-import { apiClient, deleteProjects } from "../../e2e/support/api.ts";
+import { apiClient, deleteProjects, untilServed } from "../../e2e/support/api.ts";
 import {
   createDatabase,
   type DatabaseProject,
@@ -22,7 +22,10 @@ const SECONDS = long ? 120 : 45;
 
 const call = apiClient();
 const made: string[] = [];
-afterAll(() => deleteProjects(call, made));
+afterAll(async () => {
+  await untilServed(call);
+  await deleteProjects(call, made);
+});
 
 /** What became of a connection. */
 const fateOf = (client: pg.Client): Promise<string> =>

@@ -34,8 +34,28 @@ export function apiClient(apiKey: string = stack.apiKey) {
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
-    return { status: response.status, body: (await response.json()) as Answer<T>["body"] };
+    const text = await response.text();
+    if (!response.headers.get("content-type")?.includes("json")) {
+      throw new Error(
+        `${method} ${path} was answered by the ingress: ${response.status} ${text.trim().slice(0, 200)}`,
+      );
+    }
+    return { status: response.status, body: JSON.parse(text) as Answer<T>["body"] };
   };
+}
+
+/**
+ * Waits until every request of 10 s was answered by the API. Within 5 s after an outage of the apiserver the node controller may
+ * declare the node NotReady, whose lease nobody could renew, and until the kubelet reports again no Service has an endpoint.
+ */
+export async function untilServed(call: Call): Promise<void> {
+  await eventually(async () => {
+    const end = performance.now() + 10_000;
+    while (performance.now() < end) {
+      expect((await call("GET", "/v1/project/plans")).status).toBe(200);
+      await sleep(250);
+    }
+  });
 }
 
 /** How often a write is retried that waits for the operator. */
