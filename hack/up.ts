@@ -83,6 +83,7 @@ async function main(): Promise<void> {
         ownIngress: cluster.kind !== "context",
         databases: { images: databaseValues, host: cluster.databaseHost },
       },
+      options.values,
       log,
     );
   if (builds) {

@@ -1,11 +1,14 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
+import { z } from "zod";
 import { builderSeccompProfile } from "../cluster/builds/seccomp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { DatabaseValues } from "../images/databases.ts";
 import { run } from "../lib/exec.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { confDir, root } from "../lib/paths.ts";
+import { UserError } from "../lib/steps.ts";
 
 /** Release name and namespace of Slipway wherever these scripts install it. */
 export const release = "slipway";
@@ -167,9 +170,14 @@ export async function allowListOf({ kind, kubectl }: Cluster): Promise<ChartInpu
  * Installs or upgrades the chart, and waits until both processes have rolled out. A release that an interrupted run
  * left half done is taken over.
  */
-export async function installChart(cluster: Cluster, input: ChartInput, log: string): Promise<void> {
+export async function installChart(
+  cluster: Cluster,
+  input: ChartInput,
+  more: string | undefined,
+  log: string,
+): Promise<void> {
   const values = join(confDir, "values.yaml");
-  await writeFileAtomic(values, stringify(chartValues(input)));
+  await writeFileAtomic(values, stringify(merged(chartValues(input), await readValues(more))));
   await forgetPending(cluster, log);
   const args = ["upgrade", "--install", release, join(root, "charts/slipway"), "-n", systemNamespace];
   args.push(
@@ -194,6 +202,33 @@ export async function installChart(cluster: Cluster, input: ChartInput, log: str
     throw error;
   }
 }
+
+/** @throws UserError when the file is missing, or is not a YAML mapping */
+async function readValues(path: string | undefined): Promise<Record<string, unknown>> {
+  if (path === undefined) {
+    return {};
+  }
+  try {
+    return z.record(z.string(), z.unknown()).parse(parse(await readFile(path, "utf8")));
+  } catch (error) {
+    throw new UserError(`SLIPWAY_VALUES: ${path} is not a file of chart values: ${(error as Error).message}`);
+  }
+}
+
+/** Values with others that replace them, mapping by mapping, as Helm merges values files. Pure. */
+export function merged(
+  values: Record<string, unknown>,
+  others: Record<string, unknown>,
+): Record<string, unknown> {
+  const entries = Object.entries(others).map(([key, other]) => {
+    const value = values[key];
+    return [key, isMapping(value) && isMapping(other) ? merged(value, other) : other];
+  });
+  return { ...values, ...Object.fromEntries(entries) };
+}
+
+const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Writes what the platform's pods say into the log, where the reason for a failed rollout is found. */
 async function noteState(cluster: Cluster, log: string): Promise<void> {

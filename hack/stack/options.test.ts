@@ -13,17 +13,24 @@ test("without anything: ports and scale of the stack contract, no cluster named"
     apiPort: 8081,
     ingressPort: 8080,
     rateLimitScale: 1,
+    values: undefined,
   });
 });
 
 test("reads options and environment", () => {
-  const env = { SLIPWAY_API_PORT: "9001", SLIPWAY_INGRESS_PORT: "9000", SLIPWAY_RATE_LIMIT_SCALE: "0.5" };
+  const env = {
+    SLIPWAY_API_PORT: "9001",
+    SLIPWAY_INGRESS_PORT: "9000",
+    SLIPWAY_RATE_LIMIT_SCALE: "0.5",
+    SLIPWAY_VALUES: "more.yaml",
+  };
   const options = parseUpOptions(["--context=prod", "--registry", "registry:5000"], env);
   expect(options).toMatchObject({
     context: "prod",
     registry: "registry:5000",
     apiPort: 9001,
     rateLimitScale: 0.5,
+    values: "more.yaml",
   });
   expect(parseUpOptions(["--cluster", "kind"], { SLIPWAY_API_PORT: "" }).cluster).toBe("kind");
   expect(parseUpOptions(["--help", "--context", "x"], {}).help).toBe(true);

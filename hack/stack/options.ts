@@ -18,6 +18,8 @@ export interface UpOptions {
   apiPort: number;
   ingressPort: number;
   rateLimitScale: number;
+  /** File with more values of the chart, which replace those of the stack. */
+  values: string | undefined;
 }
 
 export const usage = `usage: hack/up.sh [--cluster embedded|kind] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
@@ -40,7 +42,8 @@ changed, repairs what died, and keeps the data.
 environment:
   SLIPWAY_API_PORT          loopback port of the API, 8081 by default
   SLIPWAY_INGRESS_PORT      loopback port of the projects' ingress, 8080 by default
-  SLIPWAY_RATE_LIMIT_SCALE  multiplies every rate limit, 1 by default`;
+  SLIPWAY_RATE_LIMIT_SCALE  multiplies every rate limit, 1 by default
+  SLIPWAY_VALUES            file with more values of the chart, which replace those of the stack`;
 
 /**
  * Reads the command line and environment of hack/up.sh.
@@ -77,6 +80,7 @@ export function parseUpOptions(argv: string[], env: Record<string, string | unde
     apiPort: port(env, "SLIPWAY_API_PORT", 8081),
     ingressPort: port(env, "SLIPWAY_INGRESS_PORT", 8080),
     rateLimitScale: positive(env, "SLIPWAY_RATE_LIMIT_SCALE", 1),
+    values: env.SLIPWAY_VALUES || undefined,
   };
   if (options.apiPort === options.ingressPort) {
     throw new UserError(`SLIPWAY_API_PORT and SLIPWAY_INGRESS_PORT are both ${options.apiPort}`);

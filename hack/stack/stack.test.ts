@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { chartValues } from "./chart.ts";
+import { chartValues, merged } from "./chart.ts";
 import { clientOf } from "./client-address.ts";
 import { renderStack, type Stack } from "./file.ts";
 import { readyPods } from "./ready-pods.ts";
@@ -172,6 +172,11 @@ test("values name the API's entry point only where the ingress is ours, and addr
       ],
       toolsSecret: "slipway-build-tools",
     },
+  });
+  expect(merged({ a: 1, jobs: { x: 1, y: [1] } }, { jobs: { y: [2], z: 3 }, b: null })).toEqual({
+    a: 1,
+    jobs: { x: 1, y: [2], z: 3 },
+    b: null,
   });
   const foreign = chartValues({
     images,
