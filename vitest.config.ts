@@ -5,8 +5,15 @@ const rooms = "{crds,operator,api-server,builder,collector,packages,hack,test}";
 
 const e2eFiles = (...names: string[]): string[] => names.map((name) => `test/e2e/${name}.e2e.test.ts`);
 
-/** They replace the operator while they use it, and none minds that another does: two at once. */
-const operatorReplaced = e2eFiles("jobs-failover", "backups-faults", "builds-engines");
+/** They replace the operator while they use it, or stop what no other of them uses, and none minds that another does. */
+const operatorReplaced = e2eFiles(
+  "jobs-failover",
+  "backups-faults",
+  "builds-engines",
+  "builds-faults",
+  "operator-failover",
+  "analytics-faults",
+);
 
 /**
  * `jobs` expects its runs within 20 s of their minutes, which a machine that is far too busy does not keep: beside it runs only
@@ -14,6 +21,7 @@ const operatorReplaced = e2eFiles("jobs-failover", "backups-faults", "builds-eng
  */
 const punctual = e2eFiles(
   "jobs",
+  "jobs-runs",
   "organizations-administration",
   "analytics",
   "analytics-otlp",
@@ -28,18 +36,9 @@ const punctual = e2eFiles(
   "applications-settings",
 );
 
-/** They stop a part of the platform that all others need, give the operator other limits, or watch that it rests. */
+/** They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. */
 const wholeStack = [
-  ...e2eFiles(
-    "jobs-runs",
-    "operator-failover",
-    "replicas",
-    "unchanged",
-    "tracing",
-    "backups-s3",
-    "builds-faults",
-    "analytics-faults",
-  ),
+  ...e2eFiles("replicas", "unchanged", "tracing", "backups-s3"),
   "test/chaos/databases/apiserver.chaos.test.ts",
 ];
 
@@ -62,7 +61,8 @@ export default defineConfig({
           ],
           // A worker loads every module once, for all of its files: most of the time of unit tests went there.
           isolate: false,
-          maxWorkers: 2,
+          // Half of the time of each worker is waiting.
+          maxWorkers: 4,
           // Some compute for seconds, which is longer on a busy machine.
           testTimeout: 30_000,
           sequence: { groupOrder: 0 },
@@ -104,7 +104,7 @@ export default defineConfig({
           exclude: ["**/node_modules/**", ...punctual, ...operatorReplaced, ...wholeStack],
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 4,
+          maxWorkers: 6,
           // Tests of a file that ask for it live through the same minutes, all of them.
           maxConcurrency: 20,
           sequence: { groupOrder: 3 },
@@ -130,7 +130,7 @@ export default defineConfig({
           exclude: ["**/node_modules/**"],
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 5 },
         },
       },

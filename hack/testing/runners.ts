@@ -156,27 +156,6 @@ export async function contract(isBeside = false): Promise<Counts> {
 }
 
 /**
- * Attacks on the stack, which has the API's own rate limits meanwhile: what those reject would be accepted otherwise. Latencies are
- * printed and fail nothing: no test is timed.
- * @param isStackKept whether others use the stack afterwards, whose limits are then as they were
- */
-export async function hostile(isStackKept: boolean): Promise<Counts> {
-  const scale = process.env.SLIPWAY_RATE_LIMIT_SCALE;
-  process.env.SLIPWAY_RATE_LIMIT_SCALE = "1";
-  const { code, output } = await run("hostile-up", "hack/up.sh", [], { quiet: true });
-  if (code !== 0) {
-    console.log(output);
-    return { ...none, failed: 1 };
-  }
-  const counts = await single("hostile", process.execPath, ["test/hostile/main.ts", "--no-latency"]);
-  process.env.SLIPWAY_RATE_LIMIT_SCALE = scale ?? "100";
-  if (isStackKept) {
-    await run("hostile-up", "hack/up.sh", [], { quiet: true });
-  }
-  return counts;
-}
-
-/**
  * Compares the permissions that the chart grants with those that requests needed: on the stack, by its audit log, and on test
  * clusters, by what they recorded in `folder`.
  */

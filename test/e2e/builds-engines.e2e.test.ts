@@ -10,6 +10,7 @@ import { attackBuild } from "./support/attack.ts";
 import { createGitProject, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
 import { useEngine } from "./support/engine.ts";
 import { eventually } from "./support/eventually.ts";
+import { acquireExclusive } from "./support/exclusive.ts";
 import { connectRepository, createRepository, type Repository } from "./support/git.ts";
 import { throughIngress } from "./support/ingress.ts";
 
@@ -53,16 +54,20 @@ CMD ["node", "/server.js"]
   "gone/Dockerfile": `FROM ${buildsRegistryHost}/oother/pshop:1\n`,
 };
 
+let release: (() => void) | undefined;
 beforeAll(async () => {
+  // Other builds would be made by the engines of these tests.
+  release = await acquireExclusive("builds");
   const repository = await createRepository(uniqueName("engines"), files);
   repositories.push(repository);
   source = await connectRepository(repository);
-});
+}, 700_000);
 afterAll(async () => {
   await deleteProjects(call, made);
   for (const repository of repositories) {
     await repository.remove();
   }
+  release?.();
 });
 
 /** Creates a project that builds a folder of the repository. */
@@ -80,7 +85,7 @@ const node = { runtime: "node", version: "24" };
 const engineLine = (log: Awaited<ReturnType<typeof readLog>>): string | undefined =>
   log.find(({ step }) => step === "build")?.message;
 
-describe("with the engine buildah", { timeout: 400_000 }, () => {
+describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
   beforeAll(async () => {
     restore = await useEngine("buildah");
   });

@@ -14,6 +14,7 @@ import { apiClient, deleteProjects, uniqueName, untilStatus } from "./support/ap
 import { createGitProject, listBuilds, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
 import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
+import { acquireExclusive } from "./support/exclusive.ts";
 import { connectRepository, createRepository, type Repository } from "./support/git.ts";
 import { throughIngress } from "./support/ingress.ts";
 import { replaceLeader } from "./support/operator.ts";
@@ -41,7 +42,9 @@ process.on("SIGTERM", () => process.exit(0));
 `,
 });
 
+let release: (() => void) | undefined;
 beforeAll(async () => {
+  release = await acquireExclusive("builds");
   repository = await createRepository(uniqueName("faults"), files(version));
   const created = await createGitProject(call, uniqueName("faults"), await connectRepository(repository), {
     source: { auto_deploy: false },
@@ -50,12 +53,13 @@ beforeAll(async () => {
   project = { id: created.project_id, domain: created.domain };
   await untilBuilt(call, project.id, created.build_id);
   await untilStatus(call, project.id, "running");
-}, 400_000);
+}, 1_000_000);
 afterAll(async () => {
   if (project) {
     await deleteProjects(call, [project.id]);
   }
   await repository?.remove();
+  release?.();
 });
 
 /** Commits a version and requests its build. @returns the build's id */

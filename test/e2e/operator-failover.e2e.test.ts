@@ -13,11 +13,10 @@ test(`kill -9 of the leading operator during ${projects} creations: all end Read
   const namespace = namespaceOf(organization.organization_id);
   const call = apiClient(organization.api_key);
 
-  const killed = await leader();
   const ids: string[] = [];
   for (let index = 0; index < projects; index += 1) {
     if (index === Math.floor(projects / 2)) {
-      await killOperator(killed);
+      await eventually(async () => killOperator(await leader()), { every: 200 });
     }
     const body = httpProject(`failover-${String(index).padStart(2, "0")}`);
     const id = await eventually(async () => {

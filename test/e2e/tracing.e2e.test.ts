@@ -82,7 +82,8 @@ test("switched on while projects run, follows a change to the operator and rolls
   const id = await running("traced");
   const before = await rollout(id);
   const settings = { SLIPWAY_OTLP_TRACES_URL: receiver.url };
-  undo.push(await setOperator(settings), await setApiServer(settings));
+  const restores = await Promise.all([setOperator(settings), setApiServer(settings)]);
+  undo.push(() => Promise.all(restores.map((restore) => restore())));
 
   const changed = await call("PATCH", `/v1/project/${id}/name`, { name: "renamed" });
   expect(changed.status).toBe(200);

@@ -10,7 +10,8 @@ type Process = "slipway-operator" | "slipway-api-server";
 const OPERATOR = "slipway-operator";
 
 /**
- * Gives the operator other settings, as the chart's values would, and resolves once an operator leads that has them.
+ * Gives the operator other settings, as the chart's values would, and resolves once an operator leads that has them: immediately
+ * where it has them already.
  * @param settings environment variables
  * @returns gives it back the settings that it had
  */
@@ -30,6 +31,13 @@ async function setProcess(
 ): Promise<() => Promise<void>> {
   const where = { name, namespace: systemNamespace };
   const before = environmentOf(await cluster.apps.readNamespacedDeployment(where));
+  if (
+    Object.entries(settings).every((one) =>
+      before.some(({ name, value }) => name === one[0] && value === one[1]),
+    )
+  ) {
+    return () => Promise.resolve();
+  }
   const others = before.filter((variable) => settings[variable.name] === undefined);
   const given = Object.entries(settings).map(([variable, value]) => ({ name: variable, value }));
   const set = async (env: V1EnvVar[]) => {

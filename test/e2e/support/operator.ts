@@ -26,7 +26,8 @@ export async function leader(): Promise<string> {
 
 /** Kills the leading operator with SIGKILL, and waits until a process leads that was not killed. */
 export async function replaceLeader(): Promise<void> {
-  await killOperator(await leader());
+  // The Lease may still name one that ended a moment ago.
+  await eventually(async () => killOperator(await leader()), { every: 200 });
   const killedAt = Date.now();
   await eventually(async () => {
     const lease = await cluster.coordination.readNamespacedLease({
