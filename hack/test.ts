@@ -109,7 +109,7 @@ const stages: Readonly<Record<string, Stage>> = {
       ]),
   },
   permissions: {
-    about: "every permission to write that the chart grants was needed by a request of the stages before",
+    about: "every permission that the chart grants was needed by a request of the stages before",
     run: () => permissions(recordedPermissions),
   },
 };

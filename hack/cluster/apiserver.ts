@@ -24,7 +24,7 @@ export interface TestApiserver {
   dir: string;
   /** Path of the multi-call binary: `run(binary, ["kubectl", ...])`. */
   binary: string;
-  /** Audit log: one JSON line per answered request that is no read. */
+  /** Audit log: one JSON line per answered request, two of a watch. */
   auditLog: string;
   /** The processes as they are now, by component. */
   pids(): Record<string, number>;
@@ -35,6 +35,9 @@ export interface TestApiserver {
   /** Ends both and removes the folder. */
   stop(): Promise<void>;
 }
+
+/** Who all requests of tests are made by, impersonated or not. */
+const ADMIN = "admin";
 
 export interface TestApiserverOptions {
   /** More flags for kube-apiserver. */
@@ -64,7 +67,7 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
   const altNames = ["IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"];
   const server = await ensureCertificate(dir, "server", authority, { commonName: "server", altNames });
   const admin = await ensureCertificate(dir, "admin", authority, {
-    commonName: "admin",
+    commonName: ADMIN,
     organizations: ["system:masters"],
   });
   const url = `https://127.0.0.1:${port}`;
@@ -72,7 +75,7 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
   await writeKubeconfig(kubeconfig, "test", url, authority.cert, admin);
   const auditPolicyFile = join(dir, "audit-policy.yaml");
   const auditLog = join(dir, "audit.log");
-  await writeFile(auditPolicyFile, stringify(auditPolicy));
+  await writeFile(auditPolicyFile, stringify(auditPolicy([ADMIN])));
 
   const etcd = start(binary, dir, [
     ...etcdArgs({

@@ -10,6 +10,7 @@ import { cniConfig, containerdConfig, registryConfig, registryHosts } from "./co
 import { auditPolicy } from "./control-plane.ts";
 import { kubeletConfig, proxyConfig } from "./node-config.ts";
 import type { Pki } from "./pki.ts";
+import { platformAccounts } from "./platform-accounts.ts";
 
 /** containerd's configuration with the machine's paths. */
 export function renderContainerd(sandboxImage: string): string {
@@ -44,7 +45,7 @@ export async function writeConfigs(pki: Pki): Promise<void> {
   const profile = join(paths.kubelet, "seccomp", builderSeccompProfile);
   await mkdir(dirname(profile), { recursive: true });
   await writeFileAtomic(profile, JSON.stringify(builderSeccomp()), 0o644);
-  await writeFileAtomic(paths.auditPolicy, stringify(auditPolicy));
+  await writeFileAtomic(paths.auditPolicy, stringify(auditPolicy(Object.keys(platformAccounts))));
   await writeFileAtomic(paths.proxyConfig, proxyConfig(pki.kubeconfigs.proxy));
   const kubelet = {
     authority,

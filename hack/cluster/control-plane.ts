@@ -149,18 +149,22 @@ export function schedulerArgs(
   ];
 }
 
+const READS = ["get", "list", "watch"];
+
 /**
- * Metadata of every request that may write or run a command, and of no other: reads and watches would drown them, and
- * bodies hold Secrets. One line a request, when it has been answered.
+ * Metadata of every request that may write or run a command, and of reads of the accounts that are named: reads of all others would
+ * drown them, and bodies hold Secrets. One line a request, when it has been answered; two of a watch.
+ * @param readers users whose reads are logged, by name
  */
-export const auditPolicy = {
+export const auditPolicy = (readers: readonly string[]) => ({
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
   omitStages: ["RequestReceived"],
   rules: [
     // Over WebSocket a command in a container is a `get`.
     { level: "Metadata", resources: [{ group: "", resources: ["pods/exec"] }] },
-    { level: "None", verbs: ["get", "list", "watch"] },
+    { level: "Metadata", users: readers, verbs: READS },
+    { level: "None", verbs: READS },
     // Written all the time by every cluster; nothing of it is Slipway's.
     {
       level: "None",
@@ -170,4 +174,4 @@ export const auditPolicy = {
     { level: "None", userGroups: ["system:nodes"], resources: [{ group: "coordination.k8s.io" }] },
     { level: "Metadata" },
   ],
-};
+});

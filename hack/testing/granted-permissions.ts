@@ -1,4 +1,4 @@
-/** Which permissions to write the chart grants, and which of them nobody uses. */
+/** Which permissions the chart grants, and which of them nobody uses. */
 import {
   adminClusterRules,
   adminOrganizationRules,
@@ -35,9 +35,6 @@ const RULES: Readonly<Record<PlatformProcess, readonly PolicyRule[]>> = {
   "api-server": [...apiServerClusterRules, ...apiServerOrganizationRules],
   admin: [...adminClusterRules, ...adminOrganizationRules],
 };
-/** Not in audit logs, whose reads are left out. */
-const READS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
-
 const GITHUB =
   "connects an account of GitHub: admin.integration.test.ts, against an in-memory kube-apiserver";
 
@@ -61,15 +58,13 @@ const UNSEEN: Readonly<Record<string, string>> = {
   "admin slipway.dev/gitconnections/status patch": GITHUB,
 };
 
-/** Every permission to write that the chart grants, as `process group/resource verb`. */
+/** Every permission that the chart grants, as `process group/resource verb`. */
 export function grantedPermissions(): string[] {
   const granted = Object.entries(RULES).flatMap(([process, rules]) =>
     rules.flatMap(({ apiGroups, resources, verbs }) =>
       apiGroups.flatMap((group) =>
         resources.flatMap((resource) =>
-          verbs
-            .filter((verb) => !READS.has(verb))
-            .map((verb) => `${permission(process as PlatformProcess, group, resource)} ${verb}`),
+          verbs.map((verb) => `${permission(process as PlatformProcess, group, resource)} ${verb}`),
         ),
       ),
     ),

@@ -70,5 +70,5 @@ test("an unused permission is a problem, and a reason for one that is not grante
 test("the chart's own rules are read", () => {
   expect(grantedPermissions()).toContain("operator apps/deployments patch");
   expect(grantedPermissions()).toContain("api-server slipway.dev/projects create");
-  expect(grantedPermissions().filter((name) => / (get|list|watch)$/.test(name))).toEqual([]);
+  expect(grantedPermissions()).toContain("api-server slipway.dev/projects watch");
 });

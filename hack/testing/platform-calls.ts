@@ -1,12 +1,12 @@
-/** Which writes the platform's processes have made, as audit logs of kube-apiservers have them. */
+/** Which requests the platform's processes have made, as audit logs of kube-apiservers have them. */
 import { randomUUID } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { type PlatformProcess, platformAccounts } from "../cluster/platform-accounts.ts";
 
-/** A process with permissions of its own. */
-export type PlatformProcess = "operator" | "api-server" | "admin";
+export type { PlatformProcess };
 
 /** The part of an audit.k8s.io/v1 Event that is read here. */
 interface AuditEvent {
@@ -22,11 +22,9 @@ interface AuditEvent {
   readonly responseStatus?: { readonly code?: number };
 }
 
-/** The accounts of the installed chart. */
+/** The accounts of the installed chart, and of tests. */
 const ACCOUNTS: Readonly<Record<string, PlatformProcess>> = {
-  "system:serviceaccount:slipway-system:slipway-operator": "operator",
-  "system:serviceaccount:slipway-system:slipway-api-server": "api-server",
-  "system:serviceaccount:slipway-system:slipway-admin": "admin",
+  ...platformAccounts,
   // Tests of the API server against a kube-apiserver alone.
   "test:api-server": "api-server",
 };

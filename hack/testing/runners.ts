@@ -173,7 +173,7 @@ export async function permissions(folder: string): Promise<Counts> {
     }
   }
   const problems = unusedPermissions(used);
-  console.log(`  ${grantedPermissions().length} permissions to write are granted`);
+  console.log(`  ${grantedPermissions().length} permissions are granted`);
   outputs.set("permissions", problems.join("\n"));
   for (const problem of problems) {
     console.log(`  ${problem}`);
