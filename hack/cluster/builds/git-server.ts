@@ -25,6 +25,15 @@ export const gitUrl = (server: GitServer): string => `https://${server.address}:
 /** User and group that it runs as. No account of the machine has this number: nobody else's files are within its reach. */
 const user = 65530;
 
+const isRoot = process.getuid?.() === 0;
+
+/**
+ * How a process becomes that user. Without root, in tests, it has the number in a user namespace alone, and outside is who started it.
+ */
+const asUser = isRoot
+  ? `setpriv --reuid=${user} --regid=${user} --clear-groups --no-new-privs --`
+  : `unshare --user --map-user=${user} --map-group=${user} -- setpriv --no-new-privs --`;
+
 /**
  * The way into the server's room, a mount namespace of its own: the checkout and the cache of binaries may lie in folders
  * that only root may enter, and it is not root. The paths in it never change, whatever the binary's folder is called.
@@ -37,7 +46,7 @@ mount --bind -o ro "$1" ${room.app}
 mount --bind -o ro "$2" ${room.conf}
 mount --bind "$3" ${room.data}
 shift 3
-exec setpriv --reuid=${user} --regid=${user} --clear-groups --no-new-privs -- \\
+exec ${asUser} \\
   env -i PATH=/usr/bin:/bin LANG=C.UTF-8 USER=git HOME=${room.data}/home GITEA_WORK_DIR=${room.data} "$@"
 `;
 
@@ -45,7 +54,8 @@ exec setpriv --reuid=${user} --regid=${user} --clear-groups --no-new-privs -- \\
 function inNamespace(server: GitServer, binary: string, args: string[]): string[] {
   const folders = [dirname(binary), join(server.folder, "conf"), join(server.folder, "data")];
   const program = [`${room.app}/gitea`, "--config", `${room.conf}/app.ini`, ...args];
-  return ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", enter, "git", ...folders, ...program];
+  const own = isRoot ? ["--mount"] : ["--map-root-user", "--mount"];
+  return ["/usr/bin/unshare", ...own, "/bin/sh", "-c", enter, "git", ...folders, ...program];
 }
 
 /** Runs one of Gitea's own commands, such as `admin user create`, beside the server. What it prints is not logged. */
@@ -64,7 +74,7 @@ export async function prepareGitServer(server: GitServer, binary: string): Promi
     [join(data, "home"), user],
   ] as const) {
     await mkdir(folder, { recursive: true, mode: 0o750 });
-    await chown(folder, owner, user);
+    await giveTo(folder, owner);
   }
   const files = {
     "app.ini": gitConfig(server.address, server.port, await ensureSecrets(server)),
@@ -75,7 +85,7 @@ export async function prepareGitServer(server: GitServer, binary: string): Promi
   for (const [name, text] of Object.entries(files)) {
     const path = join(conf, name);
     await writeFileAtomic(path, text, 0o600);
-    await chown(path, 0, user);
+    await giveTo(path, 0);
     await chmod(path, 0o640);
     reads.push(path);
   }
@@ -92,6 +102,13 @@ export async function prepareGitServer(server: GitServer, binary: string): Promi
     // Its first start makes the database's tables.
     timeoutMs: 120_000,
   };
+}
+
+/** Makes a path an account's and the server's group's. Without root both are who started it. */
+async function giveTo(path: string, owner: number): Promise<void> {
+  if (isRoot) {
+    await chown(path, owner, user);
+  }
 }
 
 async function ensureSecrets(server: GitServer): Promise<GitSecrets> {
