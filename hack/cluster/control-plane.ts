@@ -149,7 +149,8 @@ export function schedulerArgs(
   ];
 }
 
-const READS = ["get", "list", "watch"];
+/** Verbs of requests that write nothing. */
+export const readVerbs: readonly string[] = ["get", "list", "watch"];
 
 /**
  * Metadata of every request that may write or run a command, and of reads of the accounts that are named: reads of all others would
@@ -163,8 +164,8 @@ export const auditPolicy = (readers: readonly string[]) => ({
   rules: [
     // Over WebSocket a command in a container is a `get`.
     { level: "Metadata", resources: [{ group: "", resources: ["pods/exec"] }] },
-    { level: "Metadata", users: readers, verbs: READS },
-    { level: "None", verbs: READS },
+    { level: "Metadata", users: readers, verbs: readVerbs },
+    { level: "None", verbs: readVerbs },
     // Written all the time by every cluster; nothing of it is Slipway's.
     {
       level: "None",

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { readVerbs } from "../../hack/cluster/control-plane.ts";
 
 /** A write as the apiserver noted it. */
 interface AuditEvent {
@@ -44,7 +45,11 @@ export async function readJobWrites(file: string, from: Date): Promise<JobWrites
     if (event.verb === "create" && resource === "jobs" && code < 300) {
       created.set(name, at);
     }
-    if (event.userAgent === "slipway.dev/operator" && resource !== "leases") {
+    if (
+      event.userAgent === "slipway.dev/operator" &&
+      resource !== "leases" &&
+      !readVerbs.includes(event.verb)
+    ) {
       const key = `${event.verb} ${resource}${subresource ? `/${subresource}` : ""}`;
       const counts = code === 409 ? conflicts : operator;
       counts.set(key, (counts.get(key) ?? 0) + 1);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Logger, silentLogger } from "@slipway/process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import { readVerbs } from "../../../hack/cluster/control-plane.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { childrenOfEveryKind } from "../../../test/kit/runtime/children-of-every-kind.ts";
 import { type Widget, widgets } from "../../../test/kit/runtime/harness.ts";
@@ -104,7 +105,7 @@ async function operatorWrites(): Promise<string[]> {
   const lines = (await readFile(api.auditLog, "utf8")).trim().split("\n");
   return lines
     .map((line) => JSON.parse(line) as Audit)
-    .filter(({ userAgent }) => userAgent === "test.dev/operator")
+    .filter(({ userAgent, verb }) => userAgent === "test.dev/operator" && !readVerbs.includes(verb))
     .filter(({ objectRef }) => !["leases", "events"].includes(objectRef?.resource ?? ""))
     .map(
       ({ verb, objectRef }) =>

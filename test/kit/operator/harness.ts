@@ -18,6 +18,7 @@ import { type Clock, silentLogger } from "@slipway/process";
 import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
+import { readVerbs } from "../../../hack/cluster/control-plane.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import type { AllowList } from "../../../operator/src/applications/access.ts";
 import type { BillingLedger } from "../../../operator/src/billing/billing.ts";
@@ -72,7 +73,7 @@ export async function startCluster(
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line) as { userAgent?: string; verb: string; requestURI: string })
-        .filter(({ userAgent }) => userAgent === "slipway.dev/operator")
+        .filter(({ userAgent, verb }) => userAgent === "slipway.dev/operator" && !readVerbs.includes(verb))
         .map(({ verb, requestURI }) => `${verb} ${requestURI}`),
     stop: async () => {
       await stopCounting?.();
