@@ -54,6 +54,11 @@ export class TestCollector {
     await this.#client.create(resources.ingresses, { metadata, spec: {} } as never);
   }
 
+  /** Of the process that was started last, until it is killed. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
   /** What it has written to its log. */
   get said(): string {
     return this.#said;
