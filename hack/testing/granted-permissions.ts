@@ -46,12 +46,15 @@ const UNSEEN: Readonly<Record<string, string>> = {
   "operator slipway.dev/backups/finalizers update":
     "checked by the admission plugin OwnerReferencesPermissionEnforcement, where it is enabled",
   "operator core/configmaps update": "Patroni's Role grants it, which only a subject that has it may create",
+  "operator core/nodes get": "reads whether the node of a run's pod is there, when its log cannot be read",
   "operator slipway.dev/backups delete": "deletes an expired Backup: backups/retention.test.ts, in memory",
   "operator slipway.dev/builds delete":
     "deletes a Build that history no longer keeps: builds/completion.test.ts, in memory",
   "api-server slipway.dev/domainclaims patch":
     "keeps a claim that its project wants again: projects/change.test.ts, in memory",
   "admin core/secrets create": GITHUB,
+  "admin slipway.dev/gitconnections get": GITHUB,
+  "admin slipway.dev/gitconnections list": GITHUB,
   "admin slipway.dev/gitconnections create": GITHUB,
   "admin slipway.dev/gitconnections delete": GITHUB,
   "admin slipway.dev/gitconnections patch": GITHUB,

@@ -30,9 +30,10 @@ test("server-side apply of an object that did not exist needs create as well", (
   ]);
 });
 
-test("a command in a container needs create, and a denied request shows nothing", () => {
+test("a command in a container needs get and create, and a denied request shows nothing", () => {
   const exec = { verb: "get", user: operator, objectRef: { resource: "pods", subresource: "exec" } };
   expect(permissionsOf({ ...exec, responseStatus: { code: 101 } })).toEqual([
+    "operator core/pods/exec get",
     "operator core/pods/exec create",
   ]);
   expect(permissionsOf({ ...exec, responseStatus: { code: 403 } })).toEqual([]);

@@ -45,9 +45,9 @@ export function permissionsOf(event: AuditEvent): string[] {
   }
   const { apiGroup = "", resource, subresource } = objectRef;
   const name = permission(process, apiGroup, subresource ? `${resource}/${subresource}` : resource);
-  // An exec is authorized as `create`, whatever the method of its upgrade.
+  // An exec over WebSocket is authorized as `get` before Kubernetes 1.35, and as `create` since.
   const verbs =
-    subresource === "exec" ? ["create"] : verb === "patch" && code === 201 ? ["patch", "create"] : [verb];
+    subresource === "exec" ? [verb, "create"] : verb === "patch" && code === 201 ? ["patch", "create"] : [verb];
   return verbs.map((each) => `${name} ${each}`);
 }
 

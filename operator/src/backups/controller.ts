@@ -33,7 +33,7 @@ const READ = ["get", ...WATCH] as const;
 
 /** Permissions of the controllers; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [
-  { apiGroups: ["slipway.dev"], resources: ["backups"], verbs: [...READ, "patch", "delete"] },
+  { apiGroups: ["slipway.dev"], resources: ["backups"], verbs: [...WATCH, "patch", "delete"] },
   { apiGroups: ["slipway.dev"], resources: ["backups/status"], verbs: ["update"] },
   // Owner references that block their owner's deletion need it.
   { apiGroups: ["slipway.dev"], resources: ["backups/finalizers"], verbs: ["update"] },

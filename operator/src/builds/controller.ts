@@ -30,11 +30,12 @@ import type { BuildSettings } from "./settings.ts";
 import { type SourceReconcilerOptions, sourceReconciler } from "./source-reconciler.ts";
 import { type OpenSource, providerOpener, sourceOpener } from "./sources.ts";
 
-const READ = ["get", "list", "watch"] as const;
+const WATCH = ["list", "watch"] as const;
+const READ = ["get", ...WATCH] as const;
 
 /** Permissions in every namespace; the chart's ClusterRole is generated from them where builds are switched on. */
 export const rules: PolicyRule[] = [
-  { apiGroups: ["slipway.dev"], resources: ["builds"], verbs: [...READ, "create", "patch", "delete"] },
+  { apiGroups: ["slipway.dev"], resources: ["builds"], verbs: [...WATCH, "create", "patch", "delete"] },
   { apiGroups: ["slipway.dev"], resources: ["builds/status"], verbs: ["update"] },
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: [...READ, "patch"] },
   { apiGroups: ["slipway.dev"], resources: ["projects/status"], verbs: ["patch"] },
