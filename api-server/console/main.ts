@@ -1,9 +1,7 @@
 import { Api } from "./lib/api.ts";
 import { announce, h, replace } from "./lib/dom.ts";
 import { link, parseRoute } from "./lib/route.ts";
-import { keepKey, readKey } from "./lib/session.ts";
-import { empty } from "./lib/states.ts";
-import type { Context } from "./lib/view.ts";
+import { type Context, empty } from "./lib/view.ts";
 import { forgetProjects, project } from "./views/project.ts";
 import { projects } from "./views/projects.ts";
 import { signIn } from "./views/sign-in.ts";
@@ -99,3 +97,28 @@ window.addEventListener("hashchange", () => {
   show();
 });
 show();
+
+/** Where the key is kept while the tab is open: nowhere that another tab, or the next visitor, reads it. */
+const NAME = "slipway-api-key";
+
+/** The key of this tab; undefined before a user has signed in. */
+function readKey(): string | undefined {
+  try {
+    return sessionStorage.getItem(NAME) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps the key, or forgets it. Where nothing may be stored it lasts until the page is left. */
+function keepKey(key: string | undefined): void {
+  try {
+    if (key === undefined) {
+      sessionStorage.removeItem(NAME);
+    } else {
+      sessionStorage.setItem(NAME, key);
+    }
+  } catch {
+    // Storage is off: nothing is kept, and nothing has to be forgotten.
+  }
+}

@@ -1,5 +1,5 @@
 import { h } from "./dom.ts";
-import { visible } from "./visible.ts";
+import { visible } from "./log-text.ts";
 
 export interface LogLine {
   text: string;

@@ -1,6 +1,6 @@
 import { type Attributes, type Child, h } from "./dom.ts";
 import { ago, dateTime, words } from "./format.ts";
-import { visible } from "./visible.ts";
+import { visible } from "./log-text.ts";
 
 /** Small elements that several views share. */
 

@@ -1,14 +1,12 @@
 import { projectPath } from "../lib/api.ts";
 import { h } from "../lib/dom.ts";
-import { follow } from "../lib/follow.ts";
 import { duration, words } from "../lib/format.ts";
 import { logPane } from "../lib/log-pane.ts";
 import { badge, card, facts, fullMoment, moment, pages, table, text } from "../lib/parts.ts";
 import { link, withQuery } from "../lib/route.ts";
 import type { Build, BuildLine } from "../lib/shapes.ts";
-import { empty, failed } from "../lib/states.ts";
-import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project-context.ts";
+import { follow } from "../lib/updates.ts";
+import { empty, failed, type ProjectContext, refreshed } from "../lib/view.ts";
 
 const POLL_INTERVAL_MS = 5_000;
 const PER_PAGE = 10;

@@ -1,11 +1,10 @@
 import { projectPath } from "../lib/api.ts";
 import { h, replace } from "../lib/dom.ts";
-import { follow } from "../lib/follow.ts";
 import { logPane } from "../lib/log-pane.ts";
 import { choice } from "../lib/parts.ts";
 import { withQuery } from "../lib/route.ts";
-import { failed } from "../lib/states.ts";
-import type { ProjectContext } from "./project-context.ts";
+import { follow } from "../lib/updates.ts";
+import { failed, type ProjectContext } from "../lib/view.ts";
 
 interface Instances {
   instances: string[];

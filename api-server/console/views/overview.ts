@@ -3,9 +3,7 @@ import { h, replace } from "../lib/dom.ts";
 import { words } from "../lib/format.ts";
 import { badge, card, facts, fullMoment, moment, table, text } from "../lib/parts.ts";
 import type { Deployment, Project } from "../lib/shapes.ts";
-import { empty } from "../lib/states.ts";
-import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project-context.ts";
+import { empty, type ProjectContext, refreshed } from "../lib/view.ts";
 
 const POLL_INTERVAL_MS = 10_000;
 

@@ -1,15 +1,13 @@
 import { projectPath } from "../lib/api.ts";
 import { h, replace } from "../lib/dom.ts";
 import { badge, text } from "../lib/parts.ts";
-import { isPassing, poll } from "../lib/poll.ts";
 import { link, type Tab } from "../lib/route.ts";
 import type { Project } from "../lib/shapes.ts";
-import { failed, loading } from "../lib/states.ts";
-import type { Context } from "../lib/view.ts";
+import { isPassing, poll } from "../lib/updates.ts";
+import { type Context, failed, loading, type ProjectContext, type ProjectRoute } from "../lib/view.ts";
 import { build, builds } from "./builds.ts";
 import { logs } from "./logs.ts";
 import { overview } from "./overview.ts";
-import type { ProjectContext, ProjectRoute } from "./project-context.ts";
 import { run, runs } from "./runs.ts";
 import { traffic } from "./traffic.ts";
 import { usage } from "./usage.ts";

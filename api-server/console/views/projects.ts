@@ -3,8 +3,7 @@ import { words } from "../lib/format.ts";
 import { badge, choice, pages, table, text } from "../lib/parts.ts";
 import { link, type Route, withQuery } from "../lib/route.ts";
 import type { ProjectItem, ProjectList } from "../lib/shapes.ts";
-import { empty } from "../lib/states.ts";
-import { type Context, refreshed } from "../lib/view.ts";
+import { type Context, empty, refreshed } from "../lib/view.ts";
 
 const TYPES = ["http", "job", "postgresql", "mariadb", "clickhouse", "valkey"];
 const STATUSES = [

@@ -2,14 +2,12 @@ import { projectPath } from "../lib/api.ts";
 import { h } from "../lib/dom.ts";
 import { brl, bytes, cores, count, duration, words } from "../lib/format.ts";
 import { logPane } from "../lib/log-pane.ts";
-import { newLines } from "../lib/new-lines.ts";
+import { newLines } from "../lib/log-text.ts";
 import { badge, card, choice, fullMoment, moment, pages, table, tile, tiles } from "../lib/parts.ts";
-import { isPassing, poll } from "../lib/poll.ts";
 import { link, withQuery } from "../lib/route.ts";
 import type { CostSummary, Run, RunList, RunLog, RunMetrics } from "../lib/shapes.ts";
-import { empty, failed } from "../lib/states.ts";
-import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project-context.ts";
+import { isPassing, poll } from "../lib/updates.ts";
+import { empty, failed, type ProjectContext, refreshed } from "../lib/view.ts";
 
 const POLL_INTERVAL_MS = 5_000;
 const STATUSES = ["running", "succeeded", "failed", "deadline_exceeded", "cancelled"];

@@ -3,9 +3,7 @@ import { h } from "../lib/dom.ts";
 import { bytes, count, milliseconds } from "../lib/format.ts";
 import { choice, fullMoment, pages, table, text } from "../lib/parts.ts";
 import { withQuery } from "../lib/route.ts";
-import { empty } from "../lib/states.ts";
-import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project-context.ts";
+import { empty, type ProjectContext, refreshed } from "../lib/view.ts";
 
 /** The fields that the items of every list of network analytics have, except those of events. */
 interface Counted {

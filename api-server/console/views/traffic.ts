@@ -1,13 +1,11 @@
 import { projectPath, type Query } from "../lib/api.ts";
-import { type Bucket, bucketsOf, type Range, ranges } from "../lib/buckets.ts";
 import { h } from "../lib/dom.ts";
 import { bytes, count, milliseconds, percent } from "../lib/format.ts";
 import { tile, tiles } from "../lib/parts.ts";
 import { plot } from "../lib/plot.ts";
 import { withQuery } from "../lib/route.ts";
-import { empty } from "../lib/states.ts";
-import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project-context.ts";
+import { type Bucket, bucketsOf, type Range, ranges } from "../lib/series.ts";
+import { empty, type ProjectContext, refreshed } from "../lib/view.ts";
 import { breakdown } from "./traffic-tables.ts";
 
 /** What `metrics/network/summary` answers. */

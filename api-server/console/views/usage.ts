@@ -4,10 +4,8 @@ import { bytes, cores } from "../lib/format.ts";
 import { choice, tile, tiles } from "../lib/parts.ts";
 import { plot } from "../lib/plot.ts";
 import { withQuery } from "../lib/route.ts";
-import { addSample, type Sample, sampleOf } from "../lib/samples.ts";
-import { empty } from "../lib/states.ts";
-import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project-context.ts";
+import { addSample, type Sample, sampleOf } from "../lib/series.ts";
+import { empty, type ProjectContext, refreshed } from "../lib/view.ts";
 
 const POLL_INTERVAL_MS = 5_000;
 /** By project and instance; kept while the page is open, since the API reports the newest sample alone. */

@@ -12,3 +12,21 @@ const UNSEEN = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202
 export function visible(line: string): string {
   return line.replace(TERMINAL, "").replace(/\r$/, "").replace(UNSEEN, "\ufffd");
 }
+
+/**
+ * What of the newest lines of a log was not there before: those after the longest end of the earlier ones with which the newer
+ * ones begin. Pure. Where nothing overlaps all of them are new.
+ */
+export function newLines(before: readonly string[], now: readonly string[]): readonly string[] {
+  for (let shared = Math.min(before.length, now.length); shared > 0; shared -= 1) {
+    const start = before.length - shared;
+    let same = 0;
+    while (same < shared && before[start + same] === now[same]) {
+      same += 1;
+    }
+    if (same === shared) {
+      return now.slice(shared);
+    }
+  }
+  return now;
+}

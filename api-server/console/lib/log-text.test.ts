@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { visible } from "./visible.ts";
+import { describe, expect, it } from "vitest";
+import { newLines, visible } from "./log-text.ts";
 
 it.each([
   ["plain, tabs\tand 日本語", "plain, tabs\tand 日本語"],
@@ -21,4 +21,23 @@ it("handles hostile lines in little time", () => {
   visible("\u001b]".repeat(100_000));
   visible("\u001b[".repeat(100_000));
   expect(performance.now() - begin).toBeLessThan(5_000);
+});
+
+describe("the new lines of a log", () => {
+  it.each([
+    [[], ["a"], ["a"]],
+    [["a"], ["a"], []],
+    [["a", "b"], ["a", "b", "c"], ["c"]],
+    // The window has moved on.
+    [["a", "b", "c"], ["b", "c", "d"], ["d"]],
+    [["a", "a"], ["a", "a", "a"], ["a"]],
+    [
+      ["a", "b"],
+      ["c", "d"],
+      ["c", "d"],
+    ],
+    [["a", "b"], [], []],
+  ])("after %j of %j are %j", (before, now, fresh) => {
+    expect(newLines(before, now)).toEqual(fresh);
+  });
 });

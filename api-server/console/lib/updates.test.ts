@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ApiFailure } from "./api.ts";
-import { isPassing, sleep, waitAfter } from "./poll.ts";
+import { isPassing, sleep, waitAfter } from "./updates.ts";
 
 const failure = (status: number, retryAfter?: number) =>
   new ApiFailure(status, "CODE", "message", retryAfter);
