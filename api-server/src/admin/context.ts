@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { type Catalog, parseCatalog } from "@slipway/crds";
-import { connectLedger, type Ledger } from "@slipway/ledger";
+import { type AuditKey, beginAudits, connectLedger, finishAudits, type Ledger } from "@slipway/ledger";
 import { readTokenKey, type TokenKey } from "../auth/user-token.ts";
 
 /** Connections to the ledger: commands beyond that wait for one. */
@@ -68,4 +68,31 @@ export function openAdminContext(
       await ledger.destroy();
     },
   };
+}
+
+/**
+ * Runs an admin command with its row in the audit log, written before anything changes.
+ * @throws what the command throws, or the ledger
+ */
+export async function audited(
+  { ledger }: AdminContext,
+  intent: { operation: string; organizationId: string | null },
+  work: () => Promise<object>,
+): Promise<object> {
+  const [key] = await beginAudits(ledger, [{ ...intent, actor: "admin", projectId: null, sourceIp: null }]);
+  const finish = (status: number, code: string | null, organizationId: string | null = null) => {
+    const outcome = { status, code, projectId: null, organizationId, finishedAt: new Date() };
+    return finishAudits(ledger, [{ key: key as AuditKey, ...outcome }]);
+  };
+  try {
+    const result = await work();
+    const { organization_id: organizationId } = result as { organization_id?: string };
+    await finish(200, null, organizationId);
+    return result;
+  } catch (error) {
+    // The row stays without an outcome when the ledger is what failed.
+    const outcome = error instanceof AdminError ? finish(400, "ADMIN_REFUSED") : finish(500, "ADMIN_FAILED");
+    await outcome.catch(() => undefined);
+    throw error;
+  }
 }

@@ -1,11 +1,15 @@
 import { type Role, revokeApiKey, revokeUserTokens } from "@slipway/ledger";
 import { Command, CommanderError, Option } from "commander";
-import { audited } from "./audit.ts";
 import { setCapacity } from "./commands/capacity.ts";
 import { verifyDomain } from "./commands/domain.ts";
-import { removeOrganizationMember, setOrganizationMember, type UserOptions } from "./commands/member.ts";
-import { blockOrganization, createOrganization } from "./commands/organization.ts";
-import { type AdminContext, AdminError } from "./context.ts";
+import {
+  blockOrganization,
+  createOrganization,
+  removeOrganizationMember,
+  setOrganizationMember,
+  type UserOptions,
+} from "./commands/organization.ts";
+import { type AdminContext, AdminError, audited } from "./context.ts";
 import { createApiKey, createUserToken, parseGrants, requireOrganization } from "./credentials.ts";
 
 interface Common {
