@@ -5,17 +5,15 @@ import { defineRoute } from "../http/route.ts";
 import type { OperationId } from "../policy/table.ts";
 import { success } from "../projects/routes/schemas.ts";
 import {
+  databaseCatalogView,
   databasePlanSchema,
+  databasePlansView,
   engineSchema,
   httpPlanSchema,
-  jobPlanSchema,
-  storagePlanSchema,
-} from "./schemas.ts";
-import {
-  databaseCatalogView,
-  databasePlansView,
   httpPlansView,
+  jobPlanSchema,
   jobPlansView,
+  storagePlanSchema,
   storagePlansView,
 } from "./view.ts";
 

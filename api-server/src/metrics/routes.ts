@@ -7,7 +7,7 @@ import {
 } from "@slipway/crds";
 import { z } from "zod";
 import { applicationMetrics } from "../analytics/instances.ts";
-import { shares } from "../analytics/routes/schemas.ts";
+import { shares } from "../analytics/routes/view.ts";
 import { planInForce } from "../databases/plan-in-force.ts";
 import { failures } from "../errors/catalog.ts";
 import { defineProjectRoute } from "../http/route.ts";

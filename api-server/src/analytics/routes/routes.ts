@@ -18,15 +18,18 @@ import type { Services } from "../../services.ts";
 import { hasMetrics } from "../instances.ts";
 import { askedWindow, filterOf, type NetworkQuery, networkQuery } from "./query.ts";
 import {
+  eventView,
+  namedView,
   pageOf,
   requestEventItem,
   routeItem,
   sourceIpItem,
   statusCodeItem,
+  statusView,
   summarySchema,
+  summaryView,
   userAgentItem,
-} from "./schemas.ts";
-import { eventView, namedView, statusView, summaryView } from "./view.ts";
+} from "./view.ts";
 
 const common = {
   method: "GET",
