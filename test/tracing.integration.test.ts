@@ -6,7 +6,7 @@ import { KubeClient, loadKubeConfig, resources } from "@slipway/controller-runti
 import { annotations, organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { generateApiKey } from "../api-server/src/auth/api-key.ts";
+import { generateApiKey } from "../api-server/src/auth/credentials.ts";
 import { startApiserver, type TestApiserver } from "../hack/cluster/apiserver.ts";
 import { root } from "../hack/lib/paths.ts";
 import { freePorts } from "../hack/lib/ports.ts";

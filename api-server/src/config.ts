@@ -12,7 +12,7 @@ import {
 } from "@slipway/process";
 import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
-import { type OidcIssuer, oidcIssuers } from "./auth/oidc-config.ts";
+import { type OidcIssuer, oidcIssuers } from "./auth/oidc-issuer.ts";
 
 const environment = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),

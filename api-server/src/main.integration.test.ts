@@ -25,7 +25,7 @@ import { fakeKubeconfig } from "../../test/kit/api-server/kubeconfig.ts";
 import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/kit/servers/postgresql.ts";
-import { generateApiKey } from "./auth/api-key.ts";
+import { generateApiKey } from "./auth/credentials.ts";
 import { oidcUserId } from "./auth/oidc.ts";
 import { projectResource } from "./resources.ts";
 

@@ -11,7 +11,7 @@ import {
   VERSION,
 } from "@slipway/crds";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
-import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
+import { generateApiKey } from "../../api-server/src/auth/credentials.ts";
 import { applyCrds } from "../kit/clusters/crds.ts";
 
 const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");

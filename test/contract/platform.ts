@@ -24,8 +24,7 @@ import {
   recordJobRuns,
   storeJobRunLog,
 } from "@slipway/ledger";
-import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
-import { readTokenKey, signUserToken } from "../../api-server/src/auth/user-token.ts";
+import { generateApiKey, readTokenKey, signUserToken } from "../../api-server/src/auth/credentials.ts";
 import { newUserId } from "../../api-server/src/ids.ts";
 import { isProvisioned } from "../../api-server/src/organizations/service.ts";
 import { EVERY_GRANT } from "../../api-server/src/policy/permissions.ts";

@@ -14,7 +14,7 @@ import { startGithub } from "../../../test/kit/git/github-server.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
-import { ownTokenVerifier, readTokenKey } from "../auth/user-token.ts";
+import { ownTokenVerifier, readTokenKey } from "../auth/credentials.ts";
 import { domainClaimResource } from "../resources.ts";
 import { openAdminContext } from "./context.ts";
 import { runAdminCommand } from "./program.ts";

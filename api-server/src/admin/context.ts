@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { type Catalog, parseCatalog } from "@slipway/crds";
 import { type AuditKey, beginAudits, connectLedger, finishAudits, type Ledger } from "@slipway/ledger";
-import { readTokenKey, type TokenKey } from "../auth/user-token.ts";
+import { readTokenKey, type TokenKey } from "../auth/credentials.ts";
 
 /** Connections to the ledger: commands beyond that wait for one. */
 const MAX_CONNECTIONS = 4;

@@ -1,6 +1,5 @@
 import { findOrganization, type Grant, insertApiKey, insertMember, type Role } from "@slipway/ledger";
-import { API_KEY_PREFIX, generateApiKey } from "../auth/api-key.ts";
-import { signUserToken } from "../auth/user-token.ts";
+import { API_KEY_PREFIX, generateApiKey, signUserToken } from "../auth/credentials.ts";
 import { newUserId } from "../ids.ts";
 import { parseGrant } from "../policy/permissions.ts";
 import { type AdminContext, AdminError } from "./context.ts";

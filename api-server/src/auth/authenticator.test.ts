@@ -1,11 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { ApiKeyRecord, Member } from "@slipway/ledger";
 import { beforeEach, describe, expect, it } from "vitest";
-import { generateApiKey } from "./api-key.ts";
 import { Authenticator } from "./authenticator.ts";
+import { generateApiKey, ownTokenVerifier, signUserToken } from "./credentials.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
 import { PrincipalCache } from "./principal.ts";
-import { ownTokenVerifier, signUserToken } from "./user-token.ts";
 
 const key = generateKeyPairSync("ed25519");
 const generated = generateApiKey();

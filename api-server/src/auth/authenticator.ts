@@ -4,10 +4,15 @@ import { type ApiKeyRecord, type FoundMember, findApiKey, findMember, type Ledge
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import { GrantSet } from "../policy/permissions.ts";
-import { API_KEY_PREFIX, apiKeyId, matchesApiKey } from "./api-key.ts";
+import {
+  API_KEY_PREFIX,
+  apiKeyId,
+  matchesApiKey,
+  type UserTokenVerifier,
+  type VerifiedToken,
+} from "./credentials.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
 import { type Principal, PrincipalCache } from "./principal.ts";
-import type { UserTokenVerifier, VerifiedToken } from "./user-token.ts";
 
 /** What the authenticator reads of the ledger. */
 export interface CredentialSource {

@@ -2,8 +2,8 @@ import { createHmac, createPublicKey } from "node:crypto";
 import { UnsecuredJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AUDIENCE, startIssuer, type TestIssuer } from "../../../test/kit/api-server/issuer.ts";
+import type { UserTokenVerifier } from "./credentials.ts";
 import { oidcUserId, oidcVerifier } from "./oidc.ts";
-import type { UserTokenVerifier } from "./user-token.ts";
 
 let a: TestIssuer;
 let b: TestIssuer;

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { failures } from "../errors/catalog.ts";
-import type { OidcIssuer } from "./oidc-config.ts";
-import { IssuerUnavailable, type OidcKeysOptions, oidcKeys } from "./oidc-keys.ts";
-import type { UserTokenVerifier } from "./user-token.ts";
+import type { UserTokenVerifier } from "./credentials.ts";
+import { IssuerUnavailable, type OidcIssuer, type OidcKeysOptions, oidcKeys } from "./oidc-issuer.ts";
 
 /** Signatures by a private key alone: with a shared secret, every verifier could also sign. */
 const ALGORITHMS = [

@@ -7,7 +7,7 @@ import {
   repositoryIdForm,
   sealRepositoryId,
 } from "@slipway/git";
-import type { TokenKey } from "../auth/user-token.ts";
+import type { TokenKey } from "../auth/credentials.ts";
 
 type Source = NonNullable<ProjectSpec["source"]>;
 type Place = Pick<Source, "connectionId" | "repositoryId">;

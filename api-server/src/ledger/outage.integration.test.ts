@@ -16,9 +16,8 @@ import { exampleBody, type Harness, startHarness } from "../../../test/kit/api-s
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { LedgerAuditLog } from "../audit/log.ts";
-import { generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
-import { ownTokenVerifier } from "../auth/user-token.ts";
+import { generateApiKey, ownTokenVerifier } from "../auth/credentials.ts";
 import { failures } from "../errors/catalog.ts";
 import { projectResource } from "../resources.ts";
 

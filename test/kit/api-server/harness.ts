@@ -25,15 +25,16 @@ import type { FastifyInstance } from "fastify";
 import { Analytics } from "../../../api-server/src/analytics/analytics.ts";
 import { type AppOptions, buildApp } from "../../../api-server/src/app.ts";
 import type { AuditLog } from "../../../api-server/src/audit/log.ts";
-import { apiKeyId, generateApiKey } from "../../../api-server/src/auth/api-key.ts";
 import { Authenticator, type CredentialSource } from "../../../api-server/src/auth/authenticator.ts";
-import { FailedAttempts } from "../../../api-server/src/auth/failed-attempts.ts";
-import { anyVerifier } from "../../../api-server/src/auth/oidc.ts";
 import {
+  apiKeyId,
+  generateApiKey,
   ownTokenVerifier,
   signUserToken,
   type UserTokenVerifier,
-} from "../../../api-server/src/auth/user-token.ts";
+} from "../../../api-server/src/auth/credentials.ts";
+import { FailedAttempts } from "../../../api-server/src/auth/failed-attempts.ts";
+import { anyVerifier } from "../../../api-server/src/auth/oidc.ts";
 import { type BuildPlatform, ledgerBuilds } from "../../../api-server/src/builds/platform.ts";
 import { onDelivery } from "../../../api-server/src/builds/triggered.ts";
 import { ConnectionStore } from "../../../api-server/src/git/connection-owners.ts";
