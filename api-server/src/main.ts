@@ -15,7 +15,7 @@ import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";
 import { ownTokenVerifier, readTokenKey } from "./auth/credentials.ts";
 import { FailedAttempts } from "./auth/failed-attempts.ts";
 import { anyVerifier, oidcVerifier } from "./auth/oidc.ts";
-import { parseBackupDefaults } from "./backups/policy.ts";
+import { parseBackupDefaults } from "./backups/view.ts";
 import { ledgerBuilds, parseBuildSettings } from "./builds/platform.ts";
 import { onDelivery } from "./builds/triggered.ts";
 import { type Config, loadConfig } from "./config.ts";

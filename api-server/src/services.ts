@@ -7,7 +7,7 @@ import type { Logger } from "pino";
 import type { Analytics } from "./analytics/analytics.ts";
 import type { AuditLog } from "./audit/log.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
-import type { BackupDefaults } from "./backups/policy.ts";
+import type { BackupDefaults } from "./backups/view.ts";
 import type { BuildPlatform } from "./builds/platform.ts";
 import type { ConnectionOwners } from "./git/connection-owners.ts";
 import type { RepositoryIds } from "./git/repository-ids.ts";

@@ -2,12 +2,9 @@ import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute, defineRoute } from "../../http/route.ts";
 import { messageOnly, pagination, success } from "../../projects/routes/schemas.ts";
-import { deleteBackup, patchBackup } from "../cluster.ts";
-import { policyView } from "../policy.ts";
-import { requestBackup } from "../request.ts";
-import { backupView, isComplete } from "../view.ts";
+import { deleteBackup, patchBackup, requestBackup } from "../cluster.ts";
+import { backupSchema, backupView, isComplete, policyView } from "../view.ts";
 import { backupOf, backupsOf, databaseOf, requireBackups } from "./lookup.ts";
-import { backupSchema } from "./schemas.ts";
 
 const body = z
   .strictObject({

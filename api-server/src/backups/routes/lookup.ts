@@ -5,7 +5,7 @@ import type { Call } from "../../http/route.ts";
 import { type ApiProject, requireType } from "../../projects/api-project.ts";
 import type { Services } from "../../services.ts";
 import { findBackup, listBackups, type Owner } from "../cluster.ts";
-import { type BackupDefaults, backedUpTypes } from "../policy.ts";
+import { type BackupDefaults, backedUpTypes } from "../view.ts";
 
 /** Look-ups that the operations on backups share. */
 

@@ -11,9 +11,8 @@ import { defineProjectRoute } from "../../http/route.ts";
 import { validate } from "../../http/validate.ts";
 import { changeProject } from "../../projects/change.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { policyView } from "../policy.ts";
+import { policySchema, policyView } from "../view.ts";
 import { databaseOf, requireBackups } from "./lookup.ts";
-import { policySchema } from "./schemas.ts";
 
 const path = "/v1/project/:id/backups/policy";
 
