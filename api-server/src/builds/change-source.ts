@@ -12,12 +12,10 @@ import { ensureHook } from "../git/hooks.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { type ChangeOptions, type ChangeServices, changeProject } from "../projects/change.ts";
 import type { Services } from "../services.ts";
-import type { KnownRequest } from "./object.ts";
-import type { OpenedSource } from "./opened-source.ts";
 import { requireBuilds } from "./platform.ts";
 import { modeOf, runtimeErrors, sourceOf } from "./settings.ts";
-import { openProjectSource } from "./source.ts";
-import { type StartServices, startBuildOrFail } from "./start.ts";
+import { type OpenedSource, openProjectSource } from "./source.ts";
+import { type KnownRequest, type StartServices, startBuildOrFail } from "./start.ts";
 import { notePresent } from "./triggered.ts";
 
 /** Changes of a project's source. */

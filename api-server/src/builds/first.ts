@@ -1,8 +1,7 @@
 import { firstBuildId, type Project } from "@slipway/crds";
 import type { Services } from "../services.ts";
 import { type CheckedSource, checkSource, followSource } from "./change-source.ts";
-import type { KnownRequest } from "./object.ts";
-import { type StartServices, startBuild } from "./start.ts";
+import { type KnownRequest, type StartServices, startBuild } from "./start.ts";
 import { notePresent } from "./triggered.ts";
 
 /** The build that the creation of a project from Git starts: of the branch's newest commit, whatever the mode. */

@@ -3,9 +3,8 @@ import { Failure } from "../errors/failure.ts";
 import type { RepositoryIds } from "../git/repository-ids.ts";
 import { connectionView } from "../git/view.ts";
 import type { Services } from "../services.ts";
-import type { SourceServices } from "./opened-source.ts";
 import { versionDeployView } from "./settings.ts";
-import { openSource } from "./source.ts";
+import { openSource, type SourceServices } from "./source.ts";
 
 /** A project's source as clients see it. */
 

@@ -1,12 +1,24 @@
-import type { Project, ProjectSpec } from "@slipway/crds";
-import { GitError, openRepositoryId } from "@slipway/git";
+import { type GitConnection, githubConnections, type Project, type ProjectSpec } from "@slipway/crds";
+import { GitError, type GitProvider, openRepositoryId } from "@slipway/git";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
-import { findConnection } from "../git/cluster.ts";
+import { findConnection, listConnections } from "../git/cluster.ts";
 import { callServer } from "../git/connect.ts";
 import { isRevoked } from "../git/view.ts";
-import { openGithub } from "./github.ts";
-import type { OpenedSource, SourceServices } from "./opened-source.ts";
+import type { Services } from "../services.ts";
+
+export type SourceServices = Pick<Services, "kube" | "git" | "now">;
+
+/** A project's source at its Git server. */
+export interface OpenedSource {
+  connection: GitConnection;
+  /** The server's own id. */
+  repositoryId: string;
+  /** `owner/name`, of the legacy kind. */
+  path?: string;
+  /** Calls the server. @throws Failure 404, 409, 503 */
+  call<T>(request: (server: GitProvider, repositoryId: string) => Promise<T>): Promise<T>;
+}
 
 type Source = NonNullable<ProjectSpec["source"]>;
 
@@ -66,4 +78,68 @@ export async function openProjectSource(
     return openGithub(spec.github, organizationId, services);
   }
   throw failures.gitSourceRequired();
+}
+
+/** Sources of the legacy kind: they name their repository, and any account of the organization that sees it gives access. */
+
+type Github = NonNullable<ProjectSpec["github"]>;
+
+/**
+ * The same, for changes of settings that only a connected repository has a use for.
+ * @throws Failure 400 GITHUB_REPOSITORY_NOT_CONNECTED, 503
+ */
+export async function requireConnected(
+  github: Github,
+  organizationId: string,
+  services: SourceServices,
+): Promise<OpenedSource> {
+  try {
+    return await openGithub(github, organizationId, services);
+  } catch (error) {
+    const isOwn = error instanceof Failure && (error.status === 404 || error.status === 409);
+    throw isOwn ? failures.githubRepositoryNotConnected(error.message) : error;
+  }
+}
+
+export const repositoryPath = ({ repositoryOwner, repositoryName }: Github): string =>
+  `${repositoryOwner}/${repositoryName}`;
+
+/**
+ * Opens the repository through the first account that sees it.
+ * @throws Failure 409 GIT_CONNECTION_UNAVAILABLE without an account, or with one that cannot be used any more; 404
+ *   GIT_REPOSITORY_NOT_FOUND; 503
+ */
+export async function openGithub(
+  github: Github,
+  organizationId: string,
+  services: SourceServices,
+): Promise<OpenedSource> {
+  const accounts = githubConnections(
+    await listConnections(services.kube, organizationId),
+    github.repositoryOwner,
+  );
+  let refused: unknown = failures.gitConnectionUnavailable(
+    "no GitHub account is connected with the organization",
+  );
+  for (const [index, connection] of accounts.entries()) {
+    try {
+      const path = repositoryPath(github);
+      const { id } = await callServer(connection, services, (server) => server.resolve(path));
+      return {
+        connection,
+        repositoryId: id,
+        path,
+        call: (request) => callServer(connection, services, (server) => request(server, id)),
+      };
+    } catch (error) {
+      if (!(error instanceof Failure)) {
+        throw error;
+      }
+      // The error of the likeliest connection is reported.
+      if (index === 0) {
+        refused = error;
+      }
+    }
+  }
+  throw refused;
 }

@@ -4,12 +4,9 @@ import type { BuildTrigger, GitDelivery } from "@slipway/ledger";
 import { Failure } from "../errors/failure.ts";
 import { findConnection } from "../git/cluster.ts";
 import type { Services } from "../services.ts";
-import { repositoryPath } from "./github.ts";
-import type { KnownRequest } from "./object.ts";
-import type { OpenedSource } from "./opened-source.ts";
 import { modeOf, sourceOf, triggerSettings } from "./settings.ts";
-import { openProjectSource } from "./source.ts";
-import { type StartServices, startBuildOrFail } from "./start.ts";
+import { type OpenedSource, openProjectSource, repositoryPath } from "./source.ts";
+import { type KnownRequest, type StartServices, startBuildOrFail } from "./start.ts";
 
 /** Builds that what happens at a Git server starts. */
 

@@ -6,6 +6,7 @@ import { defineProjectRoute } from "../../http/route.ts";
 import { type ApiProject, requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import type { Services } from "../../services.ts";
+import { attachSource, changeSource, checkRuntime, withoutSource } from "../change-source.ts";
 import {
   buildBody,
   buildPatchBody,
@@ -14,8 +15,7 @@ import {
   tidyPath,
   toSource,
   withSettings,
-} from "../body.ts";
-import { attachSource, changeSource, checkRuntime, withoutSource } from "../change-source.ts";
+} from "../settings.ts";
 import { openProjectSource } from "../source.ts";
 import { sourceContext, sourceView } from "../source-view.ts";
 import { projectionAnswer } from "./schemas.ts";

@@ -1,13 +1,18 @@
 import { createProjectBodies, newBuildId, type Project, type ProjectSpec } from "@slipway/crds";
 import { isTagPattern } from "@slipway/git";
 import { z } from "zod";
-import { tidyPath, withSettings } from "../../builds/body.ts";
 import { changeSource, followSource } from "../../builds/change-source.ts";
 import { manualRequest } from "../../builds/commit.ts";
-import { requireConnected } from "../../builds/github.ts";
 import { requireBuilds } from "../../builds/platform.ts";
 import { startedSchema, versionDeploySchema } from "../../builds/routes/schemas.ts";
-import { mergeDeploySettings, modeOf, versionDeployView } from "../../builds/settings.ts";
+import {
+  mergeDeploySettings,
+  modeOf,
+  tidyPath,
+  versionDeployView,
+  withSettings,
+} from "../../builds/settings.ts";
+import { requireConnected } from "../../builds/source.ts";
 import { startBuildOrFail } from "../../builds/start.ts";
 import { notePresent } from "../../builds/triggered.ts";
 import { failures } from "../../errors/catalog.ts";

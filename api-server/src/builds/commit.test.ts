@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { latestRelease, latestTag } from "./version.ts";
+import { latestRelease, latestTag } from "./commit.ts";
 
 const tags = (...names: string[]) => names.map((name) => ({ name, commitSha: "a".repeat(40) }));
 const latest = (pattern: string, ...names: string[]) => latestTag(tags(...names), pattern)?.name;
