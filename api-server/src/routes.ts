@@ -39,7 +39,7 @@ import {
   storagePlans,
   templates,
 } from "./catalog/routes.ts";
-import { readConsole, readConsoleFile } from "./console/read.ts";
+import { readConsole, readConsoleFile } from "./console/routes.ts";
 import { databaseConnection, renewDatabaseCredentials } from "./databases/routes/connection.ts";
 import { updateCustomDomains, updateDomain, updateExposure } from "./domains/routes.ts";
 import { gitProviders, runtimeCatalog } from "./git/routes/catalog.ts";

@@ -6,7 +6,7 @@ import {
   snakeCase,
 } from "@slipway/crds";
 import { z } from "zod";
-import { offerErrors } from "../databases/offer.ts";
+import { offerErrors } from "../databases/plan.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { specErrors } from "../projects/change.ts";

@@ -6,7 +6,7 @@ import {
   SNAPSHOT_REFRESH_SECONDS,
 } from "@slipway/crds";
 import { hasMetrics } from "../analytics/instances.ts";
-import { planInForce } from "../databases/plan-in-force.ts";
+import { planInForce } from "../databases/plan.ts";
 
 /** Which snapshots a project's plan includes. Pure. */
 

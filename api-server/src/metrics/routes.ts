@@ -8,7 +8,7 @@ import {
 import { z } from "zod";
 import { applicationMetrics } from "../analytics/instances.ts";
 import { shares } from "../analytics/routes/view.ts";
-import { planInForce } from "../databases/plan-in-force.ts";
+import { planInForce } from "../databases/plan.ts";
 import { failures } from "../errors/catalog.ts";
 import { defineProjectRoute } from "../http/route.ts";
 import { type ApiProject, requireType } from "../projects/api-project.ts";

@@ -7,8 +7,7 @@ import {
   type ProjectType,
   patchPlanBody,
 } from "@slipway/crds";
-import { offerErrors } from "../databases/offer.ts";
-import { planChangeOf, planInForce } from "../databases/plan-in-force.ts";
+import { offerErrors, planChangeOf, planInForce } from "../databases/plan.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldErrors } from "../http/validate.ts";

@@ -15,7 +15,7 @@ import {
   type ProjectPlan,
 } from "@slipway/crds";
 import type { Logger } from "pino";
-import { planInForce } from "../databases/plan-in-force.ts";
+import { planInForce } from "../databases/plan.ts";
 import { failures } from "../errors/catalog.ts";
 import { localWrites, type Memory, type NewestWrites } from "../http/newest-writes.ts";
 import { projectResource } from "../resources.ts";

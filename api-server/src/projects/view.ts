@@ -1,6 +1,6 @@
 import { isDatabaseType, type Project, toSnake } from "@slipway/crds";
 import { builtView } from "../builds/view.ts";
-import { planChangeOf, planInForce } from "../databases/plan-in-force.ts";
+import { planChangeOf, planInForce } from "../databases/plan.ts";
 import type { CustomDomainSetup } from "../domains/setup.ts";
 
 /** A Project as `/v1` shows it: snake_case, and nothing that only the platform needs. Pure. */

@@ -6,7 +6,7 @@ import {
   parseCreateProject,
 } from "@slipway/crds";
 import { runtimeErrors } from "../../builds/settings.ts";
-import { offerErrors } from "../../databases/offer.ts";
+import { offerErrors } from "../../databases/plan.ts";
 import { type DomainPlatform, reservedDomainErrors } from "../../domains/spec.ts";
 import { failures } from "../../errors/catalog.ts";
 import type { FieldError } from "../../errors/failure.ts";

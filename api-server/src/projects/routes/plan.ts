@@ -1,6 +1,6 @@
 import { patchPlanBody } from "@slipway/crds";
 import { z } from "zod";
-import { planChangeOf, planInForce } from "../../databases/plan-in-force.ts";
+import { planChangeOf, planInForce } from "../../databases/plan.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/service.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
-import { consoleFiles } from "./files.ts";
+import { consoleFiles } from "./routes.ts";
 
 let harness: FakeHarness;
 beforeAll(async () => {
