@@ -21,7 +21,7 @@ import { onDelivery } from "./builds/triggered.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { failures } from "./errors/catalog.ts";
 import { ConnectionStore } from "./git/connection-owners.ts";
-import { DeliveryWorker } from "./git/delivery-worker.ts";
+import { DeliveryWorker } from "./git/delivery-queue.ts";
 import { RepositoryIds } from "./git/repository-ids.ts";
 import { gitServers } from "./git/servers.ts";
 import { ApiMetrics } from "./http/api-metrics.ts";

@@ -16,9 +16,15 @@ import {
   patchConnectionStatus,
   readCredential,
 } from "./cluster.ts";
-import { assertRoom, connectionsOf, credentialName, makeConnection } from "./create-connection.ts";
-import { sentInVain, unusable } from "./refusals.ts";
-import { refusedStatus, takenStatus } from "./state.ts";
+import {
+  assertRoom,
+  connectionsOf,
+  credentialName,
+  makeConnection,
+  refusedStatus,
+  takenStatus,
+} from "./create-connection.ts";
+import { sentInVain, unusable } from "./servers.ts";
 import { isRevoked } from "./view.ts";
 
 type With = Pick<Services, "kube" | "git" | "now">;

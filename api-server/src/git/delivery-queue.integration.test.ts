@@ -8,8 +8,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
-import { ledgerDeliveries } from "./delivery-queue.ts";
-import { DeliveryWorker, type DeliveryWorkerOptions } from "./delivery-worker.ts";
+import { DeliveryWorker, type DeliveryWorkerOptions, ledgerDeliveries } from "./delivery-queue.ts";
 
 let postgres: TestPostgres;
 /** Two pools, as two replicas have them. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { GitEvent } from "@slipway/git";
 import {
   dropGitDelivery,
@@ -9,6 +10,7 @@ import {
   postponeGitDelivery,
   queueGitDelivery,
 } from "@slipway/ledger";
+import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 
@@ -44,4 +46,122 @@ export function ledgerDeliveries(ledger: Ledger): DeliveryQueue {
     drop: (held) => withLedgerErrors(() => dropGitDelivery(ledger, held)),
     postpone: (held, afterMs) => withLedgerErrors(() => postponeGitDelivery(ledger, held, afterMs)),
   };
+}
+
+export interface DeliveryWorkerOptions {
+  /** Deliveries that one replica works at, and those of one organization that all replicas work at. */
+  maxConcurrent: number;
+  perOrganization: number;
+  /** How often the queue is polled while nothing is due. */
+  pollMs: number;
+  /** How long a delivery is worked at: then another replica takes it. */
+  holdMs: number;
+  /** Attempts at a delivery until it is dropped, and the pause after the first; each is twice as long as the one before. */
+  tries: number;
+  retryMs: number;
+}
+
+const OPTIONS: DeliveryWorkerOptions = {
+  maxConcurrent: 16,
+  perOrganization: 4,
+  pollMs: 500,
+  holdMs: 120_000,
+  tries: 10,
+  retryMs: 2_000,
+};
+/** The longest pause between two tries. */
+const LONGEST_PAUSE_MS = 600_000;
+
+/** Works off the deliveries of hooks; every replica has one. */
+export class DeliveryWorker {
+  readonly #queue: DeliveryQueue;
+  readonly #work: (delivery: HeldDelivery, event: GitEvent) => Promise<void>;
+  readonly #logger: Logger;
+  readonly #options: DeliveryWorkerOptions;
+  readonly #stop = new AbortController();
+  readonly #underWay = new Set<Promise<void>>();
+  #loop: Promise<void> | undefined;
+
+  /** @param work starts what the event starts; it may come twice, when a replica is killed in the middle */
+  constructor(
+    queue: DeliveryQueue,
+    work: (delivery: HeldDelivery, event: GitEvent) => Promise<void>,
+    logger: Logger,
+    options: Partial<DeliveryWorkerOptions> = {},
+  ) {
+    this.#queue = queue;
+    this.#work = work;
+    this.#logger = logger;
+    this.#options = { ...OPTIONS, ...options };
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  /** Takes no more, and resolves when what it works at is done. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+    await Promise.all(this.#underWay);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    const { pollMs } = this.#options;
+    while (!signal.aborted) {
+      const taken = await this.#take().catch((error: unknown) => {
+        this.#logger.warn({ err: error }, "the queue of Git deliveries cannot be read");
+        return 0;
+      });
+      if (taken > 0) {
+        continue;
+      }
+      const pause = sleep(pollMs, undefined, { signal }).catch(() => undefined);
+      // The next of a connection may be taken as soon as the one before has ended.
+      await Promise.race([pause, ...this.#underWay]);
+    }
+  }
+
+  async #take(): Promise<number> {
+    const { maxConcurrent, perOrganization, holdMs } = this.#options;
+    const most = maxConcurrent - this.#underWay.size;
+    if (most <= 0) {
+      return 0;
+    }
+    const held = await this.#queue.hold({ most, perOrganization, holdMs });
+    for (const one of held) {
+      const done = this.#attempt(one).finally(() => this.#underWay.delete(done));
+      this.#underWay.add(done);
+    }
+    return held.length;
+  }
+
+  /** Never rejects: a delivery whose outcome cannot be recorded is taken again once its lease has expired. */
+  async #attempt(held: HeldDelivery): Promise<void> {
+    const { organizationId, connectionId: connection, deliveryId: delivery, attempts } = held;
+    const { tries, retryMs } = this.#options;
+    const about = { organizationId, connection, delivery, attempts };
+    try {
+      if (attempts > tries) {
+        // No try has ended: each took its process along.
+        this.#logger.warn(about, "a Git delivery is dropped: no attempt at it has ended");
+        return await this.#queue.drop(held);
+      }
+      try {
+        await this.#work(held, JSON.parse(held.event) as GitEvent);
+      } catch (error) {
+        if (attempts >= tries) {
+          this.#logger.warn({ ...about, err: error }, "a Git delivery is dropped");
+          return await this.#queue.drop(held);
+        }
+        this.#logger.info({ ...about, err: error }, "a Git delivery is tried again");
+        const pauseMs = Math.min(retryMs * 2 ** (attempts - 1), LONGEST_PAUSE_MS);
+        return await this.#queue.postpone(held, pauseMs);
+      }
+      await this.#queue.finish(held);
+    } catch (error) {
+      this.#logger.warn({ ...about, err: error }, "what became of a Git delivery cannot be noted");
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { Failure } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
 import { currentConnection, noteHook, patchConnectionStatus, readCredential } from "./cluster.ts";
 import { accountOf, openConnection } from "./connect.ts";
-import { unusable } from "./refusals.ts";
+import { unusable } from "./servers.ts";
 
 /** Where a connection's deliveries arrive, below the address under which Git servers reach the API. */
 export const hookUrl = (base: string, connectionId: string): string => `${base}/v1/git/hooks/${connectionId}`;

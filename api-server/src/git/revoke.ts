@@ -10,8 +10,8 @@ import {
   patchConnection,
   patchConnectionStatus,
 } from "./cluster.ts";
+import { revokedStatus } from "./create-connection.ts";
 import { removeHooks } from "./hooks.ts";
-import { revokedStatus } from "./state.ts";
 import { isRevoked } from "./view.ts";
 
 export interface Revocation {

@@ -38,7 +38,7 @@ import { anyVerifier } from "../../../api-server/src/auth/oidc.ts";
 import { type BuildPlatform, ledgerBuilds } from "../../../api-server/src/builds/platform.ts";
 import { onDelivery } from "../../../api-server/src/builds/triggered.ts";
 import { ConnectionStore } from "../../../api-server/src/git/connection-owners.ts";
-import { DeliveryWorker } from "../../../api-server/src/git/delivery-worker.ts";
+import { DeliveryWorker } from "../../../api-server/src/git/delivery-queue.ts";
 import { RepositoryIds } from "../../../api-server/src/git/repository-ids.ts";
 import { type GitServers, gitServers } from "../../../api-server/src/git/servers.ts";
 import { ApiMetrics } from "../../../api-server/src/http/api-metrics.ts";

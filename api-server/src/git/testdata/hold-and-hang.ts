@@ -1,7 +1,6 @@
 import { createLogger } from "@slipway/process";
 import { connectLedger } from "@slipway/ledger";
-import { ledgerDeliveries } from "../delivery-queue.ts";
-import { DeliveryWorker } from "../delivery-worker.ts";
+import { ledgerDeliveries, DeliveryWorker } from "../delivery-queue.ts";
 
 /** A replica that starts to process a delivery, reports that, and never finishes: for a test that kills it. */
 const ledger = connectLedger({ url: process.argv[2] ?? "", applicationName: "test" });
