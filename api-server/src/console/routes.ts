@@ -4,8 +4,8 @@ import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
+import type { Answer } from "../http/exchange.ts";
 import { defineRoute } from "../http/route.ts";
-import type { Answer } from "../http/types.ts";
 
 /** One file of the console, as a browser gets it. */
 export interface ConsoleFile {

@@ -7,7 +7,7 @@ import {
   isSigned,
   readDelivery,
 } from "@slipway/git";
-import { jsonShapeProblem } from "../http/json-shape.ts";
+import { jsonShapeProblem } from "../http/json-body.ts";
 
 /** Bytes of the largest delivery that is read: a push lists many commits. */
 export const DELIVERY_LIMIT = 1024 * 1024;

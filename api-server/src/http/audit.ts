@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { toFailure } from "../errors/handler.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import type { Services } from "../services.ts";
-import type { Answer } from "./types.ts";
+import type { Answer } from "./exchange.ts";
 
 /**
  * Writes the audit row of a call, once, before it changes anything.

@@ -1,9 +1,7 @@
 import { ConcurrencyLimiter, type Release } from "@slipway/process";
 import type { FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
-import { addressGroup } from "./address.ts";
-import { onceOver } from "./once-over.ts";
-import type { Hook } from "./types.ts";
+import { addressGroup, type Hook, onceOver } from "./exchange.ts";
 
 const MIB = 1024 * 1024;
 /** Bytes of the largest body of a route that does not say otherwise. */

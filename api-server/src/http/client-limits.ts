@@ -3,9 +3,8 @@ import { BlockList, isIP, isIPv6, type Socket } from "node:net";
 import { ConcurrencyLimiter } from "@slipway/process";
 import type { FastifyInstance } from "fastify";
 import { failures } from "../errors/catalog.ts";
-import { addressGroup } from "./address.ts";
+import { addressGroup, onceOver } from "./exchange.ts";
 import type { LoadShedder } from "./load-shedder.ts";
-import { onceOver } from "./once-over.ts";
 
 export interface ClientLimits {
   /** Concurrent requests: of the process, and of one address. */

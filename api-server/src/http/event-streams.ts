@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { failures } from "../errors/catalog.ts";
-import type { Answer } from "./types.ts";
+import type { Answer } from "./exchange.ts";
 
 /** Server-sent events: `text/event-stream`. */
 

@@ -6,9 +6,8 @@ import type { Permission } from "../policy/permissions.ts";
 import type { Access, Policy, RateLimit } from "../policy/table.ts";
 import { rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "../rate-limit/limiter.ts";
 import type { Services } from "../services.ts";
-import { addressGroup } from "./address.ts";
+import { addressGroup, type Hook } from "./exchange.ts";
 import { seeNewestWrite } from "./newest-writes.ts";
-import type { Hook } from "./types.ts";
 
 /**
  * What is checked before every handler, in this order: credential (401), rate (429), permission (403),

@@ -5,10 +5,10 @@ import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { type BodyBudgets, DEFAULT_BODY_LIMIT, reserveBody, withReservation } from "./body-budget.ts";
+import type { Answer } from "./exchange.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";
 import type { AnyRoute, Call } from "./route.ts";
 import { RouteConcurrency } from "./route-concurrency.ts";
-import type { Answer } from "./types.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
 /** The body of an operation that has none: nothing, or an object without members. */

@@ -1,9 +1,7 @@
 import { ConcurrencyLimiter, type Release } from "@slipway/process";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
-import { addressGroup } from "./address.ts";
-import { onceOver } from "./once-over.ts";
-import type { Answer } from "./types.ts";
+import { type Answer, addressGroup, onceOver } from "./exchange.ts";
 
 /** Part of a route's concurrency that one organization may use; the rest stays free for others. */
 const SHARE = 3 / 4;

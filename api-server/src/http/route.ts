@@ -4,7 +4,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { OperationId } from "../policy/table.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
-import type { Answer } from "./types.ts";
+import type { Answer } from "./exchange.ts";
 
 /** The arguments of a handler: the caller, the project, the validated input. */
 export interface Call<Params, Query, Body> {

@@ -3,8 +3,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
+import type { Answer } from "../http/exchange.ts";
 import { defineRoute } from "../http/route.ts";
-import type { Answer } from "../http/types.ts";
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 

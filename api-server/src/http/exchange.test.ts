@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { addressGroup } from "./address.ts";
+import { addressGroup } from "./exchange.ts";
 
 it.each([
   ["192.0.2.1", "192.0.2.1"],

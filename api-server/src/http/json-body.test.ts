@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { jsonShapeProblem, MAX_KEY_LENGTH, MAX_KEYS, MAX_VALUES } from "./json-shape.ts";
+import { jsonShapeProblem, MAX_KEY_LENGTH, MAX_KEYS, MAX_VALUES } from "./json-body.ts";
 
 const MIB = 1024 * 1024;
 const objectOf = (keys: number) => `{${Array.from({ length: keys }, (_, index) => `"k${index}":1`).join()}}`;
