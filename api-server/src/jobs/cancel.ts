@@ -5,7 +5,7 @@ import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { jobRunResource } from "../resources.ts";
 import type { Services } from "../services.ts";
-import { findRow } from "./find.ts";
+import { findRow } from "./read.ts";
 import { conditionOf, isTerminal, type Run, runOfRow } from "./run.ts";
 
 /** How long an answer waits for the run to end: its 30 s of grace, and what the platform needs to see that it has. */

@@ -8,7 +8,7 @@ import { parseLog } from "../logs/lines.ts";
 import { MAX_LINES } from "../logs/read.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
-import type { FoundRun } from "./find.ts";
+import type { FoundRun } from "./read.ts";
 
 /** The shortest line is its end alone: so many reach far enough. The node writes a time of 31 bytes or so before each. */
 const LINES = MAX_LOG_BYTES;

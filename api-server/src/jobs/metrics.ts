@@ -1,7 +1,6 @@
 import { formatDecimal, type JobRunStatus, parseDecimal } from "@slipway/crds";
-import type { FoundRun } from "./find.ts";
-import { isTerminal } from "./run.ts";
-import { jsonDecimal } from "./view.ts";
+import type { FoundRun } from "./read.ts";
+import { isTerminal, jsonDecimal } from "./run.ts";
 
 type Measured = NonNullable<JobRunStatus["metrics"]>;
 type Values = Record<string, unknown>;

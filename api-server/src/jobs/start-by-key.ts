@@ -7,7 +7,7 @@ import type { ApiProject } from "../projects/api-project.ts";
 import { bodyHash } from "../projects/creation/idempotency.ts";
 import { withIdempotencyLock } from "../projects/creation/idempotency-lock.ts";
 import type { Services } from "../services.ts";
-import { findRow } from "./find.ts";
+import { findRow } from "./read.ts";
 import { type StartedRun, scheduledAtOf, startRun } from "./start.ts";
 
 /** The operator refuses a run that was requested long ago. */

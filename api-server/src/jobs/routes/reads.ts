@@ -5,11 +5,10 @@ import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/validate.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { findInCycle } from "../find.ts";
-import { listRuns, sumRuns } from "../list.ts";
 import { readRunLog } from "../log.ts";
 import { runMetrics } from "../metrics.ts";
-import { CURRENCY, jsonDecimal, runItem, runSummary } from "../view.ts";
+import { findInCycle, listRuns, sumRuns } from "../read.ts";
+import { CURRENCY, jsonDecimal, runItem, runSummary } from "../run.ts";
 import { cycleShape, cycleView, runPagination, runSchema, runSummarySchema } from "./schemas.ts";
 
 export const listJobRuns = defineProjectRoute({

@@ -2,8 +2,7 @@ import { runAmount } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { runResource, runRow } from "../../../test/kit/api-server/job-runs.ts";
 import { runMetrics } from "./metrics.ts";
-import { runOfResource, runOfRow } from "./run.ts";
-import { jsonDecimal, runItem, runSummary } from "./view.ts";
+import { jsonDecimal, runItem, runOfResource, runOfRow, runSummary } from "./run.ts";
 
 const names = { organizationId: "acme", projectId: "pjob", id: "pjob-29406240" };
 const scheduledAt = new Date(29_406_240 * 60_000);
