@@ -7,8 +7,7 @@ import type { EventStreams, StreamCaller } from "../http/event-streams.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Projects } from "../projects/store.ts";
 import { Following, type FollowLimits } from "./following.ts";
-import { type NamedLine, newestLines } from "./lines.ts";
-import { positionAfter } from "./position.ts";
+import { type NamedLine, newestLines, positionAfter } from "./lines.ts";
 import { MAX_BYTES, MAX_LINES, nameOf, readInstances } from "./read.ts";
 
 export interface FollowerOptions {

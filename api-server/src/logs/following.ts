@@ -6,8 +6,16 @@ import { eventText } from "../http/event-streams.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Projects } from "../projects/store.ts";
 import { type Pod, type Run, runsOf } from "./instance-log.ts";
-import { lineEvent, type NamedLine, parseLog, wholeLines } from "./lines.ts";
-import { type Position, positionAfter, sinceTime, skipUntil } from "./position.ts";
+import {
+  lineEvent,
+  type NamedLine,
+  type Position,
+  parseLog,
+  positionAfter,
+  sinceTime,
+  skipUntil,
+  wholeLines,
+} from "./lines.ts";
 import { TextQueue } from "./queue.ts";
 import { listInstances, MAX_LINES, nameOf } from "./read.ts";
 

@@ -14,7 +14,7 @@ import { defineProjectRoute } from "../http/route.ts";
 import { type ApiProject, requireType } from "../projects/api-project.ts";
 import { success } from "../projects/routes/schemas.ts";
 import { capabilitiesOf } from "./capabilities.ts";
-import { sampledTypes, snapshotView } from "./view.ts";
+import { sampledTypes, snapshotView } from "./snapshots.ts";
 
 const capabilities = z.object({
   access: z.enum(["snapshot", "none"]).describe("none: a snapshot must not be asked for."),
