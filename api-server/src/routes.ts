@@ -58,7 +58,7 @@ import { costSummary, jobRunLogs, jobRunMetrics, listJobRuns } from "./jobs/rout
 import { logs } from "./logs/routes/logs.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
 import { docs, docsFile } from "./openapi/docs.ts";
-import { readOpenApi } from "./openapi/routes.ts";
+import { readOpenApi } from "./openapi/document.ts";
 import { create } from "./projects/routes/create.ts";
 import { deployments, rollback } from "./projects/routes/deployments.ts";
 import { readEnvs, updateEnvs } from "./projects/routes/envs.ts";

@@ -11,8 +11,7 @@ import { checkCreation } from "../projects/creation/body.ts";
 import { withTemplate } from "../projects/creation/template.ts";
 import { backupResource } from "../resources.ts";
 import { routes } from "../routes.ts";
-import { examples } from "./examples.ts";
-import { failureExamples } from "./failure-examples.ts";
+import { examples, failureExamples } from "./examples.ts";
 
 interface Media {
   schema: object;

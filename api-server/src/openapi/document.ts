@@ -1,8 +1,8 @@
-import type { AnyRoute } from "../http/route.ts";
+import { z } from "zod";
+import { type AnyRoute, defineRoute } from "../http/route.ts";
 import { policyOf } from "../policy/table.ts";
-import type { Json } from "./json.ts";
 import { operationOf } from "./operation.ts";
-import { sharedComponents } from "./responses.ts";
+import { type Json, sharedComponents } from "./responses.ts";
 
 const DESCRIPTION = `Projects on Kubernetes: create, list, read, change and delete them.
 
@@ -11,7 +11,7 @@ are BRL cents. A known path under another method answers 405 with \`Allow\`, an 
 an operation does not have are refused.`;
 
 /** The OpenAPI 3.1 document of the given routes: schemas, scopes and limits come from where the code takes them. */
-export function openApiDocument(routes: readonly AnyRoute[], version: string): Json {
+function openApiDocument(routes: readonly AnyRoute[], version: string): Json {
   const documented = routes.filter((route) => !route.undocumented);
   const paths: Record<string, Json> = {};
   for (const route of documented) {
@@ -63,4 +63,24 @@ function linkCreation(paths: Record<string, Json>, routes: readonly AnyRoute[]):
     { operationId, parameters: { id: "$response.body#/data/project_id" } },
   ]);
   Object.assign(post.responses[201] as Json, { links: Object.fromEntries(links) });
+}
+
+/** Version of the API, as the path prefix says it, and of the document. */
+const VERSION = "1.0.0";
+
+/** The route that shows the document of all routes, its own among them. */
+export function readOpenApi(routes: () => readonly AnyRoute[]): AnyRoute {
+  let json: string | undefined;
+  return defineRoute({
+    operationId: "readOpenApi",
+    method: "GET",
+    path: "/v1/openapi.json",
+    summary: "Read this document",
+    tags: ["API"],
+    responses: { 200: { description: "The OpenAPI 3.1 document.", schema: z.looseObject({}) } },
+    handler: () => {
+      json ??= JSON.stringify(openApiDocument(routes(), VERSION));
+      return { status: 200, json };
+    },
+  });
 }

@@ -2,9 +2,8 @@ import { toOpenApi } from "@slipway/crds";
 import type { AnyRoute } from "../http/route.ts";
 import { type Access, type Policy, policyOf } from "../policy/table.ts";
 import { examples } from "./examples.ts";
-import { JSON_TYPE, type Json } from "./json.ts";
 import { parametersOf } from "./parameters.ts";
-import { responsesOf } from "./responses.ts";
+import { JSON_TYPE, type Json, responsesOf } from "./responses.ts";
 
 /** One operation: who may call it, how often, with what, and what comes back. */
 export function operationOf(route: AnyRoute): Json {

@@ -17,7 +17,7 @@ import {
   EXAMPLE_REPOSITORY_ID,
   EXAMPLE_RUN_ID,
 } from "./examples.ts";
-import type { Json } from "./json.ts";
+import type { Json } from "./responses.ts";
 
 /** Path, query and header parameters of an operation. */
 export function parametersOf(route: AnyRoute, policy: Policy): Json[] {

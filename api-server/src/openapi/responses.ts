@@ -3,9 +3,12 @@ import { toOpenApi } from "@slipway/crds";
 import type { AnyRoute } from "../http/route.ts";
 import type { Policy } from "../policy/table.ts";
 import { failureSchema } from "../projects/routes/schemas.ts";
-import { examples } from "./examples.ts";
-import { failureExamples } from "./failure-examples.ts";
-import { JSON_TYPE, type Json } from "./json.ts";
+import { examples, failureExamples } from "./examples.ts";
+
+/** A part of the document. */
+export type Json = Record<string, unknown>;
+
+export const JSON_TYPE = "application/json";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "The request breaks a rule; `errors` names every broken one.",
