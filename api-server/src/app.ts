@@ -8,8 +8,7 @@ import { installJsonBody, installRawBody } from "./http/json-body.ts";
 import type { LoadShedder } from "./http/load-shedder.ts";
 import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
-import { installRequestLog } from "./plugins/request-log.ts";
-import { installTracing } from "./plugins/tracing.ts";
+import { installRequestLog, installTracing } from "./http/telemetry.ts";
 import { routes } from "./routes.ts";
 import type { Services } from "./services.ts";
 

@@ -44,11 +44,11 @@ import { type GitServers, gitServers } from "../../../api-server/src/git/servers
 import { ApiMetrics } from "../../../api-server/src/http/api-metrics.ts";
 import { EventStreams } from "../../../api-server/src/http/event-streams.ts";
 import type { NewestWrites } from "../../../api-server/src/http/newest-writes.ts";
+import { traceWrites } from "../../../api-server/src/http/telemetry.ts";
 import { JobRunStore } from "../../../api-server/src/jobs/store.ts";
 import { LogFollower } from "../../../api-server/src/logs/follower.ts";
 import { ledgerSnapshots, type Snapshots } from "../../../api-server/src/metrics/snapshots.ts";
 import { ledgerUsage, type UsageBook } from "../../../api-server/src/organizations/limits.ts";
-import { traceWrites } from "../../../api-server/src/plugins/tracing.ts";
 import { parseGrant } from "../../../api-server/src/policy/permissions.ts";
 import { ProjectStore } from "../../../api-server/src/projects/store.ts";
 import { MemoryRateLimiter, type RateLimiter } from "../../../api-server/src/rate-limit/limiter.ts";

@@ -6,7 +6,7 @@ import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startTraceReceiver, type TraceReceiver } from "../../../test/kit/processes/trace-receiver.ts";
 import { projectResource } from "../resources.ts";
-import { traceWrites } from "./tracing.ts";
+import { traceWrites } from "./telemetry.ts";
 
 const log = { info: () => {}, warn: () => {} };
 const NAMESPACE = "slipway-org-acme";
