@@ -27,7 +27,7 @@ import { projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
-import { refusedByRule } from "./refused-by-rule.ts";
+import { refusedByRule } from "./spec-errors.ts";
 
 /** What a change works with. */
 export type ChangeServices = Pick<Services, "kube" | "projects" | "domainZone" | "now">;

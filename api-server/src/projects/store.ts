@@ -19,8 +19,7 @@ import { planInForce } from "../databases/plan.ts";
 import { failures } from "../errors/catalog.ts";
 import { localWrites, type Memory, type NewestWrites } from "../http/newest-writes.ts";
 import { projectResource } from "../resources.ts";
-import { ApiProject } from "./api-project.ts";
-import { specUpdatedAt } from "./updated-at.ts";
+import { ApiProject, specUpdatedAt } from "./api-project.ts";
 
 /** How long the list of all projects may take a page, which no request waits for. */
 const LIST_TIMEOUT_MS = 30_000;

@@ -2,8 +2,7 @@ import { patchEnvsBody } from "@slipway/crds";
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
 import { requireTypeWith } from "../api-project.ts";
-import { readEnvironment } from "../envs/read.ts";
-import { replaceEnvironment } from "../envs/replace.ts";
+import { readEnvironment, replaceEnvironment } from "../envs.ts";
 import { ENVIRONMENT_BODY_LIMIT, messageOnly, success } from "./schemas.ts";
 
 export const readEnvs = defineProjectRoute({

@@ -1,6 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { expect, it } from "vitest";
-import { specUpdatedAt } from "./updated-at.ts";
+import { specUpdatedAt } from "./api-project.ts";
 
 const spec = { "f:spec": { "f:name": {} } };
 const status = { "f:status": { "f:phase": {} } };
