@@ -1,7 +1,7 @@
 import { annotations } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { envShards } from "./creation/env-secrets.ts";
 import { envSecret } from "./creation/objects.ts";
+import { envShards } from "./creation/secrets.ts";
 import { type StoredSecret, variablesOf } from "./envs.ts";
 
 const base64 = (data: Record<string, string>) =>

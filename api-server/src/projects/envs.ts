@@ -20,8 +20,8 @@ import { projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type Change, type ChangeServices, changeProject } from "./change.ts";
-import { byName, envShards, variablesUsage } from "./creation/env-secrets.ts";
 import { envSecret, ownedBy, type Secret } from "./creation/objects.ts";
+import { byName, envShards, variablesUsage } from "./creation/secrets.ts";
 
 /** A Secret as the apiserver sends it: values in Base64. */
 export type StoredSecret = KubernetesObject & { data?: Record<string, string> };

@@ -2,7 +2,7 @@ import { type KubeClient, KubeError, resources } from "@slipway/controller-runti
 import type { Project, ProjectSpec } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { type ApiProject, applicationTypes, requireType } from "./api-project.ts";
-import { awsRegistryOf, isImageOf, registryOf } from "./creation/registry-secrets.ts";
+import { awsRegistryOf, isImageOf, registryOf } from "./creation/secrets.ts";
 import type { StoredSecret } from "./envs.ts";
 
 /**

@@ -38,10 +38,16 @@ import {
   releaseProjectQuota,
   reserveProjectQuota,
 } from "../quotas.ts";
-import { envShards, variablesUsage } from "./env-secrets.ts";
 import { capabilityFailure, planCreation } from "./plan-creation.ts";
-import { readLive, undoCreation } from "./undo.ts";
-import { type CreationPlan, isGoing, type WrittenObjects, writeProject } from "./write.ts";
+import { envShards, variablesUsage } from "./secrets.ts";
+import {
+  type CreationPlan,
+  isGoing,
+  readLive,
+  undoCreation,
+  type WrittenObjects,
+  writeProject,
+} from "./write.ts";
 
 /** How long the cluster may take in all to create a project. */
 const LIMIT_MS = 20_000;

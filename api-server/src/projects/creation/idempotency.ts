@@ -17,8 +17,7 @@ import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";
 import { type Attempt, type Created, failedAttempt } from "./create.ts";
 import { type IdempotencyLock, withIdempotencyLock } from "./idempotency-lock.ts";
-import { readLive } from "./undo.ts";
-import { isCreated, isGoing } from "./write.ts";
+import { isCreated, isGoing, readLive } from "./write.ts";
 
 /** A hash that does not depend on the order in which a client writes an object's members. */
 export function bodyHash(body: unknown): Buffer {

@@ -11,8 +11,7 @@ import {
   type ProjectSpec,
 } from "@slipway/crds";
 import { encodeCredentials } from "../../databases/connection.ts";
-import type { EnvShard } from "./env-secrets.ts";
-import { AWS_REGISTRY_SECRET, type AwsRegistrySecret, type PullSecret } from "./registry-secrets.ts";
+import { AWS_REGISTRY_SECRET, type AwsRegistrySecret, type EnvShard, type PullSecret } from "./secrets.ts";
 
 /** The objects that a creation writes. Pure. */
 

@@ -11,7 +11,6 @@ import {
 import { failures } from "../../errors/catalog.ts";
 import type { Failure, FieldError } from "../../errors/failure.ts";
 import { hostnamesOf } from "../claims.ts";
-import { envShards } from "./env-secrets.ts";
 import {
   type AccountsSecret,
   accountsSecret,
@@ -22,7 +21,7 @@ import {
   projectObject,
   type Secret,
 } from "./objects.ts";
-import { awsRegistrySecret, pullSecret } from "./registry-secrets.ts";
+import { awsRegistrySecret, envShards, pullSecret } from "./secrets.ts";
 import type { CreationPlan } from "./write.ts";
 
 export interface CreationContext {

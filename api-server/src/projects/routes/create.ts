@@ -23,10 +23,9 @@ import { defineRoute } from "../../http/route.ts";
 import { newProjectId } from "../../ids.ts";
 import { policyOf } from "../../policy/table.ts";
 import type { Services } from "../../services.ts";
-import { checkCreation, isIdempotencyKey } from "../creation/body.ts";
+import { checkCreation, isIdempotencyKey, withTemplate } from "../creation/body.ts";
 import { type Attempt, admitCreation, type Created, createProject } from "../creation/create.ts";
 import { onceByKey } from "../creation/idempotency.ts";
-import { withTemplate } from "../creation/template.ts";
 import { phaseOf } from "../view.ts";
 import { ENVIRONMENT_BODY_LIMIT, idempotencyKeyHeader, success } from "./schemas.ts";
 

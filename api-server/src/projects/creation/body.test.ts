@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseCatalog, parseCreateProject } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
-import { withTemplate } from "./template.ts";
+import { withTemplate } from "./body.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
