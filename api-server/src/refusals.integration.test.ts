@@ -8,7 +8,7 @@ import { type RealHarness, startRealHarness } from "../../test/kit/api-server/re
 import { bindInOrganization } from "../../test/kit/api-server/roles.ts";
 import { statusAndCode } from "../../test/kit/api-server/status-and-code.ts";
 import { readClaim } from "./projects/claims.ts";
-import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
+import { RELEASE_LIMIT_MS } from "./projects/lifecycle.ts";
 import { type Supports, supports } from "./projects/supported-types.ts";
 import { domainClaimResource, projectResource } from "./resources.ts";
 import { routes } from "./routes.ts";

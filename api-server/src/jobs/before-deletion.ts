@@ -3,9 +3,9 @@ import { isRunPending, type JobRun, labels, type Project, type ProjectSpec } fro
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { changeProject } from "../projects/change.ts";
+import { waitForProject } from "../projects/wait.ts";
 import { jobRunResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
-import { waitForProject } from "./wait-for-project.ts";
 
 /** How long an answer waits for the operator to acknowledge that the schedule is closed. */
 const CLOSED_LIMIT_MS = 10_000;

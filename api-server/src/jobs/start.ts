@@ -18,10 +18,10 @@ import {
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 import type { ApiProject } from "../projects/api-project.ts";
+import { waitForProject } from "../projects/wait.ts";
 import { jobRunResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { conditionOf, isTerminal } from "./run.ts";
-import { waitForProject } from "./wait-for-project.ts";
 
 /** How long an answer waits for the operator to decide. */
 export const DECISION_LIMIT_MS = 10_000;

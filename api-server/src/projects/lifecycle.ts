@@ -1,6 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ProjectPhase, ProjectSpec } from "@slipway/crds";
+import { isConflict, KubeError } from "@slipway/controller-runtime";
+import {
+  type DomainClaim,
+  labels,
+  organizationNamespace,
+  type Project,
+  type ProjectPhase,
+  type ProjectSpec,
+} from "@slipway/crds";
+import { hasTombstone, insertTombstone } from "@slipway/ledger";
+import { failures } from "../errors/catalog.ts";
+import { closeJob, isClosed, refusePending } from "../jobs/before-deletion.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import { refuseBlocked } from "../organizations/service.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type ChangeServices, changeProject } from "./change.ts";
@@ -70,4 +83,137 @@ export async function statusOnceSeen(
     now = (await projects.find(written.organizationId, written.id)) ?? now;
   }
   return phaseOf(now.resource);
+}
+
+/** How long an answer waits for the platform to release the project's name and domains. */
+export const RELEASE_LIMIT_MS = 25_000;
+/** Attempts at a project that changes between the read and the deletion. */
+const ATTEMPTS = 10;
+
+/**
+ * Deletes a project, and resolves once its name and domains are free and reads everywhere miss it. Of calls at the same
+ * time exactly one resolves. A call after an earlier deletion that took longer than its answer continues that one.
+ * A Valkey service is deleted in the background: of that, this resolves as soon as it has begun.
+ * @throws Failure 409 when it is deleted or being deleted, or is a job with active runs; 503 after the limit, or when ledger or cluster do not answer
+ */
+export async function deleteProject(
+  project: ApiProject,
+  services: ChangeServices & Pick<Services, "jobRuns" | "ledger" | "usage">,
+): Promise<"deleted" | "deleting"> {
+  const { organizationId, id } = project;
+  const { spec, metadata } = project.resource;
+  if (spec.type === "job") {
+    const isLeaving = metadata.deletionTimestamp !== undefined;
+    await (isLeaving ? refusePending(project, services) : closeJob(project, services));
+  }
+  // First: a crash between the two leaves a project that can be deleted again.
+  await withLedgerErrors(() => insertTombstone(services.ledger, organizationId, id));
+  const identity = { organizationId, projectId: id };
+  const quota = await readProjectQuota(services, identity).catch(() => undefined);
+  const leaving = await beginDeletion(project, services);
+  if (inBackground(project.resource)) {
+    return "deleting";
+  }
+  if (!(await services.projects.waitForDeletion(leaving, RELEASE_LIMIT_MS))) {
+    throw hasDomain(project.resource) ? failures.domainReleasePending() : failures.projectDeletionPending();
+  }
+  await releaseClaims(project, services);
+  // The operator releases it with the project, or corrects it later; released here, the next creation has it immediately.
+  await releaseProjectQuota(services, identity, quota).catch(() => undefined);
+  const kinds = ["projects", "customDomains"] as const;
+  await services.usage.release(
+    organizationId,
+    kinds.map((kind) => ({ kind, name: id })),
+  );
+  return "deleted";
+}
+
+/** Whose deletion releases a domain: what the specification has a caller wait for. */
+const hasDomain = ({ spec }: Project): boolean => spec.type === "http" && spec.exposure !== "private";
+
+/** Types whose deletion answers before it is complete. */
+const inBackground = ({ spec }: Project): boolean => spec.type === "valkey";
+
+/** A project that does not exist: it never did, or is deleted; then none of its claims may be left. @throws Failure 404, 409, 503 */
+export async function refuseMissing(
+  organizationId: string,
+  id: string,
+  services: Pick<Services, "kube" | "ledger">,
+): Promise<never> {
+  const deletedBefore = await withLedgerErrors(() => hasTombstone(services.ledger, organizationId, id));
+  if (!deletedBefore) {
+    throw failures.projectNotFound();
+  }
+  await releaseClaims({ organizationId, id }, services);
+  throw failures.projectAlreadyDeleted();
+}
+
+/** @returns the project whose end is to be waited for */
+async function beginDeletion(
+  { resource }: ApiProject,
+  { kube, now }: Pick<Services, "kube" | "now">,
+): Promise<Project> {
+  const { namespace, name, uid } = resource.metadata;
+  const ref = { namespace, name };
+  try {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const live = await kube.getOrUndefined<Project>(projectResource, ref);
+      if (live === undefined || live.metadata.uid !== uid) {
+        throw failures.projectAlreadyDeleted();
+      }
+      const { deletionTimestamp, resourceVersion } = live.metadata;
+      if (deletionTimestamp !== undefined) {
+        if (inBackground(live)) {
+          throw failures.managedServiceOperationInProgress();
+        }
+        if (now().getTime() - Date.parse(deletionTimestamp) < RELEASE_LIMIT_MS) {
+          throw failures.projectAlreadyDeleted();
+        }
+        return live;
+      }
+      // Opened again since: a run may have begun.
+      if (live.spec.type === "job" && !isClosed(live)) {
+        throw failures.jobRunsPending(true);
+      }
+      try {
+        // The version lets exactly one of several concurrent deletions succeed.
+        if (await kube.delete(projectResource, ref, { uid, resourceVersion })) {
+          return live;
+        }
+      } catch (error) {
+        if (!isConflict(error)) {
+          throw error;
+        }
+      }
+    }
+  } catch (error) {
+    throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
+  }
+  throw failures.clusterUnavailable(new Error("the project changes without end"));
+}
+
+/**
+ * Deletes the claims that a deleted project still has, but not those of a later one of its name. The operator deletes
+ * them before the project, as a rule, but it may never have seen one that lived for a moment.
+ */
+async function releaseClaims(
+  { organizationId, id, resource }: Pick<ApiProject, "organizationId" | "id"> & Partial<ApiProject>,
+  { kube }: Pick<Services, "kube">,
+): Promise<void> {
+  const namespace = organizationNamespace(organizationId);
+  const uid = resource?.metadata.uid;
+  try {
+    const labelSelector = `${labels.project}=${id}`;
+    const claims = await kube.listAll<DomainClaim>(domainClaimResource, { labelSelector });
+    for (const { metadata, spec } of claims) {
+      const { projectRef: holder } = spec;
+      const isIts =
+        holder.namespace === namespace && holder.name === id && holder.uid === (uid ?? holder.uid);
+      if (isIts) {
+        await kube.delete(domainClaimResource, { name: metadata.name }, { uid: metadata.uid });
+      }
+    }
+  } catch {
+    throw failures.domainReleasePending();
+  }
 }

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { Principal } from "../../auth/principal.ts";
 import { defineProjectRoute, defineRoute } from "../../http/route.ts";
-import { deleteProject, refuseMissing } from "../deletion.ts";
-import { pauseProject, resumeProject, statusOnceSeen } from "../lifecycle.ts";
+import { deleteProject, pauseProject, refuseMissing, resumeProject, statusOnceSeen } from "../lifecycle.ts";
 import { lifecycleSchema, messageOnly, success } from "./schemas.ts";
 
 export const pause = defineProjectRoute({

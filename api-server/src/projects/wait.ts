@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Project } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
-import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
+import type { ApiProject } from "./api-project.ts";
 
 const LOOK_EVERY_MS = 50;
 
