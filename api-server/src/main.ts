@@ -38,7 +38,7 @@ import type { RateLimit } from "./policy/table.ts";
 import { ProjectStore } from "./projects/store.ts";
 import { parseDatabaseVersions, supportedTypes, supports } from "./projects/supported-types.ts";
 import { scaledLimit } from "./rate-limit/limiter.ts";
-import { openShared } from "./rate-limit/open.ts";
+import { openShared } from "./rate-limit/valkey.ts";
 import type { Services } from "./services.ts";
 import { SharedReads } from "./shared-reads.ts";
 

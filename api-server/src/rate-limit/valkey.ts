@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
-import type { NewestWrites, WriteKind } from "../http/newest-writes.ts";
+import type { ApiMetrics } from "../http/api-metrics.ts";
+import { localWrites, type NewestWrites, type WriteKind } from "../http/newest-writes.ts";
 import { type Decision, MemoryRateLimiter, type RateLimiter } from "./limiter.ts";
-import { noteScript, takeScript } from "./scripts.ts";
-import { ValkeyConnection } from "./valkey-connection.ts";
+import { noteScript, takeScript, ValkeyConnection } from "./valkey-connection.ts";
 
 export interface ValkeyRateLimiterOptions {
   /** `redis://`, `rediss://`, `valkey://` or `valkeys://` of one endpoint; no cluster. */
@@ -114,4 +114,29 @@ function toDecision(reply: unknown, limit: number): Decision {
     ...(newestWrite === null ? {} : { newestWrite }),
     ...(newestRun === null ? {} : { newestRun }),
   };
+}
+
+/** What the replicas of the API share of each other's work. */
+export interface Shared {
+  rateLimiter: RateLimiter;
+  writes: NewestWrites;
+  close: () => Promise<void>;
+}
+
+/**
+ * Opens the Valkey of this URL, or counts in memory without one, which is right for a single replica alone. A Valkey that
+ * does not answer delays the start by no more than a second or two: it is tried again in the background.
+ */
+export async function openShared(
+  valkeyUrl: string | undefined,
+  logger: Logger,
+  metrics: ApiMetrics,
+): Promise<Shared> {
+  if (valkeyUrl === undefined) {
+    return { rateLimiter: new MemoryRateLimiter(), writes: localWrites, close: () => Promise.resolve() };
+  }
+  const onMemory = metrics.watchValkey(() => valkey.isShared);
+  const valkey = new ValkeyRateLimiter({ url: valkeyUrl, logger, onMemory });
+  await valkey.start();
+  return { rateLimiter: valkey, writes: valkey, close: () => valkey.close() };
 }
