@@ -18,6 +18,7 @@ import { anyVerifier, oidcVerifier } from "./auth/oidc.ts";
 import { parseBackupDefaults } from "./backups/view.ts";
 import { ledgerBuilds, parseBuildSettings } from "./builds/platform.ts";
 import { onDelivery } from "./builds/triggered.ts";
+import { SharedReads } from "./concurrency.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { failures } from "./errors/catalog.ts";
 import { ConnectionStore } from "./git/connection-owners.ts";
@@ -40,7 +41,6 @@ import { parseDatabaseVersions, supportedTypes, supports } from "./projects/supp
 import { scaledLimit } from "./rate-limit/limiter.ts";
 import { openShared } from "./rate-limit/valkey.ts";
 import type { Services } from "./services.ts";
-import { SharedReads } from "./shared-reads.ts";
 
 /** Credentials of one address that may turn out not to be valid, in a minute. */
 const FAILED_ATTEMPTS: RateLimit = { limit: 60, windowSeconds: 60, per: "ip" };

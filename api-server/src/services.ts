@@ -9,6 +9,7 @@ import type { AuditLog } from "./audit/log.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
 import type { BackupDefaults } from "./backups/view.ts";
 import type { BuildPlatform } from "./builds/platform.ts";
+import type { SharedReads } from "./concurrency.ts";
 import type { ConnectionOwners } from "./git/connection-owners.ts";
 import type { RepositoryIds } from "./git/repository-ids.ts";
 import type { GitServers } from "./git/servers.ts";
@@ -20,7 +21,6 @@ import type { UsageBook } from "./organizations/limits.ts";
 import type { Projects } from "./projects/store.ts";
 import type { Supports } from "./projects/supported-types.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
-import type { SharedReads } from "./shared-reads.ts";
 
 /** Dependencies of the routes; created in `main.ts`, or by a test. */
 export interface Services {

@@ -8,7 +8,7 @@ import {
   fieldManagers,
   newPassword,
 } from "@slipway/crds";
-import { withDeadline } from "../deadline.ts";
+import { withDeadline } from "../concurrency.ts";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";

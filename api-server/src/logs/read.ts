@@ -1,7 +1,7 @@
 import { type KubeClient, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import type { Logger } from "pino";
-import { mapConcurrently } from "../concurrent.ts";
+import { mapConcurrently } from "../concurrency.ts";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { type Pod, readInstanceLog } from "./instance-log.ts";

@@ -19,7 +19,7 @@ import {
   transitionIssues,
 } from "@slipway/crds";
 import { ConcurrencyLimiter } from "@slipway/process";
-import { withDeadline } from "../deadline.ts";
+import { withDeadline } from "../concurrency.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldName } from "../http/validate.ts";

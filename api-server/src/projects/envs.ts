@@ -13,7 +13,7 @@ import {
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
-import { mapConcurrently } from "../concurrent.ts";
+import { mapConcurrently } from "../concurrency.ts";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { projectResource } from "../resources.ts";

@@ -20,7 +20,7 @@ import {
 } from "@slipway/crds";
 import { findDeployment } from "@slipway/ledger";
 import type { Principal } from "../auth/principal.ts";
-import { mapConcurrently } from "../concurrent.ts";
+import { mapConcurrently } from "../concurrency.ts";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import { refuseBlocked } from "../organizations/service.ts";

@@ -37,6 +37,7 @@ import { FailedAttempts } from "../../../api-server/src/auth/failed-attempts.ts"
 import { anyVerifier } from "../../../api-server/src/auth/oidc.ts";
 import { type BuildPlatform, ledgerBuilds } from "../../../api-server/src/builds/platform.ts";
 import { onDelivery } from "../../../api-server/src/builds/triggered.ts";
+import { SharedReads } from "../../../api-server/src/concurrency.ts";
 import { ConnectionStore } from "../../../api-server/src/git/connection-owners.ts";
 import { DeliveryWorker } from "../../../api-server/src/git/delivery-queue.ts";
 import { RepositoryIds } from "../../../api-server/src/git/repository-ids.ts";
@@ -54,7 +55,6 @@ import { ProjectStore } from "../../../api-server/src/projects/store.ts";
 import { MemoryRateLimiter, type RateLimiter } from "../../../api-server/src/rate-limit/limiter.ts";
 import { projectResource } from "../../../api-server/src/resources.ts";
 import type { Services } from "../../../api-server/src/services.ts";
-import { SharedReads } from "../../../api-server/src/shared-reads.ts";
 import { FakeApiserver } from "../apiserver/fake-apiserver.ts";
 import { eventually } from "../processes/eventually.ts";
 

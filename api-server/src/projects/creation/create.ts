@@ -21,8 +21,8 @@ import {
 import type { Usage } from "@slipway/ledger";
 import { type FirstBuild, followFirstBuild, lookUpFirstBuild, startFirstBuild } from "../../builds/first.ts";
 import { requireBuilds } from "../../builds/platform.ts";
+import { withDeadline } from "../../concurrency.ts";
 import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/connection.ts";
-import { withDeadline } from "../../deadline.ts";
 import { refuseReservedSubdomain } from "../../domains/spec.ts";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
