@@ -1,0 +1,134 @@
+import { Failure } from "./failure.ts";
+
+/** What an organization has a limit of, and its words in a refusal. */
+const ORGANIZATION_LIMITS = {
+  projects: { code: "ORGANIZATION_PROJECT_LIMIT_REACHED", noun: "projects" },
+  customDomains: { code: "ORGANIZATION_CUSTOM_DOMAIN_LIMIT_REACHED", noun: "custom domains" },
+  gitConnections: { code: "GIT_CONNECTION_LIMIT_REACHED", noun: "Git connections" },
+  backups: { code: "ORGANIZATION_BACKUP_LIMIT_REACHED", noun: "backups" },
+  variableBytes: {
+    code: "ORGANIZATION_VARIABLES_LIMIT_REACHED",
+    noun: "bytes of environment variables, earlier ones that a rollback needs included",
+  },
+} as const;
+
+/** What the state of a project, an organization or the platform's capacity refuses: 409. Part of the catalog. */
+export const conflicts = {
+  /** `code` and `limit` come from the plan catalog, for example FREE_PLAN_INSTANCE_LIMIT_REACHED and 2. */
+  planLimitReached: (code: string, limit: number, counts: string) =>
+    new Failure(409, code, `the organization already uses its ${limit} ${counts} on plans of this kind`, {
+      extra: { limit },
+    }),
+  planLimitExceeded: (code: string, limit: number, remaining: number, counts: string) =>
+    new Failure(409, code, `more ${counts} are requested than are left: ${remaining} of ${limit}`, {
+      extra: { limit, remaining },
+    }),
+  /** `limit` is that of the catalog's `organizationLimits`. */
+  organizationLimitReached: (what: keyof typeof ORGANIZATION_LIMITS, limit: number) => {
+    const { code, noun } = ORGANIZATION_LIMITS[what];
+    const message = `the organization has no room for more: it may have ${limit} ${noun}; delete some first`;
+    return new Failure(409, code, message, { extra: { limit } });
+  },
+  insufficientPlanCapacity: (plan: string) =>
+    new Failure(409, "INSUFFICIENT_PLAN_CAPACITY", `the platform has no capacity left on plan ${plan}`),
+  /** @param proof the record by which the caller's organization would prove a custom domain to be its own */
+  domainUnavailable: (hostname: string, proof?: { name: string; value: string }) =>
+    new Failure(
+      409,
+      "DOMAIN_UNAVAILABLE",
+      proof === undefined
+        ? `the domain ${hostname} is not available`
+        : `the domain ${hostname} is not available; if it is yours, create the TXT record ${proof.name} with the value ${proof.value}: a claim without a proof gives way to it within minutes, one whose proof is gone within a day`,
+      { extra: { hostname } },
+    ),
+  projectPrivate: () =>
+    new Failure(409, "PROJECT_PRIVATE", "the project is private: a private project has no domain"),
+  exposureChangeInProgress: () =>
+    new Failure(409, "EXPOSURE_CHANGE_IN_PROGRESS", "a change of exposure is already running"),
+  deploymentNotAvailable: (id: string) =>
+    new Failure(409, "DEPLOYMENT_NOT_AVAILABLE", `the settings of deployment ${id} are no longer kept`),
+  environmentTooLarge: (limit: number) =>
+    new Failure(409, "ENVIRONMENT_TOO_LARGE", "the project's Secrets hold more than one answer may", {
+      extra: { limit },
+    }),
+  environmentIncomplete: (secret: string) =>
+    new Failure(
+      409,
+      "ENVIRONMENT_INCOMPLETE",
+      `the project takes variables from the Secret ${secret}, which does not exist`,
+      { extra: { secret } },
+    ),
+  idempotencyKeyConflict: () =>
+    new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
+  jobRunsPending: (active: boolean) =>
+    new Failure(
+      409,
+      "JOB_RUNS_PENDING",
+      `${active ? "a run of the job is active" : "the charge of a run is not recorded yet"}: the project is kept, and no ` +
+        "new run starts; try again once every run has ended and is billed",
+    ),
+  jobRunCancellationUnavailable: () =>
+    new Failure(
+      409,
+      "JOB_RUN_CANCELLATION_UNAVAILABLE",
+      "the run cannot be cancelled safely: wait for it to finish or to reach its time limit",
+    ),
+  jobRunActive: () => new Failure(409, "JOB_RUN_ACTIVE", "a run of the job is active"),
+  jobScheduleClosed: () =>
+    new Failure(
+      409,
+      "JOB_SCHEDULE_CLOSED",
+      "the job was about to be deleted and starts no run; a change of its schedule opens it again",
+    ),
+  jobNotAccepted: () =>
+    new Failure(
+      409,
+      "JOB_NOT_ACCEPTED",
+      "the platform does not run the job as it is: its plan, a Secret or a limit stands against it",
+    ),
+  backupActive: () => new Failure(409, "BACKUP_ACTIVE", "a backup of the project is being made"),
+  backupNotComplete: (id: string) =>
+    new Failure(
+      409,
+      "BACKUP_NOT_COMPLETE",
+      `the backup ${id} is not complete, has failed or is being deleted`,
+    ),
+  gitConnectionUnavailable: (why: string) => new Failure(409, "GIT_CONNECTION_UNAVAILABLE", why),
+  gitConnectionOperationPending: (what: string) =>
+    new Failure(
+      409,
+      "GIT_CONNECTION_OPERATION_PENDING",
+      `the connection stays as it is: ${what}; try again once that is over`,
+    ),
+  gitCapabilityUnavailable: (why: string) => new Failure(409, "GIT_CAPABILITY_UNAVAILABLE", why),
+  gitSourceCreationUnavailable: () =>
+    new Failure(
+      409,
+      "GIT_SOURCE_CREATION_UNAVAILABLE",
+      "repositories of a github connection are given in config.github, not in source",
+    ),
+  gitVersionNotFound: (pattern: string) =>
+    new Failure(
+      409,
+      "GIT_VERSION_NOT_FOUND",
+      `the repository has no published version that matches ${pattern}`,
+    ),
+  gitSourceChanged: () =>
+    new Failure(409, "GIT_SOURCE_CHANGED", "the source was changed during the update: read it and try again"),
+  projectNotPublished: () =>
+    new Failure(
+      409,
+      "PROJECT_NOT_PUBLISHED",
+      "no version of the project has been published that could be kept: without its source nothing would run",
+    ),
+  planChangeInProgress: () =>
+    new Failure(409, "PLAN_CHANGE_IN_PROGRESS", "a change of the plan is already running"),
+  managedServiceOperationInProgress: () =>
+    new Failure(
+      409,
+      "MANAGED_SERVICE_OPERATION_IN_PROGRESS",
+      "an operation on the service is in progress: it is being deleted",
+    ),
+  projectPaused: () => new Failure(409, "PROJECT_PAUSED", "the project is paused"),
+  projectAlreadyDeleted: () => new Failure(409, "PROJECT_ALREADY_DELETED", "the project is already deleted"),
+} as const;
