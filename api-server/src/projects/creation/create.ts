@@ -1,16 +1,6 @@
-import {
-  isForbidden,
-  isInvalid,
-  isNamespaceTerminating,
-  isNotFound,
-  isUnbound,
-  KubeError,
-  type KubernetesObject,
-  onceBound,
-} from "@slipway/controller-runtime";
+import { type KubernetesObject, onceBound } from "@slipway/controller-runtime";
 import {
   type CreateProjectRequest,
-  type DatabaseCredentials,
   databaseNames,
   findHttpPlan,
   type HttpPlan,
@@ -25,29 +15,15 @@ import { withDeadline } from "../../concurrency.ts";
 import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/connection.ts";
 import { refuseReservedSubdomain } from "../../domains/spec.ts";
 import { failures } from "../../errors/catalog.ts";
-import { Failure } from "../../errors/failure.ts";
-import { resourceQuotaFailure } from "../../organizations/limits.ts";
 import { isProvisioned, readNamespace, refuseBlocked } from "../../organizations/service.ts";
 import type { Services } from "../../services.ts";
-import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";
 import { readClaim } from "../claims.ts";
-import {
-  type ProjectIdentity,
-  type QuotaVersion,
-  releaseProjectQuota,
-  reserveProjectQuota,
-} from "../quotas.ts";
+import { type QuotaVersion, releaseProjectQuota, reserveProjectQuota } from "../quotas.ts";
+import { type Attempt, failedAttempt, nothingToUndo } from "./outcome.ts";
 import { capabilityFailure, planCreation } from "./plan-creation.ts";
 import { envShards, variablesUsage } from "./secrets.ts";
-import {
-  type CreationPlan,
-  isGoing,
-  readLive,
-  undoCreation,
-  type WrittenObjects,
-  writeProject,
-} from "./write.ts";
+import { type CreationPlan, isGoing, readLive, type WrittenObjects, writeProject } from "./write.ts";
 
 /** How long the cluster may take in all to create a project. */
 const LIMIT_MS = 20_000;
@@ -99,22 +75,6 @@ export type CreationServices = ChangeServices &
     Services,
     "backups" | "builds" | "supports" | "catalog" | "git" | "ledger" | "logger" | "repositoryIds" | "usage"
   >;
-
-/** The result of a creation. */
-export interface Created {
-  project: ApiProject;
-  /** Of a database: what its Secret holds, to be shown once. Absent in the answer to a repeat. */
-  credentials?: DatabaseCredentials;
-}
-
-/** How a creation ended. */
-export type Attempt =
-  | Created
-  /**
-   * `undo` deletes what is left of it, and returns whether it could; undefined when it is not known what was written, and
-   * the next attempt, or the operator, continues from there.
-   */
-  | { failure: unknown; undo: (() => Promise<boolean>) | undefined };
 
 /**
  * Creates an admitted project under this id, or finishes a creation that was begun under it: `leftover` says that one may
@@ -198,63 +158,6 @@ function credentialsIn(secrets: readonly KubernetesObject[], projectId: string) 
   const { credentials: name } = databaseNames(projectId);
   const secret: CredentialsSecret | undefined = secrets.find(({ metadata }) => metadata?.name === name);
   return secret && decodeCredentials(secret);
-}
-
-const nothingToUndo = async (): Promise<boolean> => true;
-
-/** The outcome of a creation that met this error, before or after it began to write. */
-export function failedAttempt(
-  error: unknown,
-  identity: ProjectIdentity,
-  services: Pick<Services, "domainZone" | "kube" | "ledger" | "logger">,
-  written?: WrittenObjects,
-): Extract<Attempt, { failure: unknown }> {
-  if (isUnbound(error)) {
-    const { organizationId } = identity;
-    services.logger.warn(
-      { organizationId, refusal: (error as Error).message },
-      "rights over a namespace are missing",
-    );
-  }
-  const undo = isAnswered(error) ? () => undoCreation(identity, services, written) : undefined;
-  return { failure: toFailure(error), undo };
-}
-
-const ANSWERS: readonly string[] = [
-  "ORGANIZATION_RUNTIME_UNAVAILABLE",
-  "ADDRESS_NOT_ASSIGNED",
-  "SCHEDULED_JOBS_UNAVAILABLE",
-  "PROJECT_TYPE_UNAVAILABLE",
-  "BACKUPS_UNAVAILABLE",
-];
-
-/** Whether the request was refused with an answer: one without an answer may have been carried out. */
-function isAnswered(error: unknown): boolean {
-  if (error instanceof KubeError) {
-    return error.status > 0 && error.status < 500;
-  }
-  return error instanceof Failure && (error.status < 500 || ANSWERS.includes(error.code));
-}
-
-function toFailure(error: unknown): unknown {
-  if (!(error instanceof KubeError)) {
-    return error;
-  }
-  if (isNotFound(error) || isNamespaceTerminating(error) || isUnbound(error)) {
-    return failures.organizationRuntimeUnavailable();
-  }
-  const ceiling = resourceQuotaFailure(error);
-  if (ceiling) {
-    return ceiling;
-  }
-  // The rest of the organization's quota is the platform's own guard: it refuses with 403.
-  if (isForbidden(error)) {
-    return failures.planCapacityTemporarilyUnavailable(error);
-  }
-  if (isInvalid(error)) {
-    return failures.internal(error);
-  }
-  return failures.clusterUnavailable(error);
 }
 
 /** A write whose outcome is unknown may have succeeded. What cannot be read now the operator corrects later. */

@@ -15,8 +15,8 @@ import { withLedgerErrors } from "../../ledger/availability.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";
-import { type Attempt, type Created, failedAttempt } from "./create.ts";
 import { type IdempotencyLock, withIdempotencyLock } from "./idempotency-lock.ts";
+import { type Attempt, type Created, failedAttempt } from "./outcome.ts";
 import { isCreated, isGoing, readLive } from "./write.ts";
 
 /** A hash that does not depend on the order in which a client writes an object's members. */

@@ -24,8 +24,9 @@ import { newProjectId } from "../../ids.ts";
 import { policyOf } from "../../policy/table.ts";
 import type { Services } from "../../services.ts";
 import { checkCreation, isIdempotencyKey, withTemplate } from "../creation/body.ts";
-import { type Attempt, admitCreation, type Created, createProject } from "../creation/create.ts";
+import { admitCreation, createProject } from "../creation/create.ts";
 import { onceByKey } from "../creation/idempotency.ts";
+import type { Attempt, Created } from "../creation/outcome.ts";
 import { phaseOf } from "../view.ts";
 import { ENVIRONMENT_BODY_LIMIT, idempotencyKeyHeader, success } from "./schemas.ts";
 
