@@ -5,8 +5,6 @@ import {
   isNotFound,
   type KubeClient,
   KubeError,
-  type KubernetesObject,
-  resources,
 } from "@slipway/controller-runtime";
 import {
   API_VERSION,
@@ -16,8 +14,6 @@ import {
   GIT_CONNECTION_ID,
   type GitConnection,
   type GitConnectionStatus,
-  labels,
-  MANAGED_BY,
   organizationNamespace,
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
@@ -27,17 +23,7 @@ import { buildResource, gitConnectionResource } from "../resources.ts";
 
 /** Git connections and their Secrets as they are in the cluster. They are read live: that is rare. */
 
-const WRITE = { fieldManager: fieldManagers.api };
-
-/** The content of a connection's Secret. */
-export interface GitCredential {
-  username: string;
-  token: string;
-  /** What deliveries of hooks are signed with. */
-  hookSecret: string;
-}
-
-type Secret = KubernetesObject & { data?: Record<string, string>; stringData?: Record<string, string> };
+export const WRITE = { fieldManager: fieldManagers.api };
 
 /** Every connection of an organization, the oldest first. @throws Failure 503 */
 export async function listConnections(kube: KubeClient, organizationId: string): Promise<GitConnection[]> {
@@ -179,58 +165,6 @@ export async function deleteConnection(kube: KubeClient, connection: GitConnecti
   await answered(ifThere(kube.delete(gitConnectionResource, { name, namespace }, { uid })));
 }
 
-/** The credential of a connection. @throws Failure 409 when its Secret is deleted or incomplete, 503 */
-export async function readCredential(
-  kube: KubeClient,
-  { metadata, spec }: GitConnection,
-): Promise<GitCredential> {
-  const ref = { namespace: metadata.namespace, name: spec.credentialRef.name };
-  const secret = await answered(kube.getOrUndefined<Secret>(resources.secrets, ref));
-  const value = (key: keyof GitCredential): string =>
-    Buffer.from(secret?.data?.[key] ?? "", "base64").toString("utf8");
-  const credential = { username: value("username"), token: value("token"), hookSecret: value("hookSecret") };
-  // An account of GitHub has no credential but the App's own key.
-  if (spec.providerId === "github" && credential.hookSecret !== "") {
-    return credential;
-  }
-  if (credential.username === "" || credential.token === "") {
-    throw failures.gitConnectionUnavailable("the connection's Secret is missing or incomplete");
-  }
-  return credential;
-}
-
-/** Creates the Secret, which is deleted with the connection. @throws Failure 503 */
-export async function createCredential(
-  kube: KubeClient,
-  { metadata }: GitConnection,
-  name: string,
-  credential: Partial<GitCredential>,
-): Promise<void> {
-  const secret = {
-    metadata: {
-      name,
-      namespace: metadata.namespace,
-      labels: { [labels.managedBy]: MANAGED_BY },
-      ownerReferences: [
-        { apiVersion: API_VERSION, kind: "GitConnection", name: metadata.name, uid: metadata.uid ?? "" },
-      ],
-    },
-    immutable: true,
-    type: "Opaque",
-    stringData: { ...credential },
-  };
-  await answered(kube.create(resources.secrets, secret, WRITE));
-}
-
-/** Deletes a Secret of a connection; one that is deleted already is no failure. @throws Failure 503 */
-export async function deleteCredential(
-  kube: KubeClient,
-  { metadata }: GitConnection,
-  name: string,
-): Promise<void> {
-  await answered(ifThere(kube.delete(resources.secrets, { namespace: metadata.namespace, name })));
-}
-
 /** Whether a build that has not ended uses the connection. @throws Failure 503 */
 export async function isBuilding(kube: KubeClient, { metadata }: GitConnection): Promise<boolean> {
   const builds = await answered(kube.listAll<Build>(buildResource, { namespace: metadata.namespace }));
@@ -241,7 +175,7 @@ export async function isBuilding(kube: KubeClient, { metadata }: GitConnection):
   );
 }
 
-async function ifThere(call: Promise<unknown>): Promise<void> {
+export async function ifThere(call: Promise<unknown>): Promise<void> {
   try {
     await call;
   } catch (error) {
@@ -251,7 +185,7 @@ async function ifThere(call: Promise<unknown>): Promise<void> {
   }
 }
 
-async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
+export async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
   try {
     return await call;
   } catch (error) {

@@ -8,22 +8,21 @@ import {
 } from "@slipway/git";
 import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
-import {
-  createCredential,
-  deleteCredential,
-  type GitCredential,
-  patchConnection,
-  patchConnectionStatus,
-  readCredential,
-} from "./cluster.ts";
+import { patchConnection, patchConnectionStatus } from "./cluster.ts";
 import {
   assertRoom,
   connectionsOf,
-  credentialName,
   makeConnection,
   refusedStatus,
   takenStatus,
 } from "./create-connection.ts";
+import {
+  createCredential,
+  credentialName,
+  deleteCredential,
+  type GitCredential,
+  readCredential,
+} from "./credentials.ts";
 import { sentInVain, unusable } from "./servers.ts";
 import { isRevoked } from "./view.ts";
 

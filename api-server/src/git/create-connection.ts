@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import {
   type GitConnection,
   type GitConnectionReason,
@@ -12,14 +12,8 @@ import { failures } from "../errors/catalog.ts";
 import { newGitConnectionId } from "../ids.ts";
 import { isProvisioned, readNamespace } from "../organizations/service.ts";
 import type { Services } from "../services.ts";
-import {
-  createConnection,
-  createCredential,
-  deleteConnection,
-  type GitCredential,
-  listConnections,
-  patchConnectionStatus,
-} from "./cluster.ts";
+import { createConnection, deleteConnection, listConnections, patchConnectionStatus } from "./cluster.ts";
+import { createCredential, credentialName, type GitCredential } from "./credentials.ts";
 
 /** The status of connections. Pure. */
 
@@ -108,13 +102,6 @@ export function assertRoom(existing: readonly GitConnection[], { catalog }: Pick
   if (existing.length >= gitConnections) {
     throw failures.organizationLimitReached("gitConnections", gitConnections);
   }
-}
-
-/** The Secret's name has a hash of its content, so that a reader of the connection gets one credential or the other. */
-export function credentialName(connectionId: string, credential: Partial<GitCredential>): string {
-  const { username, token, hookSecret } = credential;
-  const content = JSON.stringify([connectionId, username, token, hookSecret]);
-  return `${connectionId}-credential-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
 }
 
 /**

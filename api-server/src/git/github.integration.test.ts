@@ -6,8 +6,9 @@ import { type RealHarness, startRealHarness } from "../../../test/kit/api-server
 import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
 import { type GithubServer, startGithub } from "../../../test/kit/git/github-server.ts";
 import { buildResource } from "../resources.ts";
-import { findConnection, readCredential } from "./cluster.ts";
+import { findConnection } from "./cluster.ts";
 import { connectGithub } from "./connect.ts";
+import { readCredential } from "./credentials.ts";
 import { gitServers } from "./servers.ts";
 
 /** Projects of the legacy kind over a real kube-apiserver and ledger, against what GitHub documents. */

@@ -2,8 +2,9 @@ import type { GitConnection } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
-import { currentConnection, noteHook, patchConnectionStatus, readCredential } from "./cluster.ts";
+import { currentConnection, noteHook, patchConnectionStatus } from "./cluster.ts";
 import { accountOf, openConnection } from "./connect.ts";
+import { readCredential } from "./credentials.ts";
 import { unusable } from "./servers.ts";
 
 /** Where a connection's deliveries arrive, below the address under which Git servers reach the API. */

@@ -5,12 +5,12 @@ import type { Services } from "../services.ts";
 import {
   currentConnection,
   deleteConnection,
-  deleteCredential,
   isBuilding,
   patchConnection,
   patchConnectionStatus,
 } from "./cluster.ts";
 import { revokedStatus } from "./create-connection.ts";
+import { deleteCredential } from "./credentials.ts";
 import { removeHooks } from "./hooks.ts";
 import { isRevoked } from "./view.ts";
 

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { connectionIfAny, readCredential } from "../cluster.ts";
+import { connectionIfAny } from "../cluster.ts";
+import { readCredential } from "../credentials.ts";
 import { DELIVERY_LIMIT, type DeliveryOutcome, takeDelivery } from "../delivery.ts";
 import { MAX_CONCURRENT } from "./connections.ts";
 
