@@ -12,7 +12,7 @@ import { requireBuilds } from "../platform.ts";
 import { sourceOf } from "../settings.ts";
 import { openProjectSource } from "../source.ts";
 import { startBuildOrFail } from "../start.ts";
-import { deployBody, githubDeployBody, startedSchema } from "./schemas.ts";
+import { deployBody, githubDeployBody, startedSchema } from "../view.ts";
 
 interface Family {
   operationId: OperationId;

@@ -7,8 +7,7 @@ import { type ApiProject, applicationTypes, requireType } from "../../projects/a
 import { success } from "../../projects/routes/schemas.ts";
 import type { Services } from "../../services.ts";
 import { buildLogEvents } from "../log-streams.ts";
-import { buildView, logView } from "../view.ts";
-import { buildPagination, buildSchema, listQuery, logQuery, logSchema } from "./schemas.ts";
+import { buildPagination, buildSchema, buildView, listQuery, logQuery, logSchema, logView } from "../view.ts";
 
 /** What is read of builds: the same under both families of paths, which differ in their limits. */
 

@@ -18,7 +18,7 @@ import {
 } from "../settings.ts";
 import { openProjectSource } from "../source.ts";
 import { sourceContext, sourceView } from "../source-view.ts";
-import { projectionAnswer } from "./schemas.ts";
+import { projectionAnswer } from "../view.ts";
 
 const PATH = "/v1/project/:id/source";
 const responses = { 200: { description: "The source as it is now.", schema: projectionAnswer } };

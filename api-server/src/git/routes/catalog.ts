@@ -3,7 +3,7 @@ import { providerIds } from "@slipway/git";
 import { z } from "zod";
 import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { capabilities } from "./schemas.ts";
+import { capabilities } from "../view.ts";
 
 const ABLE = { repositoryDiscovery: true, pushDeploy: true, nativePreviews: false, versionDeploy: true };
 const UNABLE = { repositoryDiscovery: false, pushDeploy: false, nativePreviews: false, versionDeploy: false };

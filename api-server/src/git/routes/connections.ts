@@ -8,8 +8,15 @@ import type { Services } from "../../services.ts";
 import { findConnection, listConnections } from "../cluster.ts";
 import { connect, replaceCredential } from "../connect.ts";
 import { revoke } from "../revoke.ts";
-import { connectionView } from "../view.ts";
-import { connectionSchema, displayName, instanceUrl, repositoryPath, token, username } from "./schemas.ts";
+import {
+  connectionSchema,
+  connectionView,
+  displayName,
+  instanceUrl,
+  repositoryPath,
+  token,
+  username,
+} from "../view.ts";
 
 type AboutConnection = Pick<Call<unknown, unknown, unknown>, "principal" | "request">;
 

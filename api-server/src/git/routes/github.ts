@@ -4,7 +4,6 @@ import { z } from "zod";
 import { changeSource, followSource } from "../../builds/change-source.ts";
 import { manualRequest } from "../../builds/commit.ts";
 import { requireBuilds } from "../../builds/platform.ts";
-import { startedSchema, versionDeploySchema } from "../../builds/routes/schemas.ts";
 import {
   mergeDeploySettings,
   modeOf,
@@ -15,6 +14,7 @@ import {
 import { requireConnected } from "../../builds/source.ts";
 import { startBuildOrFail } from "../../builds/start.ts";
 import { notePresent } from "../../builds/triggered.ts";
+import { startedSchema, versionDeploySchema } from "../../builds/view.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { atLeastOneField } from "../../http/validate.ts";

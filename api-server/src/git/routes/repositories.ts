@@ -3,9 +3,8 @@ import { failures } from "../../errors/catalog.ts";
 import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { callServer } from "../connect.ts";
-import { repositoryView } from "../view.ts";
+import { repositoryPath, repositorySchema, repositoryView } from "../view.ts";
 import { connectionOf, MAX_CONCURRENT } from "./connections.ts";
-import { repositoryPath, repositorySchema } from "./schemas.ts";
 
 export const listGitRepositories = defineRoute({
   operationId: "listGitRepositories",

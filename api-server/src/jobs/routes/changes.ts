@@ -10,10 +10,9 @@ import { changeProject } from "../../projects/change.ts";
 import { idempotencyKeyErrors, isIdempotencyKey } from "../../projects/creation/body.ts";
 import { idempotencyKeyHeader, success } from "../../projects/routes/schemas.ts";
 import { cancelRun } from "../cancel.ts";
-import { runSummary } from "../run.ts";
+import { runSummary, runSummarySchema } from "../run.ts";
 import { startRun } from "../start.ts";
 import { startRunByKey } from "../start-by-key.ts";
-import { runSummarySchema } from "./schemas.ts";
 
 export const startJobRun = defineProjectRoute({
   operationId: "startJobRun",

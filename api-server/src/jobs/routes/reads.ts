@@ -8,8 +8,17 @@ import { success } from "../../projects/routes/schemas.ts";
 import { readRunLog } from "../log.ts";
 import { runMetrics } from "../metrics.ts";
 import { findInCycle, listRuns, sumRuns } from "../read.ts";
-import { CURRENCY, jsonDecimal, runItem, runSummary } from "../run.ts";
-import { cycleShape, cycleView, runPagination, runSchema, runSummarySchema } from "./schemas.ts";
+import {
+  CURRENCY,
+  cycleShape,
+  cycleView,
+  jsonDecimal,
+  runItem,
+  runPagination,
+  runSchema,
+  runSummary,
+  runSummarySchema,
+} from "../run.ts";
 
 export const listJobRuns = defineProjectRoute({
   operationId: "listJobRuns",
