@@ -3,9 +3,13 @@ import { type FastifyInstance, fastify, LogController } from "fastify";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
 import { bodyBudgets, DEFAULT_BODY_LIMIT } from "./http/body-budget.ts";
-import { CLIENT_LIMITS, type ClientLimits, installClientLimits } from "./http/client-limits.ts";
+import {
+  CLIENT_LIMITS,
+  type ClientLimits,
+  installClientLimits,
+  type LoadShedder,
+} from "./http/client-limits.ts";
 import { installJsonBody, installRawBody } from "./http/json-body.ts";
-import type { LoadShedder } from "./http/load-shedder.ts";
 import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
 import { installRequestLog, installTracing } from "./http/telemetry.ts";

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type HarnessOptions, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { CLIENT_LIMITS } from "./client-limits.ts";
+import { CLIENT_LIMITS, LoadShedder } from "./client-limits.ts";
 
 const busy = { statusCode: 503, code: "SERVER_BUSY", retryAfter: "2" };
 
@@ -83,4 +83,35 @@ it("nothing new is taken while memory is short", async () => {
   expect(await read()).toEqual(busy);
   shedder.isOverloaded = false;
   expect((await read()).statusCode).toBe(200);
+});
+
+it("refuses when memory is short in two samples, and no more once there is some", () => {
+  let use = { heap: 0.5, process: 0.5 };
+  const shedder = new LoadShedder(() => use, 60_000);
+  const after = (heap: number, process: number): boolean => {
+    use = { heap, process };
+    shedder.sample();
+    return shedder.isOverloaded;
+  };
+  expect([after(0.91, 0), after(0.95, 0), after(0.5, 0), after(0.95, 0), after(0.95, 0)]).toEqual([
+    false,
+    false,
+    false,
+    false,
+    true,
+  ]);
+  expect([after(0.1, 0.89), after(0.1, 0.91), after(0.1, 0.91), after(0.1, 0.1)]).toEqual([
+    false,
+    false,
+    true,
+    false,
+  ]);
+  shedder.close();
+});
+
+it("reads the memory of the process", () => {
+  const shedder = new LoadShedder();
+  shedder.sample();
+  expect(shedder.isOverloaded).toBe(false);
+  shedder.close();
 });
