@@ -63,9 +63,8 @@ import { create } from "./projects/routes/create.ts";
 import { deployments, rollback } from "./projects/routes/deployments.ts";
 import { readEnvs, updateEnvs } from "./projects/routes/envs.ts";
 import { pause, remove, resume } from "./projects/routes/lifecycle.ts";
-import { updatePlan } from "./projects/routes/plan.ts";
 import { list, read } from "./projects/routes/reads.ts";
-import { updateDescription, updateImage, updateName } from "./projects/routes/settings.ts";
+import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
 import { createRegistryToken, readRegistryToken } from "./registry/token.ts";
 
 /** Every operation of the API. A new one is a file and a line here, and a line in the policy table. */

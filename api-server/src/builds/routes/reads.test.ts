@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { EventStreams } from "../http/event-streams.ts";
-import { buildLogEvents, type LogFeed } from "./log-streams.ts";
+import { EventStreams } from "../../http/event-streams.ts";
+import { buildLogEvents, type LogFeed } from "./reads.ts";
 
 const building: LogFeed = {
   build: async () => ({ status: "building", log_truncated: false }),
