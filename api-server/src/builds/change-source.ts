@@ -16,14 +16,14 @@ import { requireBuilds } from "./platform.ts";
 import { modeOf, runtimeErrors, sourceOf } from "./settings.ts";
 import { type OpenedSource, openProjectSource } from "./source.ts";
 import { type KnownRequest, type StartServices, startBuildOrFail } from "./start.ts";
-import { notePresent } from "./triggered.ts";
+import { recordPresentRefs } from "./triggered.ts";
 
 /** Changes of a project's source. */
 
 type Source = NonNullable<ProjectSpec["source"]>;
 type Settings = NonNullable<ProjectSpec["build"]>;
 
-/** The wanted spec with the revision of its source; as it is when it changes nothing. Pure. */
+/** The desired spec with the revision of its source; as it is when it changes nothing. Pure. */
 export function withRevision(wanted: ProjectSpec, live: Pick<Project, "metadata" | "spec">): ProjectSpec {
   return mergePatch(live.spec, wanted) === undefined
     ? wanted
@@ -61,7 +61,7 @@ export interface CheckedSource {
 }
 
 /**
- * Looks up the repository and the branch of a source that was sent.
+ * Reads the repository and the branch of a source that was sent.
  * @param place where the source is in the body, such as `config.source.`, and its repository in that
  * @throws Failure 400 that names the field, 409 as `openProjectSource`, 503
  */
@@ -115,9 +115,9 @@ export async function attachSource(
     const request: KnownRequest = { ...head, triggeredBy: "settings" };
     const buildId = newBuildId();
     await startBuildOrFail(changed.resource, buildId, request, services);
-    await notePresent(changed.resource, opened, services, { buildId, request });
+    await recordPresentRefs(changed.resource, opened, services, { buildId, request });
   } else {
-    await notePresent(changed.resource, opened, services);
+    await recordPresentRefs(changed.resource, opened, services);
   }
   return changed;
 }

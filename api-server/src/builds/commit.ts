@@ -6,7 +6,7 @@ import { modeOf, sourceOf } from "./settings.ts";
 import type { OpenedSource } from "./source.ts";
 import type { KnownRequest } from "./start.ts";
 
-/** Which commit a deploy is of. */
+/** Resolves the commit that a deploy builds. */
 
 export interface WantedRef {
   branch?: string | undefined;
@@ -18,7 +18,7 @@ export interface WantedRef {
  * published, the latest one that matches.
  *
  * @throws Failure 400 GIT_VERSION_REF_OVERRIDE where versions are published and a ref is named; 404 GIT_REF_NOT_FOUND; 409
- *   GIT_VERSION_NOT_FOUND; what asking the server throws
+ *   GIT_VERSION_NOT_FOUND; what requests to the server throw
  */
 export async function manualRequest(
   { spec }: Pick<Project, "spec">,

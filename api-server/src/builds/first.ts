@@ -2,7 +2,7 @@ import { firstBuildId, type Project } from "@slipway/crds";
 import type { Services } from "../services.ts";
 import { type CheckedSource, checkSource, followSource } from "./change-source.ts";
 import { type KnownRequest, type StartServices, startBuild } from "./start.ts";
-import { notePresent } from "./triggered.ts";
+import { recordPresentRefs } from "./triggered.ts";
 
 /** The build that the creation of a project from Git starts: of the branch's newest commit, whatever the mode. */
 
@@ -12,7 +12,7 @@ const SOURCE = { prefix: "config.source.", repository: "repository_id" };
 const GITHUB = { prefix: "config.github.", repository: "repository_name" };
 
 /** @throws Failure 400 that names the field, 409, 503; undefined for a project from an image */
-export async function lookUpFirstBuild(
+export async function checkFirstBuild(
   { spec }: Pick<Project, "spec">,
   organizationId: string,
   services: Pick<Services, "kube" | "git" | "now">,
@@ -44,7 +44,7 @@ export async function followFirstBuild(
   const build = { buildId: firstBuildId(project.metadata.name), request: requestOf(first) };
   try {
     await followSource(project, first.opened, services);
-    await notePresent(project, first.opened, services, build);
+    await recordPresentRefs(project, first.opened, services, build);
   } catch (error) {
     services.logger.warn({ err: error, project: project.metadata.name }, "a new source is not followed yet");
   }

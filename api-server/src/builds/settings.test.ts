@@ -42,7 +42,7 @@ describe("a patch of the deploy settings", () => {
     });
   });
 
-  it("is refused when both modes would hold", () => {
+  it("is refused when both modes would apply", () => {
     const versions = { enabled: true, tag_pattern: "*" };
     expect(fieldsOf(() => mergeDeploySettings({ autoDeploy: true }, { version_deploy: versions }))).toEqual([
       "version_deploy.enabled",

@@ -6,7 +6,7 @@ import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { atLeastOneField } from "../http/validate.ts";
 
-/** When a source is published: what both forms of it have. Pure. */
+/** Settings of sources and builds: as a spec has them, as clients send and read them. Pure. */
 
 type Source = NonNullable<ProjectSpec["source"]>;
 type Github = NonNullable<ProjectSpec["github"]>;
@@ -154,8 +154,8 @@ const { source, build } = (createProjectBodies.http.shape.config as z.ZodObject)
 export const sourceBody = source?.unwrap() as z.ZodType<Record<string, unknown>>;
 export const buildBody = build?.unwrap() as z.ZodObject;
 
-/** A body with its path in the repository as it is meant: `/v1` forgives spaces, a leading `./` and a trailing `/`. Refuses nothing. */
-export function tidyPath(sent: unknown): unknown {
+/** A body with its normalized path in the repository: `/v1` accepts spaces, a leading `./` and a trailing `/`. Refuses nothing. */
+export function normalizePath(sent: unknown): unknown {
   if (typeof sent !== "object" || sent === null) {
     return sent;
   }
@@ -167,11 +167,11 @@ export function tidyPath(sent: unknown): unknown {
 }
 
 /** The same of a body that has the settings as a part. */
-export function tidyPart(sent: unknown): unknown {
+export function normalizeBuildPath(sent: unknown): unknown {
   if (typeof sent !== "object" || sent === null || !("build" in sent)) {
     return sent;
   }
-  return { ...sent, build: tidyPath(sent.build) };
+  return { ...sent, build: normalizePath(sent.build) };
 }
 
 /** Some of the settings of a build; null removes one. */

@@ -7,6 +7,8 @@ import { callServer } from "../git/connect.ts";
 import { isRevoked } from "../git/view.ts";
 import type { Services } from "../services.ts";
 
+/** Opens the source of a project at its Git server, connected or legacy. */
+
 export type SourceServices = Pick<Services, "kube" | "git" | "now">;
 
 /** A project's source at its Git server. */

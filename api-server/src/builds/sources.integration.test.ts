@@ -63,13 +63,15 @@ describe("a project from a repository", () => {
     const again = await call("POST", "/project", body, key);
     expect(again.json().data).toMatchObject({ project_id, build_id });
 
-    const [made, ...others] = await builds();
+    const [first, ...others] = await builds();
     expect(others).toEqual([]);
-    expect(made?.spec).toMatchObject({ triggeredBy: "creation", branch: source.branch, sourceRevision: 1 });
-    expect(made?.spec.commitSha).toMatch(/^[0-9a-f]{40}$/);
+    expect(first?.spec).toMatchObject({ triggeredBy: "creation", branch: source.branch, sourceRevision: 1 });
+    expect(first?.spec.commitSha).toMatch(/^[0-9a-f]{40}$/);
     const listed = (await call("GET", `/project/${project_id}/builds`)).json();
     expect(listed).toMatchObject({
-      data: [{ id: build_id, status: "pending", commit_sha: made?.spec.commitSha, triggered_by: "creation" }],
+      data: [
+        { id: build_id, status: "pending", commit_sha: first?.spec.commitSha, triggered_by: "creation" },
+      ],
       pagination: { total: 1, page: 1, limit: 10 },
     });
 

@@ -19,6 +19,8 @@ import { buildResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { isFinished } from "./view.ts";
 
+/** Starts builds: creates the Build of a resolved commit, and its row in the ledger. */
+
 /** What a build is requested with; its commit is resolved. */
 export interface KnownRequest extends BuildRequest {
   commitSha: string;
@@ -53,7 +55,7 @@ export type StartServices = Pick<Services, "kube" | "now" | "builds" | "logger">
 
 /**
  * Requests a build of this id, or finds that it was requested before. The object comes first: from then on the operator carries
- * it out and records it in the ledger, whatever becomes of this call.
+ * it out and records it in the ledger, whatever the outcome of this call.
  *
  * @param project as the cluster has it
  * @param isRepeat whether an earlier call may have requested the build: one that has ended is not created again, although its
@@ -113,7 +115,7 @@ async function createOrKeep(build: Build, { kube }: StartServices): Promise<Buil
     if (!isAlreadyExists(error)) {
       throw error;
     }
-    // Gone between the two: it has ended.
+    // Deleted between the two: it has ended.
     return (await kube.getOrUndefined<Build>(buildResource, { namespace, name })) ?? build;
   }
 }

@@ -8,7 +8,7 @@ import { modeOf, sourceOf, triggerSettings } from "./settings.ts";
 import { type OpenedSource, openProjectSource, repositoryPath } from "./source.ts";
 import { type KnownRequest, type StartServices, startBuildOrFail } from "./start.ts";
 
-/** Builds that what happens at a Git server starts. */
+/** Starts builds of events at Git servers: pushes, tags, releases. */
 
 type TriggerServices = StartServices & Pick<Services, "git" | "projects">;
 
@@ -138,7 +138,7 @@ export function triggerOf(
  * commit that a build was just requested for.
  * @param buildId the build of the branch's commit
  */
-export async function notePresent(
+export async function recordPresentRefs(
   project: Project,
   { call }: Pick<OpenedSource, "call">,
   { builds }: Pick<Services, "builds">,

@@ -8,7 +8,7 @@ import { versionDeployView } from "./settings.ts";
 
 /** Builds and their logs as clients see them. Pure. */
 
-/** Whether nothing more becomes of a build. */
+/** Whether a build has ended. */
 export const isFinished = (status: Build["status"]): boolean =>
   status === "success" || status === "failed" || status === "superseded";
 

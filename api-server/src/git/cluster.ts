@@ -29,10 +29,10 @@ export const WRITE = { fieldManager: fieldManagers.api };
 export async function listConnections(kube: KubeClient, organizationId: string): Promise<GitConnection[]> {
   const namespace = organizationNamespace(organizationId);
   const found = await answered(kube.listAll<GitConnection>(gitConnectionResource, { namespace }));
-  const made = ({ metadata }: GitConnection): string => `${metadata.creationTimestamp} ${metadata.name}`;
+  const createdAt = ({ metadata }: GitConnection): string => `${metadata.creationTimestamp} ${metadata.name}`;
   return found
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .toSorted((a, b) => (made(a) < made(b) ? -1 : 1));
+    .toSorted((a, b) => (createdAt(a) < createdAt(b) ? -1 : 1));
 }
 
 /** @throws Failure 404 when the organization has no such connection, 503 */
@@ -118,7 +118,7 @@ const TRIES = 5;
  * Records a hook that is about to be created; the connection has a finalizer until the hook is removed, so that a call that revokes or deletes the
  * connection knows every hook that may exist. @throws Failure 404, 409, 503
  */
-export async function noteHook(
+export async function recordHook(
   kube: KubeClient,
   connection: GitConnection,
   hook: NonNullable<GitConnectionStatus["hooks"]>[number],
@@ -130,9 +130,9 @@ export async function noteHook(
       throw failures.gitConnectionNotFound(name);
     }
     try {
-      const held = await holdConnection(kube, live);
-      const others = (held.status?.hooks ?? []).filter((one) => one.repositoryId !== hook.repositoryId);
-      return await patchConnectionStatus(kube, held, { hooks: [...others, hook] });
+      const present = await addFinalizer(kube, live);
+      const others = (present.status?.hooks ?? []).filter((one) => one.repositoryId !== hook.repositoryId);
+      return await patchConnectionStatus(kube, present, { hooks: [...others, hook] });
     } catch (error) {
       const isChanged = error instanceof Failure && error.code === "GIT_CONNECTION_OPERATION_PENDING";
       if (!isChanged || attempt >= TRIES) {
@@ -142,12 +142,12 @@ export async function noteHook(
   }
 }
 
-async function holdConnection(kube: KubeClient, connection: GitConnection): Promise<GitConnection> {
-  const { name, namespace, uid, resourceVersion, finalizers: held = [] } = connection.metadata;
-  if (held.includes(finalizers.gitConnection)) {
+async function addFinalizer(kube: KubeClient, connection: GitConnection): Promise<GitConnection> {
+  const { name, namespace, uid, resourceVersion, finalizers: present = [] } = connection.metadata;
+  if (present.includes(finalizers.gitConnection)) {
     return connection;
   }
-  const patch = { metadata: { uid, resourceVersion, finalizers: [...held, finalizers.gitConnection] } };
+  const patch = { metadata: { uid, resourceVersion, finalizers: [...present, finalizers.gitConnection] } };
   return answered(kube.patch<GitConnection>(gitConnectionResource, { name, namespace }, patch, WRITE), name);
 }
 
@@ -156,13 +156,13 @@ async function holdConnection(kube: KubeClient, connection: GitConnection): Prom
  * @throws Failure 409 when it was changed meanwhile, 503
  */
 export async function deleteConnection(kube: KubeClient, connection: GitConnection): Promise<void> {
-  const { name, namespace, uid, resourceVersion, finalizers: held = [] } = connection.metadata;
-  if (held.includes(finalizers.gitConnection)) {
-    const left = held.filter((one) => one !== finalizers.gitConnection);
+  const { name, namespace, uid, resourceVersion, finalizers: present = [] } = connection.metadata;
+  if (present.includes(finalizers.gitConnection)) {
+    const left = present.filter((one) => one !== finalizers.gitConnection);
     const patch = { metadata: { uid, resourceVersion, finalizers: left } };
-    await answered(ifThere(kube.patch(gitConnectionResource, { name, namespace }, patch, WRITE)));
+    await answered(ignoreNotFound(kube.patch(gitConnectionResource, { name, namespace }, patch, WRITE)));
   }
-  await answered(ifThere(kube.delete(gitConnectionResource, { name, namespace }, { uid })));
+  await answered(ignoreNotFound(kube.delete(gitConnectionResource, { name, namespace }, { uid })));
 }
 
 /** Whether a build that has not ended uses the connection. @throws Failure 503 */
@@ -175,7 +175,7 @@ export async function isBuilding(kube: KubeClient, { metadata }: GitConnection):
   );
 }
 
-export async function ifThere(call: Promise<unknown>): Promise<void> {
+export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
   try {
     await call;
   } catch (error) {

@@ -10,11 +10,11 @@ import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
 import { patchConnection, patchConnectionStatus } from "./cluster.ts";
 import {
-  assertRoom,
+  acceptedStatus,
+  assertConnectionLimit,
   connectionsOf,
-  makeConnection,
+  createConnectionWithSecret,
   refusedStatus,
-  takenStatus,
 } from "./create-connection.ts";
 import {
   createCredential,
@@ -23,8 +23,10 @@ import {
   type GitCredential,
   readCredential,
 } from "./credentials.ts";
-import { sentInVain, unusable } from "./servers.ts";
+import { connectionFailure, inputFailure } from "./servers.ts";
 import { isRevoked } from "./view.ts";
+
+/** Connects organizations with Git servers: verifies a credential, stores it, replaces it. */
 
 type With = Pick<Services, "kube" | "git" | "now">;
 
@@ -44,7 +46,7 @@ async function tried(provider: GitProvider, repositoryPath: string): Promise<Cap
     await provider.resolve(repositoryPath);
     return capabilities;
   } catch (error) {
-    throw sentInVain(error);
+    throw inputFailure(error);
   }
 }
 
@@ -59,11 +61,11 @@ export async function connect(
 ): Promise<GitConnection> {
   const { displayName, repositoryPath, username, token } = request;
   const instanceUrl = canonical(request.instanceUrl);
-  assertRoom(await connectionsOf(kube, organizationId), { catalog });
+  assertConnectionLimit(await connectionsOf(kube, organizationId), { catalog });
   const account = { providerId: "forgejo", instanceUrl, username, token };
   const capabilities = await tried(git.open(account), repositoryPath);
   const spec = { providerId: "forgejo", instanceUrl, displayName, repositoryPath } as const;
-  return makeConnection(organizationId, { username, token }, spec, capabilities, { kube, now });
+  return createConnectionWithSecret(organizationId, { username, token }, spec, capabilities, { kube, now });
 }
 
 /** @throws Failure 400 */
@@ -71,7 +73,7 @@ function canonical(instanceUrl: string): string {
   try {
     return canonicalInstanceUrl(instanceUrl);
   } catch (error) {
-    throw sentInVain(error);
+    throw inputFailure(error);
   }
 }
 
@@ -125,7 +127,7 @@ export async function replaceCredential(
   if (name !== credentialRef.name) {
     await deleteCredential(kube, connection, credentialRef.name);
   }
-  return patchConnectionStatus(kube, changed, takenStatus(changed, capabilities, now()));
+  return patchConnectionStatus(kube, changed, acceptedStatus(changed, capabilities, now()));
 }
 
 /** A client of a connection's server. @throws Failure 409 when it is revoked or its credential is deleted, 503 */
@@ -149,7 +151,7 @@ function openAccount(git: Services["git"], account: GitAccount): GitProvider {
   try {
     return git.open(account);
   } catch (error) {
-    throw unusable(error);
+    throw connectionFailure(error);
   }
 }
 
@@ -169,7 +171,7 @@ export async function callServer<T>(
       const status = refusedStatus(connection, services.now());
       await patchConnectionStatus(services.kube, connection, status).catch(() => {});
     }
-    throw unusable(error);
+    throw connectionFailure(error);
   }
 }
 
@@ -194,10 +196,10 @@ export async function connectGithub(
       known.spec.installationId === installationId
         ? known
         : await patchConnection(kube, known, { installationId, revision });
-    return patchConnectionStatus(kube, changed, takenStatus(changed, capabilities, now()));
+    return patchConnectionStatus(kube, changed, acceptedStatus(changed, capabilities, now()));
   }
-  assertRoom(existing, { catalog });
+  assertConnectionLimit(existing, { catalog });
   const displayName = account.slice(0, 64);
   const spec = { providerId: "github", instanceUrl, displayName, installationId, account } as const;
-  return makeConnection(organizationId, {}, spec, capabilities, { kube, now });
+  return createConnectionWithSecret(organizationId, {}, spec, capabilities, { kube, now });
 }

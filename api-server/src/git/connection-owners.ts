@@ -12,7 +12,7 @@ type Metadata = Pick<GitConnection, "metadata">;
 /** Whose Git connections are: what a delivery of a hook, which names its connection alone, is counted under. */
 export interface ConnectionOwners {
   /**
-   * The organization of the connection with this id; undefined when there is none. It needs no request to the cluster: anybody may call it.
+   * The organization of the connection with this id; undefined when there is none. It needs no request to the cluster: it is called before any authorization.
    * @throws Failure 503 before the connections were read
    */
   organizationOf(connectionId: string): string | undefined;

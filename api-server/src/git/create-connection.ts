@@ -36,7 +36,7 @@ const condition = (
 });
 
 /** Of one whose credential was taken just now. */
-export const takenStatus = (
+export const acceptedStatus = (
   connection: GitConnection,
   capabilities: Capabilities,
   now: Date,
@@ -97,7 +97,10 @@ export async function connectionsOf(
  * An early check: of two concurrent calls, the namespace's ResourceQuota refuses the one that is too many.
  * @throws Failure 409
  */
-export function assertRoom(existing: readonly GitConnection[], { catalog }: Pick<Services, "catalog">): void {
+export function assertConnectionLimit(
+  existing: readonly GitConnection[],
+  { catalog }: Pick<Services, "catalog">,
+): void {
   const { gitConnections } = catalog.current.organizationLimits;
   if (existing.length >= gitConnections) {
     throw failures.organizationLimitReached("gitConnections", gitConnections);
@@ -105,11 +108,11 @@ export function assertRoom(existing: readonly GitConnection[], { catalog }: Pick
 }
 
 /**
- * Makes a connection with its Secret, in which there is a new secret of hooks besides the account.
+ * Creates a connection with its Secret, which has a new secret of hooks besides the account.
  * @param account what the server took
  * @throws Failure 503; then nothing is left of it
  */
-export async function makeConnection(
+export async function createConnectionWithSecret(
   organizationId: string,
   account: Partial<Pick<GitCredential, "username" | "token">>,
   spec: Omit<GitConnection["spec"], "credentialRef" | "revision">,
@@ -129,7 +132,7 @@ export async function makeConnection(
   });
   try {
     await createCredential(kube, connection, credentialRef.name, credential);
-    return await patchConnectionStatus(kube, connection, takenStatus(connection, capabilities, now()));
+    return await patchConnectionStatus(kube, connection, acceptedStatus(connection, capabilities, now()));
   } catch (error) {
     // Its Secret, if it was created, is deleted with it.
     await deleteConnection(kube, connection).catch(() => {});

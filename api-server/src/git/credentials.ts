@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { API_VERSION, type GitConnection, labels, MANAGED_BY } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
-import { answered, ifThere, WRITE } from "./cluster.ts";
+import { answered, ignoreNotFound, WRITE } from "./cluster.ts";
 
 /** The Secrets with the credentials of Git connections. */
 
@@ -65,7 +65,7 @@ export async function deleteCredential(
   { metadata }: GitConnection,
   name: string,
 ): Promise<void> {
-  await answered(ifThere(kube.delete(resources.secrets, { namespace: metadata.namespace, name })));
+  await answered(ignoreNotFound(kube.delete(resources.secrets, { namespace: metadata.namespace, name })));
 }
 
 /** The Secret's name has a hash of its content, so that a reader of the connection gets one credential or the other. */

@@ -59,17 +59,17 @@ function work(
 }
 
 // Shows: docs/git.md#hooks: a delivery is answered once it is in a queue of the ledger, which every
-it("sixteen of one organization delay nobody else's, and few of them are processed concurrently", async () => {
+it("sixteen of one organization delay no other organization's, and few of them are processed concurrently", async () => {
   const { promise: stalled, resolve } = Promise.withResolvers<void>();
   const { seen, stop } = work((organization) => (organization === "acme" ? stalled : Promise.resolve()));
   for (let time = 0; time < 16; time += 1) {
     expect(await queue("acme", `d${time}`, `g${time}`)).toBe("queued");
   }
   await eventually("the share of it", () => seen.length === 4);
-  const askedAt = performance.now();
+  const startedAt = performance.now();
   expect(await queue("umbrella", "one")).toBe("queued");
   await eventually("the other's", () => seen.includes("umbrella one"));
-  expect(performance.now() - askedAt).toBeLessThan(2_000);
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
   expect(seen.filter((one) => one.startsWith("acme"))).toHaveLength(4);
   resolve();
   await eventually("the rest", async () => (await rows("git_delivery_queue")) === 0);
@@ -90,7 +90,7 @@ it("those of one connection are worked off one after the other, by two replicas,
   }
   await queue("acme", "other", "g-other");
   await eventually("the other connection's", () => seen.includes("acme other"));
-  // Longer than the replicas wait until they ask again.
+  // Longer than the replicas' poll interval.
   await sleep(300);
   expect(seen.toSorted()).toEqual(["acme first", "acme other"]);
   resolve();
@@ -129,7 +129,7 @@ it("one whose every attempt crashed its process is abandoned, and not tried agai
 });
 
 // Shows: docs/git.md#hooks: a delivery is answered once it is in a queue of the ledger, which every
-it("are bounded by connection and organization, and nobody else's are refused", async () => {
+it("are bounded by connection and organization, and no other organization's are refused", async () => {
   const full = expect.objectContaining({ status: 503, code: "SERVER_BUSY" });
   await sql`
     insert into git_delivery_queue (organization_id, connection_id, delivery_id, event)
@@ -147,8 +147,8 @@ it("are bounded by connection and organization, and nobody else's are refused", 
 it("of a process that is killed after the answer are worked off by another", async () => {
   await queue("acme", "one");
   const child = fork(new URL("testdata/hold-and-hang.ts", import.meta.url), [postgres.url], { execArgv: [] });
-  const [held] = (await once(child, "message")) as [number];
-  expect(held).toBe(1);
+  const [leased] = (await once(child, "message")) as [number];
+  expect(leased).toBe(1);
   child.kill("SIGKILL");
   await once(child, "exit");
   expect(await rows("git_delivery_queue")).toBe(1);

@@ -14,6 +14,8 @@ import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 
+/** Queues deliveries of Git hooks in the ledger, and processes them in the background. */
+
 /** Deliveries that wait: an organization's own fill its own queue alone. */
 const LIMITS = { perOrganization: 1_000, perConnection: 250 };
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { GitConnection } from "@slipway/crds";
 import { type GitEvent, signBody } from "@slipway/git";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type DeliveryName, type DeliveryPorts, takeDelivery } from "./delivery.ts";
+import { acceptDelivery, type DeliveryName, type DeliveryPorts } from "./delivery.ts";
 
 /** Recorded from Gitea 1.26. */
 const recorded = (name: string): { headers: Record<string, string>; body: Buffer } => {
@@ -64,14 +64,14 @@ const signed = (text: string | Buffer, change: Record<string, string | undefined
     "x-gitea-delivery": "0a1b2c3d-0001",
     "x-gitea-signature": signBody(SECRET, bytes),
   };
-  return takeDelivery(G1, { ...own, ...change }, bytes, ports);
+  return acceptDelivery(G1, { ...own, ...change }, bytes, ports);
 };
 
 describe("a delivery", () => {
   it("that is signed is taken once", async () => {
-    const first = await takeDelivery(G1, headers, body, ports);
+    const first = await acceptDelivery(G1, headers, body, ports);
     expect(first).toMatchObject({ kind: "taken", event: { kind: "push", branch: "main" } });
-    expect(await takeDelivery(G1, headers, body, ports)).toEqual({ kind: "duplicate" });
+    expect(await acceptDelivery(G1, headers, body, ports)).toEqual({ kind: "duplicate" });
     expect(events).toHaveLength(1);
     expect(known).toEqual([
       { organizationId: "acme", connectionId: "g1", deliveryId: headers["x-gitea-delivery"] },
@@ -80,35 +80,35 @@ describe("a delivery", () => {
 
   it("that could not be kept is taken when it comes again", async () => {
     failure = new Error("the ledger is unavailable");
-    await expect(takeDelivery(G1, headers, body, ports)).rejects.toThrow("unavailable");
+    await expect(acceptDelivery(G1, headers, body, ports)).rejects.toThrow("unavailable");
     failure = undefined;
-    expect(await takeDelivery(G1, headers, body, ports)).toMatchObject({ kind: "taken" });
+    expect(await acceptDelivery(G1, headers, body, ports)).toMatchObject({ kind: "taken" });
   });
 
   it("whose body was changed is refused", async () => {
     const other = Buffer.from(body.toString().replace("main", "mein"));
-    expect(await takeDelivery(G1, headers, other, ports)).toEqual({ kind: "unsigned" });
+    expect(await acceptDelivery(G1, headers, other, ports)).toEqual({ kind: "unsigned" });
     expect(events).toEqual([]);
   });
 
-  it("without a signature is refused, whatever it holds", async () => {
+  it("without a signature is refused, whatever its body", async () => {
     for (const text of [body, "", "{", "\0"]) {
       const bare = { ...headers, "x-gitea-signature": "", "x-hub-signature-256": "" };
-      expect(await takeDelivery(G1, bare, Buffer.from(text), ports)).toEqual({ kind: "unsigned" });
+      expect(await acceptDelivery(G1, bare, Buffer.from(text), ports)).toEqual({ kind: "unsigned" });
     }
   });
 
   it("to a connection that is unknown or revoked is refused in the same way", async () => {
-    expect(await takeDelivery({ ...G1, connectionId: "g2" }, headers, body, ports)).toEqual({
+    expect(await acceptDelivery({ ...G1, connectionId: "g2" }, headers, body, ports)).toEqual({
       kind: "unsigned",
     });
     found = { ...connection, spec: { ...connection.spec, revokedAt: "2026-01-31T12:00:00Z" } };
-    expect(await takeDelivery(G1, headers, body, ports)).toEqual({ kind: "unsigned" });
+    expect(await acceptDelivery(G1, headers, body, ports)).toEqual({ kind: "unsigned" });
   });
 
   it.each(["push-tag", "push-tag-deleted", "release-deleted"])("of %s is ignored", async (name) => {
     const one = recorded(name);
-    expect(await takeDelivery(G1, one.headers, one.body, ports)).toEqual({ kind: "ignored" });
+    expect(await acceptDelivery(G1, one.headers, one.body, ports)).toEqual({ kind: "ignored" });
   });
 
   it.each([

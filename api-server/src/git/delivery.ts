@@ -50,7 +50,7 @@ export type DeliveryOutcome =
  * @param body as it came, before any parsing
  * @throws what the ports throw: then it is not kept, and the sender may send it again
  */
-export async function takeDelivery(
+export async function acceptDelivery(
   { organizationId, connectionId }: Omit<DeliveryName, "deliveryId">,
   headers: Headers,
   body: Buffer,

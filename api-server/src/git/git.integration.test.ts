@@ -274,12 +274,12 @@ describe("revoking", () => {
   it("reports hooks that are left, uses the credential for nothing else, and is finished by revoking again", async () => {
     const id = await connected();
     await hooked(id);
-    // The server takes the token no more, so the hook cannot be taken away.
+    // The server no longer accepts the token, so the hook cannot be removed.
     const [secret] = await secrets(id);
-    const gone = { namespace: namespace(), name: secret?.metadata?.name ?? "" };
-    await harness.admin.delete(resources.secrets, gone);
+    const secretRef = { namespace: namespace(), name: secret?.metadata?.name ?? "" };
+    await harness.admin.delete(resources.secrets, secretRef);
     const bad = { username: gitea.username, token: "0".repeat(40), hookSecret: "x" };
-    const written = { metadata: gone, stringData: bad };
+    const written = { metadata: secretRef, stringData: bad };
     await harness.admin.create(resources.secrets, written as never);
     const first = (await call("DELETE", `/connections/${id}`)).json().data;
     expect(first).toMatchObject({ cleanup_pending: true, connection: { id, status: "revoked" } });
@@ -292,7 +292,7 @@ describe("revoking", () => {
       const answer = await call(method, `/connections/${id}/${path}`, body);
       expect([answer.statusCode, answer.json().code]).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
     }
-    await harness.admin.delete(resources.secrets, gone);
+    await harness.admin.delete(resources.secrets, secretRef);
     await harness.admin.create(resources.secrets, {
       ...written,
       stringData: { ...bad, token: gitea.token },

@@ -171,7 +171,7 @@ describe("commands and deploy settings", () => {
     ).toEqual(refused);
     const settings = (body: object) => call("PATCH", `/project/${id}/github/deploy-settings`, body);
     expect(statusAndCode(await settings({ auto_deploy: true }))).toEqual(refused);
-    // What is published by hand needs nobody's consent.
+    // A manual deploy needs no approval.
     expect((await settings({ auto_deploy: false })).statusCode).toBe(200);
   });
 

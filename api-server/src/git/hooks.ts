@@ -2,10 +2,10 @@ import type { GitConnection } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
-import { currentConnection, noteHook, patchConnectionStatus } from "./cluster.ts";
+import { currentConnection, patchConnectionStatus, recordHook } from "./cluster.ts";
 import { accountOf, openConnection } from "./connect.ts";
 import { readCredential } from "./credentials.ts";
-import { unusable } from "./servers.ts";
+import { connectionFailure } from "./servers.ts";
 
 /** Where a connection's deliveries arrive, below the address under which Git servers reach the API. */
 export const hookUrl = (base: string, connectionId: string): string => `${base}/v1/git/hooks/${connectionId}`;
@@ -36,11 +36,11 @@ export async function ensureHook(
     throw failures.gitConnectionUnavailable("the connection's Secret has no hookSecret");
   }
   const hook = { repositoryId: id, url, ...(path === undefined ? {} : { path }) };
-  const noted = await noteHook(services.kube, connection, hook);
+  const noted = await recordHook(services.kube, connection, hook);
   try {
     await provider.ensureHook(id, { url, secret: hookSecret });
   } catch (error) {
-    throw unusable(error);
+    throw connectionFailure(error);
   }
   return noted;
 }

@@ -25,9 +25,9 @@ describe("an id that is given out", () => {
   });
 
   it("is none that a client can make of a repository's number, as a spec's can be", () => {
-    const made = sealRepositoryId("g1", "17");
-    expect(() => ids.open("g1", made)).toThrow(missing);
-    expect(ids.kept({ connectionId: "g1", repositoryId: made }).repositoryId).toBe("");
+    const sealedId = sealRepositoryId("g1", "17");
+    expect(() => ids.open("g1", sealedId)).toThrow(missing);
+    expect(ids.kept({ connectionId: "g1", repositoryId: sealedId }).repositoryId).toBe("");
   });
 
   it.each(["", "1", "r-", `rMQ-${"0".repeat(32)}`, "../1", "rMQ", `r${"x".repeat(2_000)}`])(

@@ -10,6 +10,8 @@ import {
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 
+/** Clients of Git servers, and the failures that their errors become. */
+
 export type { GitAccount } from "@slipway/git";
 
 /** The Git servers of tenants. */
@@ -46,7 +48,7 @@ export function gitServers({
 }
 
 /** What went wrong with a credential or an address that was just sent: 400 with the field that is to be changed. */
-export function sentInVain(error: unknown): unknown {
+export function inputFailure(error: unknown): unknown {
   if (!(error instanceof GitError)) {
     return error;
   }
@@ -70,7 +72,7 @@ export function sentInVain(error: unknown): unknown {
 }
 
 /** What went wrong with a connection that there is. */
-export function unusable(error: unknown): unknown {
+export function connectionFailure(error: unknown): unknown {
   if (!(error instanceof GitError)) {
     return error;
   }

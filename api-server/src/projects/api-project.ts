@@ -109,7 +109,7 @@ interface ManagedFieldsEntry {
   fieldsV1?: Record<string, unknown>;
 }
 
-/** They record the source's revision in the spec, and convert what earlier versions wrote: no change of what is wanted. */
+/** They record the source's revision in the spec, and convert what earlier versions wrote: the desired state stays. */
 const OPERATOR: readonly (string | undefined)[] = [fieldManagers.project, fieldManagers.build];
 
 /**

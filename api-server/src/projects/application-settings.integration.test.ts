@@ -117,7 +117,7 @@ describe("envs", () => {
   });
 
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/envs` | `message`; the whole list is
-  it("swaps Secrets that are immutable and end with the project; the spec holds no value", async () => {
+  it("replaces Secrets that are immutable and are deleted with the project; the spec has no value", async () => {
     const app = await application({ plan: "premium" }, { envs });
     const before = (await app.live()).spec.envsFrom;
     await succeeded(app.send("PATCH", "envs", { envs: [{ name: "TOKEN", value: "c4n4ry" }] }));
@@ -126,10 +126,10 @@ describe("envs", () => {
     expect(project.spec.envsFrom).not.toEqual(before);
     expect(JSON.stringify(project)).not.toContain("c4n4ry");
     expect(harness.logged()).not.toContain("c4n4ry");
-    const made = (await app.secrets()).find(
+    const createdSecret = (await app.secrets()).find(
       ({ metadata }) => metadata?.name === project.spec.envsFrom?.[0]?.name,
     );
-    expect(made).toMatchObject({
+    expect(createdSecret).toMatchObject({
       immutable: true,
       metadata: {
         labels: { "slipway.dev/project": app.id },
@@ -158,7 +158,7 @@ describe("envs", () => {
     expect((await app.send("PATCH", "envs", `${body}${" ".repeat(12 * 1024 * 1024)}`)).statusCode).toBe(413);
   });
 
-  it("change nothing when they are the same, but take their order and bring a deleted Secret back", async () => {
+  it("change nothing when they are the same, but apply their order and create a deleted Secret again", async () => {
     const app = await application({ plan: "premium" }, { envs });
     const { generation } = (await app.live()).metadata;
     const turned = [...envs].reverse();
@@ -204,7 +204,7 @@ describe("envs", () => {
   });
 
   // Shows: docs/applications.md#errors-other-operations: GET envs | 409 `ENVIRONMENT_TOO_LARGE`
-  it("of more than one answer holds are refused with 409", async () => {
+  it("of more than one answer may have are refused with 409", async () => {
     const app = await application();
     const names = Array.from({ length: 5 }, (_, index) => `big-${index}`);
     for (const name of names) {
@@ -438,7 +438,7 @@ describe("rollback", () => {
   }
 
   // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/rollback` | `data`: `project_id`
-  it("brings back image, environment, plan and health check", async () => {
+  it("restores image, environment, plan and health check", async () => {
     const app = await application(
       { plan: "basic", payment_mode: "monthly" },
       { envs: [{ name: "A", value: "old" }], healthcheck: { enabled: true, path: "/old" } },
@@ -510,7 +510,7 @@ describe("rollback", () => {
   });
 
   // Shows: docs/applications.md#errors-other-operations: rollback | 404 `DEPLOYMENT_NOT_FOUND`, 409
-  it("answers 404 to a deployment that never was, and 409 to one that is only remembered", async () => {
+  it("answers 404 to a deployment that does not exist, and 409 to one whose settings are not kept", async () => {
     const app = await application();
     await deployed(app, "d1");
     await refused(app.send("POST", "rollback", { deployment_id: "d0" }), 404, "DEPLOYMENT_NOT_FOUND");
@@ -531,7 +531,7 @@ describe("rollback", () => {
   });
 
   // Shows: docs/applications.md#errors-other-operations: rollback | 404 `DEPLOYMENT_NOT_FOUND`, 409
-  it("to another plan needs quota there, and an organization in good standing", async () => {
+  it("to another plan needs quota there, and an organization that is not blocked", async () => {
     const app = await application({ plan: "basic" });
     await deployed(app, "d1");
     await succeeded(app.send("PATCH", "plan", { plan: "premium" }));

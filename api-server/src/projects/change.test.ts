@@ -6,7 +6,7 @@ import { failures } from "../errors/catalog.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeProject, specErrors } from "./change.ts";
-import { claimHostnames, giveBack, hostnamesOf, readClaim } from "./claims.ts";
+import { claimHostnames, deleteClaims, hostnamesOf, readClaim } from "./claims.ts";
 
 let harness: FakeHarness;
 let count = 0;
@@ -196,7 +196,7 @@ describe("a new hostname", () => {
     await toSubdomain("unknown");
   });
 
-  it("that the project gave up, and wants again before it is released, counts from now", async () => {
+  it("that the project removed, and adds again before it is released, counts from now", async () => {
     const name = `back.${ZONE}`;
     await claimHostnames(harness.kube, project.resource, [{ hostname: name, kind: "subdomain" }]);
     await toSubdomain("back");
@@ -211,15 +211,15 @@ describe("a new hostname", () => {
     const at = (seconds: number) => ({ generation: 2, at: new Date(1_000 * seconds) });
     const [free, kept] = ["free", "kept"].map((label) => `${label}-${count}.${ZONE}`) as [string, string];
     const wanted = [free, kept].map((hostname) => ({ hostname, kind: "subdomain" as const }));
-    const made = await claimHostnames(kube, project.resource, wanted, at(1));
+    const claimed = await claimHostnames(kube, project.resource, wanted, at(1));
     await kube.patch(domainClaimResource, { name: free }, { status: { message: "reconciled" } });
     await claimHostnames(kube, project.resource, wanted.slice(1), at(2));
-    await giveBack(kube, made);
+    await deleteClaims(kube, claimed);
     expect(await holder(free)).toBeUndefined();
     expect(await holder(kept)).toBe(project.id);
   });
 
-  it("survives a conflict, claimed for the generation that will ask for it", async () => {
+  it("survives a conflict, claimed for the generation that will have it", async () => {
     let tries = 0;
     await changeProject(project, harness.services, (spec) => ({ ...spec, subdomain: "kept" }), {
       prepare: async () => {

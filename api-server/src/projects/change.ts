@@ -26,8 +26,10 @@ import { fieldName } from "../http/validate.ts";
 import { projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
-import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
+import { claimHostnames, deleteClaims, hostnamesOf } from "./claims.ts";
 import { refusedByRule } from "./spec-errors.ts";
+
+/** Changes the spec of a project: reads live, validates, claims new hostnames, writes. */
 
 /** What a change works with. */
 export type ChangeServices = Pick<Services, "kube" | "projects" | "domainZone" | "now">;
@@ -51,7 +53,7 @@ export interface Change {
   project: ApiProject;
   /** The project as it stood live before. */
   before: Project;
-  /** False when the spec was as wanted, and nothing was written. */
+  /** False when the spec was as desired, and nothing was written. */
   changed: boolean;
 }
 
@@ -68,7 +70,7 @@ const byProject = new ConcurrencyLimiter({
 });
 
 /**
- * Changes a project's spec: the only way in which routes do so. Reads live, calls `change` for the whole wanted spec
+ * Changes a project's spec: the only way in which routes do so. Reads live, calls `change` for the whole desired spec
  * (which must not change what it is given), validates it by every rule of the resource, claims the hostnames that are
  * new in it, and writes only what differs, provided that the project was not written meanwhile; else it tries again. Once it resolves,
  * reads on every replica show the change. The operator removes what the change no longer uses (Secrets, hostnames).
@@ -97,7 +99,7 @@ async function changeRef(
   change: (spec: ProjectSpec, live: Project) => ProjectSpec,
   options: ChangeOptions,
 ): Promise<Change> {
-  const tries: Tries = { made: [], live: undefined };
+  const tries: Tries = { claimed: [], live: undefined };
   try {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       if (attempt > 0) {
@@ -122,7 +124,7 @@ async function changeRef(
 /** What the tries of one change leave behind when none succeeds. */
 interface Tries {
   /** Claims that were created ahead of the spec. */
-  made: DomainClaim[];
+  claimed: DomainClaim[];
   live: Project | undefined;
 }
 
@@ -146,19 +148,19 @@ async function changeLive(
     throw failures.validation(errors);
   }
   await prepare?.(wanted, live, services.kube);
-  tries.made.push(...(await claimNew(live, wanted, services)));
+  tries.claimed.push(...(await claimNew(live, wanted, services)));
   const written = await write(live, spec, services);
   return { project: await services.projects.observe(written), before: live, changed: true };
 }
 
-/** Claims the hostnames that are new in the wanted spec. */
+/** Claims the hostnames that are new in the desired spec. */
 async function claimNew(
   live: Project,
   wanted: Project,
   { kube, domainZone, now }: ChangeServices,
 ): Promise<DomainClaim[]> {
-  const held = new Set(hostnamesOf(live, domainZone).map(({ hostname }) => hostname));
-  const added = hostnamesOf(wanted, domainZone).filter(({ hostname }) => !held.has(hostname));
+  const present = new Set(hostnamesOf(live, domainZone).map(({ hostname }) => hostname));
+  const added = hostnamesOf(wanted, domainZone).filter(({ hostname }) => !present.has(hostname));
   const ahead = { generation: (live.metadata.generation ?? 0) + 1, at: now() };
   try {
     return await claimHostnames(kube, live, added, ahead);
@@ -168,13 +170,13 @@ async function claimNew(
 }
 
 /** Gives claims back after a refusal. A write without an answer may be done: then the operator decides. */
-async function undo({ made, live }: Tries, error: unknown, services: ChangeServices): Promise<void> {
+async function undo({ claimed, live }: Tries, error: unknown, services: ChangeServices): Promise<void> {
   if (error instanceof KubeError && (error.status === 0 || error.status >= 500)) {
     return;
   }
   const wanted = live ? hostnamesOf(live, services.domainZone).map(({ hostname }) => hostname) : [];
-  const unwanted = made.filter(({ metadata }) => !wanted.includes(metadata.name));
-  await giveBack(services.kube, unwanted);
+  const unwanted = claimed.filter(({ metadata }) => !wanted.includes(metadata.name));
+  await deleteClaims(services.kube, unwanted);
 }
 
 function write(live: Project, spec: object, { kube, now }: ChangeServices): Promise<Project> {
@@ -185,7 +187,7 @@ function write(live: Project, spec: object, { kube, now }: ChangeServices): Prom
   });
 }
 
-/** Every rule that the wanted spec breaks, or the transition to it from the one before. Pure. */
+/** Every rule that the desired spec breaks, or the transition to it from the one before. Pure. */
 export function specErrors(
   wanted: ProjectSpec,
   before: ProjectSpec,

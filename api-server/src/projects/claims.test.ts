@@ -24,7 +24,7 @@ const projectOf = (organization: string): Project => ({
   spec: { ...exampleSpec, name: "shop" },
 });
 
-test("all organizations that concurrently want another's domain are named on its claim", async () => {
+test("all organizations that concurrently request another's domain are named on its claim", async () => {
   const hostname = "shop.example.com";
   const claim = (organization: string) =>
     claimHostnames(kube, projectOf(organization), [{ hostname, kind: "custom" }]);

@@ -38,7 +38,7 @@ export interface WantedHostname {
 
 /**
  * Every hostname of a spec, in the order in which they are claimed: every process claims in this order and stops
- * at the first that is taken, so of two that want the same ones exactly one gets all. Pure.
+ * at the first that is claimed already, so of two that request the same ones exactly one gets all. Pure.
  */
 export function hostnamesOf(project: Project, zone: string): WantedHostname[] {
   const { type, exposure, subdomain, customDomains = [] } = project.spec;
@@ -63,7 +63,7 @@ export function readClaim(kube: KubeClient, hostname: string): Promise<DomainCla
 
 /**
  * Claims hostnames for an existing project: all, or none of those that were not its own before.
- * @returns the claims that this call created, for {@link giveBack}
+ * @returns the claims that this call created, for {@link deleteClaims}
  * @throws Failure 409 that names the hostname that another project has; KubeError
  */
 export async function claimHostnames(
@@ -72,34 +72,34 @@ export async function claimHostnames(
   wanted: readonly WantedHostname[],
   ahead?: Ahead,
 ): Promise<DomainClaim[]> {
-  const made: DomainClaim[] = [];
+  const created: DomainClaim[] = [];
   try {
     for (const one of wanted) {
       const claim = await claimHostname(kube, wantedClaim(project, one, ahead));
       if (claim) {
-        made.push(claim);
+        created.push(claim);
       }
     }
-    return made;
+    return created;
   } catch (error) {
-    await giveBack(kube, made);
+    await deleteClaims(kube, created);
     throw error;
   }
 }
 
 /**
- * Deletes the very claims that are given, but none that another call has claimed ahead since. Best effort: the operator
+ * Deletes exactly these claims, but none that another call has claimed ahead since. Best effort: the operator
  * releases claims that no spec contains.
  */
-export async function giveBack(kube: KubeClient, claims: readonly DomainClaim[]): Promise<void> {
+export async function deleteClaims(kube: KubeClient, claims: readonly DomainClaim[]): Promise<void> {
   for (const claim of claims) {
-    await deleteAsMade(kube, claim).catch(() => undefined);
+    await deleteUnchanged(kube, claim).catch(() => undefined);
   }
 }
 
-async function deleteAsMade(kube: KubeClient, made: DomainClaim): Promise<void> {
-  const { name, uid } = made.metadata;
-  let { resourceVersion } = made.metadata;
+async function deleteUnchanged(kube: KubeClient, created: DomainClaim): Promise<void> {
+  const { name, uid } = created.metadata;
+  let { resourceVersion } = created.metadata;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     try {
       await kube.delete(domainClaimResource, { name }, { uid, resourceVersion });
@@ -114,7 +114,7 @@ async function deleteAsMade(kube: KubeClient, made: DomainClaim): Promise<void> 
     if (
       now === undefined ||
       now.metadata.uid !== uid ||
-      !isSameReservation(now.spec.reservedFor, made.spec.reservedFor)
+      !isSameReservation(now.spec.reservedFor, created.spec.reservedFor)
     ) {
       return;
     }
@@ -136,12 +136,16 @@ function wantedClaim(project: Project, one: WantedHostname, ahead?: Ahead): Doma
 }
 
 /**
- * Records on another organization's claim of a custom domain which organization wants it, beside those recorded meanwhile; best effort, for the next
+ * Records on another organization's claim of a custom domain which organization requests it, beside those recorded meanwhile; best effort, for the next
  * attempt does it again.
  */
-async function noteWish(kube: KubeClient, held: DomainClaim, { spec }: DomainClaim): Promise<void> {
-  const { name } = held.metadata;
-  let claim: DomainClaim | undefined = held;
+async function recordContender(
+  kube: KubeClient,
+  existing: DomainClaim,
+  { spec }: DomainClaim,
+): Promise<void> {
+  const { name } = existing.metadata;
+  let claim: DomainClaim | undefined = existing;
   for (let attempt = 0; claim !== undefined && attempt < ATTEMPTS; attempt += 1) {
     const patch = wishPatch(claim, spec);
     if (patch === undefined) {
@@ -160,12 +164,12 @@ async function noteWish(kube: KubeClient, held: DomainClaim, { spec }: DomainCla
 }
 
 /** Undefined where nothing is to be recorded. Pure. */
-function wishPatch(held: DomainClaim, { kind, organization }: DomainClaimSpec): object | undefined {
-  const before = contendersOf(held);
-  if (kind !== "custom" || organization === held.spec.organization || before.includes(organization)) {
+function wishPatch(existing: DomainClaim, { kind, organization }: DomainClaimSpec): object | undefined {
+  const before = contendersOf(existing);
+  if (kind !== "custom" || organization === existing.spec.organization || before.includes(organization)) {
     return undefined;
   }
-  const { uid, resourceVersion } = held.metadata;
+  const { uid, resourceVersion } = existing.metadata;
   const contenders = [organization, ...before].slice(0, MAX_CONTENDERS);
   return { metadata: { uid, resourceVersion }, spec: { contenders } };
 }
@@ -187,29 +191,29 @@ async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<Dom
         throw error;
       }
     }
-    const held = await readClaim(kube, wanted.metadata.name);
+    const existing = await readClaim(kube, wanted.metadata.name);
     // Released between the two requests.
-    if (!held) {
+    if (!existing) {
       continue;
     }
-    if (held.spec.projectRef.uid !== wanted.spec.projectRef.uid) {
-      await noteWish(kube, held, wanted);
+    if (existing.spec.projectRef.uid !== wanted.spec.projectRef.uid) {
+      await recordContender(kube, existing, wanted);
       throw failures.domainUnavailable(wanted.metadata.name, proofOf(wanted));
     }
-    if (held.metadata.deletionTimestamp === undefined && (await keep(kube, held, wanted))) {
+    if (existing.metadata.deletionTimestamp === undefined && (await keep(kube, existing, wanted))) {
       return undefined;
     }
   }
   throw failures.addressNotAssigned();
 }
 
-/** Marks a claim that the project has already, and that may be about to be released, as wanted. */
-async function keep(kube: KubeClient, held: DomainClaim, wanted: DomainClaim): Promise<boolean> {
+/** Marks a claim that the project has already, and that may be about to be released, as in use. */
+async function keep(kube: KubeClient, existing: DomainClaim, wanted: DomainClaim): Promise<boolean> {
   const { reservedFor } = wanted.spec;
   if (reservedFor === undefined) {
     return true;
   }
-  const { name, uid, resourceVersion } = held.metadata;
+  const { name, uid, resourceVersion } = existing.metadata;
   const patch = { metadata: { uid, resourceVersion }, spec: { reservedFor } };
   try {
     await kube.patch(domainClaimResource, { name }, patch, WRITE);

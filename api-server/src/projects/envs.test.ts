@@ -40,7 +40,7 @@ describe("variablesOf", () => {
     expect(names(secret({ Y: "", B: "" }), secret({ C: "", A: "" }, "1,0"))).toEqual(["C", "A", "B", "Y"]);
   });
 
-  it.each(["", "1", "0,1,2", "x,y"])("does not believe the order '%s' of two variables", (order) => {
+  it.each(["", "1", "0,1,2", "x,y"])("ignores the order '%s' of two variables", (order) => {
     expect(names(secret({ B: "", A: "" }, order))).toEqual(["A", "B"]);
   });
 

@@ -23,6 +23,8 @@ import { type Change, type ChangeServices, changeProject } from "./change.ts";
 import { envSecret, ownedBy, type Secret } from "./creation/objects.ts";
 import { byName, envShards, variablesUsage } from "./creation/secrets.ts";
 
+/** Reads and replaces a project's environment variables, which are in Secrets. */
+
 /** A Secret as the apiserver sends it: values in Base64. */
 export type StoredSecret = KubernetesObject & { data?: Record<string, string> };
 
@@ -38,7 +40,7 @@ const MAX_ATTEMPTS = 3;
  * later Secret's, in the order in which `/v1` was sent them, others after them by name. A value that is no UTF-8 is
  * shown with U+FFFD.
  *
- * @throws Failure 404 when the project is deleted, 409 when the Secrets hold too much for one answer or one does not exist:
+ * @throws Failure 404 when the project is deleted, 409 when the Secrets have too much for one answer or one does not exist:
  *   an incomplete answer would be taken for a complete one, and sent back as it is. 503
  */
 export async function readEnvironment(
@@ -117,9 +119,9 @@ const ATTEMPTS = 3;
 const WRITE = { fieldManager: fieldManagers.api };
 
 /**
- * Makes these the project's only environment variables: new Secrets first, named by what is in them, then the spec that
+ * Replaces the project's environment variables: new Secrets first, named by what is in them, then the spec that
  * names them, so that one rollout swaps all. Secrets that it names no more are the operator's to remove.
- * What a change in vain has reserved of the organization's bytes the operator frees minutes later.
+ * What a failed change has reserved of the organization's bytes the operator releases minutes later.
  * @throws Failure 409 when the organization has no bytes of variables left
  */
 export async function replaceEnvironment(
@@ -178,7 +180,7 @@ async function createOrKeep(secret: Secret, { kube, now }: ChangeServices): Prom
     try {
       const patch = { metadata: { annotations: marks } };
       const present = await kube.patch<StoredSecret>(resources.secrets, secret.metadata, patch, WRITE);
-      if (holdsTheSame(present, secret)) {
+      if (hasSameData(present, secret)) {
         return;
       }
       throw failures.internal(new Error(`Secret ${secret.metadata.name} does not hold what its name says`));
@@ -191,7 +193,7 @@ async function createOrKeep(secret: Secret, { kube, now }: ChangeServices): Prom
   }
 }
 
-function holdsTheSame({ data = {} }: StoredSecret, { stringData }: Secret): boolean {
+function hasSameData({ data = {} }: StoredSecret, { stringData }: Secret): boolean {
   const names = Object.keys(data);
   return (
     names.length === Object.keys(stringData).length &&

@@ -129,7 +129,7 @@ describe("a second try", () => {
   });
 
   // Shows: docs/applications.md#errors-project-creation: 503 | `CREATION_IN_PROGRESS`: another request
-  it("waits for a project on its way out, and makes nothing of it", async () => {
+  it("waits for a project that is being deleted, and creates nothing meanwhile", async () => {
     const org = await organization();
     const id = idOf(await org.create(basic()));
     await org.forget();
@@ -216,20 +216,20 @@ describe("calls with one key at the same time", () => {
     await org.makeReady();
     const late = Array.from({ length: 25 }, (_, index) => org.create(basic(), index));
     const answers = await Promise.all([...early, ...late]);
-    const made = answers.filter((answer) => answer.statusCode === 201);
+    const created = answers.filter((answer) => answer.statusCode === 201);
     const refused = answers.filter((answer) => answer.statusCode !== 201);
     expect(refused.length).toBeGreaterThan(0);
     expect(new Set(refused.map((answer) => answer.json().code))).toEqual(
       new Set(["ORGANIZATION_RUNTIME_UNAVAILABLE"]),
     );
-    expect(made.length).toBeGreaterThan(24);
-    expect(new Set(made.map(idOf)).size).toBe(1);
+    expect(created.length).toBeGreaterThan(24);
+    expect(new Set(created.map(idOf)).size).toBe(1);
     expect(await org.projects()).toHaveLength(1);
     expect(await org.reservations()).toHaveLength(1);
   });
 
   // Shows: docs/applications.md#create: `Idempotency-Key`: requests with one key are serialized, over
-  it("wait for the one of another replica, and go on under its id", async () => {
+  it("wait for the one of another replica, and continue under its id", async () => {
     const org = await organization();
     const name = { organizationId: org.id, key: KEY };
     const bodySha256 = bodyHash(basic());

@@ -20,6 +20,8 @@ import { type ChangeServices, changeProject } from "./change.ts";
 import { changeWithQuota, type QuotaVersion, readProjectQuota, releaseProjectQuota } from "./quotas.ts";
 import { phaseOf } from "./view.ts";
 
+/** Pauses, resumes and deletes projects. */
+
 /** How long an answer waits for the operator. */
 const SEEN_LIMIT_MS = 2_000;
 const SEEN_EVERY_MS = 50;

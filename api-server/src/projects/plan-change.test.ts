@@ -183,9 +183,9 @@ describe("withRequestedPlan", () => {
     spec: databaseSpec("clickhouse", change),
     status,
   });
-  const ask = (project: Project, plan: string, paymentMode?: ProjectSpec["paymentMode"]) =>
+  const request = (project: Project, plan: string, paymentMode?: ProjectSpec["paymentMode"]) =>
     withRequestedPlan(project, paymentMode ? { plan, paymentMode } : { plan }, catalog, NOW);
-  const asked = { plan: "analytics-premium", planRequestedAt: EARLIER };
+  const requested = { plan: "analytics-premium", planRequestedAt: EARLIER };
   const planChange = {
     status: "failed",
     fromPlan: "analytics-basic",
@@ -197,7 +197,7 @@ describe("withRequestedPlan", () => {
 
   it("requests another plan, with a time that distinguishes the request from others", () => {
     const project = live({}, { plan: "analytics-basic" });
-    expect(ask(project, "analytics-premium")).toEqual({
+    expect(request(project, "analytics-premium")).toEqual({
       ...project.spec,
       plan: "analytics-premium",
       planRequestedAt: NOW,
@@ -206,18 +206,18 @@ describe("withRequestedPlan", () => {
 
   it("requests nothing when the plan is in force: only the payment mode changes", () => {
     const project = live({}, { plan: "analytics-basic" });
-    expect(ask(project, "analytics-basic", "yearly")).toEqual({ ...project.spec, paymentMode: "yearly" });
+    expect(request(project, "analytics-basic", "yearly")).toEqual({ ...project.spec, paymentMode: "yearly" });
   });
 
   // Shows: docs/databases-api.md#change-of-plan: 409 `PLAN_CHANGE_IN_PROGRESS`: another one is in
   it("is refused with 409 while another one runs", () => {
-    const running = live(asked, {
+    const running = live(requested, {
       plan: "analytics-basic",
       planChange: { ...planChange, status: "in_progress" },
     });
-    for (const project of [live(asked, { plan: "analytics-basic" }), running]) {
+    for (const project of [live(requested, { plan: "analytics-basic" }), running]) {
       for (const plan of ["analytics-premium", "analytics-business", "analytics-basic"]) {
-        const failure = failureOf(() => ask(project, plan));
+        const failure = failureOf(() => request(project, plan));
         expect(failure).toMatchObject({ status: 409, code: "PLAN_CHANGE_IN_PROGRESS" });
       }
     }
@@ -225,9 +225,9 @@ describe("withRequestedPlan", () => {
 
   // Shows: docs/databases-api.md#change-of-plan: the next request clears a failure; without a change
   it("is a new request after one that failed, for the same plan, another one, and back", () => {
-    const failed = live(asked, { plan: "analytics-basic", planChange });
+    const failed = live(requested, { plan: "analytics-basic", planChange });
     for (const plan of ["analytics-premium", "analytics-business", "analytics-basic"]) {
-      expect(ask(failed, plan)).toMatchObject({ plan, planRequestedAt: NOW });
+      expect(request(failed, plan)).toMatchObject({ plan, planRequestedAt: NOW });
     }
   });
 });

@@ -53,7 +53,7 @@ export function withPlan(spec: ProjectSpec, wanted: WantedPlan, catalog: Catalog
 
 /**
  * The spec of a ClickHouse project that requests another plan: the operator changes it in the background, and distinguishes one
- * request from another by its moment. Asking for a plan again to which the change has failed is a new request.
+ * request from another by its moment. A repeated request for a plan to which the change has failed is a new request.
  * @param now RFC 3339
  * @throws Failure 409 while a change runs, and what {@link withPlan} throws
  */
@@ -73,7 +73,7 @@ export function withRequestedPlan(
 }
 
 /**
- * Holds a spec against the plan that it names.
+ * Checks a spec against the plan that it names.
  * @throws Failure as {@link withPlan}
  */
 export function checkPlan(spec: ProjectSpec, before: ProjectSpec, catalog: Catalog): void {

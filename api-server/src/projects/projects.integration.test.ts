@@ -338,7 +338,7 @@ describe("DELETE /v1/project/:id", () => {
 
   // Shows: docs/applications.md#conventions: a foreign project looks exactly like a missing one, on
   // Shows: docs/applications.md#errors-project-deletion: 404 | `PROJECT_NOT_FOUND`: not in the
-  it("answers 404 for what never was, and for another organization's", async () => {
+  it("answers 404 for what does not exist, and for another organization's", async () => {
     const { headers } = await organization();
     const stranger = await organization();
     const { project_id: id } = (await post(headers, exampleBody())).json().data;

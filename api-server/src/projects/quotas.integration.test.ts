@@ -209,7 +209,7 @@ describe("quotas of a creation", () => {
 describe("quotas of a change", () => {
   const organizationId = "changes";
   const services = () => replicas[0].services;
-  const held = async () =>
+  const reservations = async () =>
     (await reservationsOf(organizationId)).map((row) => `${row.project_id} ${row.plan}`).sort();
   const find = async (id: string) => (await services().projects.find(organizationId, id)) as ApiProject;
   const made = async (id: string, change: Partial<Project["spec"]> = {}) => {
@@ -226,7 +226,7 @@ describe("quotas of a change", () => {
 
   it("are those of the new plan once it is written", async () => {
     await changeWithQuota(await made("written"), services(), toBasic);
-    expect(await held()).toEqual(["written basic"]);
+    expect(await reservations()).toEqual(["written basic"]);
   });
 
   it("are those of the old plan again after a refused write", async () => {
@@ -240,7 +240,7 @@ describe("quotas of a change", () => {
       subdomain: "held-by-another",
     }));
     await expect(refused).rejects.toMatchObject({ code: "DOMAIN_UNAVAILABLE" });
-    expect(await held()).toContain("refused free");
+    expect(await reservations()).toContain("refused free");
   });
 
   it("are those of what another replica wrote between two tries, of which the second is refused", async () => {
@@ -263,7 +263,7 @@ describe("quotas of a change", () => {
     const refused = changeWithQuota(project, here, change, { prepare });
     await expect(refused).rejects.toMatchObject({ code: "PROJECT_PRIVATE" });
     expect(tries).toBe(2);
-    expect(await held()).toEqual(["replaced basic"]);
+    expect(await reservations()).toEqual(["replaced basic"]);
   });
 
   it("stay those of the new plan after a write whose outcome is unknown", async () => {
@@ -271,7 +271,7 @@ describe("quotas of a change", () => {
     const isPatch = ({ method }: { method: string }) => method === "PATCH";
     apiserver.failNext(isPatch, { status: 500, times: 1 });
     await expect(changeWithQuota(project, services(), toBasic)).rejects.toMatchObject({ status: 503 });
-    expect(await held()).toEqual(["unknown basic"]);
+    expect(await reservations()).toEqual(["unknown basic"]);
   });
 
   it("are refused before anything is written", async () => {
@@ -280,17 +280,17 @@ describe("quotas of a change", () => {
     const refused = changeWithQuota(project, services(), (spec) => ({ ...spec, plan: "free" }));
     await expect(refused).rejects.toMatchObject({ code: "FREE_PLAN_INSTANCE_LIMIT_REACHED", status: 409 });
     expect((await find("wanting")).resource.spec.plan).toBe("basic");
-    expect(await held()).toEqual(["full free", "wanting basic"]);
+    expect(await reservations()).toEqual(["full free", "wanting basic"]);
   });
 
   it("are none while paused, and free for the others until the project is resumed", async () => {
     const paused = await made("paused", { paused: true, instances: 2 });
-    expect(await held()).toEqual([]);
+    expect(await reservations()).toEqual([]);
     await made("other");
     const resume = ({ paused: _, ...spec }: Project["spec"]) => spec;
     const refused = changeWithQuota(paused, services(), resume);
     await expect(refused).rejects.toMatchObject({ code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED", status: 409 });
-    expect(await held()).toEqual(["other free"]);
+    expect(await reservations()).toEqual(["other free"]);
   });
 
   it("are not taken from a resume by the pause before it", async () => {
@@ -308,12 +308,12 @@ describe("quotas of a change", () => {
       name: "crossed",
     });
     expect([resumed, live.spec.paused]).toEqual([true, undefined]);
-    expect(await held()).toEqual(["crossed free"]);
+    expect(await reservations()).toEqual(["crossed free"]);
   });
 
   it("are free after a pause", async () => {
     await pauseProject(await made("stopped"), services());
-    expect(await held()).toEqual([]);
+    expect(await reservations()).toEqual([]);
   });
 
   // Shows: docs/applications.md#errors-project-creation: 503 | `PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE`

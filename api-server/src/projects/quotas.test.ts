@@ -50,7 +50,7 @@ describe("planQuotaFailure", () => {
     expect(refusal?.code).toBe("FREE_PLAN_INSTANCE_LIMIT_REACHED");
   });
 
-  it("tells a plan's capacity from an organization's limit", () => {
+  it("distinguishes a plan's capacity from an organization's limit", () => {
     const refusal = planQuotaFailure({ reserved: false, reason: "capacity", limit: 3 }, "free", free);
     expect([refusal?.status, refusal?.code]).toEqual([409, "INSUFFICIENT_PLAN_CAPACITY"]);
   });

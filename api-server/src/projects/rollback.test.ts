@@ -102,7 +102,7 @@ describe("the Secrets of a rollback", () => {
 
 describe("withDeployment", () => {
   // Shows: docs/applications.md#project-settings: rollback: image (by its digest), port, variables
-  it("brings back image, port, environment, health check, plan and payment mode, and nothing else", () => {
+  it("restores image, port, environment, health check, plan and payment mode, and nothing else", () => {
     const settings = {
       image: {
         url: "registry.example.com/shop:1",

@@ -35,7 +35,7 @@ const DIGEST = /^sha256:[a-f0-9]{64}$/;
 const MAX_CONCURRENT_READS = 4;
 
 /**
- * Creates a deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
+ * Creates a deployment from the settings of an earlier one: image (the exact manifest that ran), port, environment,
  * health check, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
  * for later has one.
  * @param grants what the caller may do: a rollback needs the permission of each of its changes

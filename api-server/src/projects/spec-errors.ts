@@ -3,6 +3,8 @@ import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 import { projectResource } from "../resources.ts";
 
+/** What a spec is refused for by the apiserver, as errors of the fields that the client sent. */
+
 /** The prefix that an apiserver puts before the message of a rule. */
 const SHOWN_VALUE = /^(?:Invalid|Unsupported|Duplicate) value: (?:"(?:[^"\\]|\\.)*"|\S+): /;
 

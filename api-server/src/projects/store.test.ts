@@ -64,9 +64,9 @@ describe("ProjectStore", () => {
   it("publishes a deletion by a version at which it is deleted", async () => {
     const written = await store.observe(await create("p1"));
     await store.waitUntilSeen(written.resource.metadata.resourceVersion ?? "", 5_000);
-    const gone = store.waitForDeletion(written.resource, 5_000);
+    const deleted = store.waitForDeletion(written.resource, 5_000);
     await kube.delete(projectResource, { namespace: organizationNamespace("acme"), name: "p1" });
-    expect(await gone).toBe(true);
+    expect(await deleted).toBe(true);
     expect(published).toHaveLength(2);
     expect(Number(published[1]?.[1])).toBeGreaterThan(Number(published[0]?.[1]));
     expect(published[1]?.[1]).toBe(String(apiserver.etcd.version));

@@ -140,10 +140,10 @@ export class ProjectStore implements Projects {
   }
 
   async waitForDeletion(project: Project, timeoutMs: number): Promise<boolean> {
-    const gone = await this.#waitForDelete(project, timeoutMs);
+    const isDeleted = await this.#waitForDelete(project, timeoutMs);
     // By now the store has applied the event that reported it, and so is at that event's version or later.
     await this.#publish(project, this.#store.resourceVersion);
-    return gone;
+    return isDeleted;
   }
 
   hasSeen(resourceVersion: string): boolean {
@@ -170,14 +170,14 @@ export class ProjectStore implements Projects {
 
   #waitForDelete(project: Project, timeoutMs: number): Promise<boolean> {
     const { namespace, name, uid } = project.metadata;
-    const isGone = () => this.#store.get(namespace, name)?.metadata.uid !== uid;
+    const hasBeenDeleted = () => this.#store.get(namespace, name)?.metadata.uid !== uid;
     return new Promise((resolve) => {
-      const finish = (gone: boolean) => {
+      const finish = (isDeleted: boolean) => {
         clearTimeout(timer);
         unsubscribe();
-        resolve(gone);
+        resolve(isDeleted);
       };
-      const timer = setTimeout(() => finish(isGone()), timeoutMs);
+      const timer = setTimeout(() => finish(hasBeenDeleted()), timeoutMs);
       let unsubscribe = () => {};
       // The subscriber is called for every object present first, so nothing between is missed.
       unsubscribe = this.#store.subscribe((event) => {
@@ -185,7 +185,7 @@ export class ProjectStore implements Projects {
           finish(true);
         }
       });
-      if (isGone()) {
+      if (hasBeenDeleted()) {
         finish(true);
       }
     });

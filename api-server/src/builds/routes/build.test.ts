@@ -30,7 +30,7 @@ beforeAll(async () => {
   await harness.namespace(ORGANIZATION);
   await putConnection(harness.kube, ORGANIZATION, "gone");
   headers = await harness.owner(ORGANIZATION);
-  // Blocked or not is asked of the ledger, which is away here.
+  // Whether it is blocked is in the ledger, which is unavailable here.
   harness.services.ledger = notBlocked as never;
 });
 afterAll(() => harness.close());
@@ -85,7 +85,7 @@ describe("a deploy", () => {
     expect(answer.statusCode).toBe(202);
     const { build_id } = answer.json().data;
     expect(build_id).toMatch(/^b[a-z0-9]{19}$/);
-    const { spec, metadata: made } = await builtOf(build_id);
+    const { spec, metadata: created } = await builtOf(build_id);
     expect(spec).toMatchObject({
       projectRef: { name: metadata.name },
       triggeredBy: "manual",
@@ -94,7 +94,7 @@ describe("a deploy", () => {
       sourceRevision: 1,
       source,
     });
-    expect(made.ownerReferences).toMatchObject([{ kind: "Project", uid: metadata.uid }]);
+    expect(created.ownerReferences).toMatchObject([{ kind: "Project", uid: metadata.uid }]);
     const read = (await call("GET", `/${metadata.name}/builds/${build_id}`)).json().data;
     expect(read).toMatchObject({
       id: build_id,
@@ -278,7 +278,7 @@ describe("the history", () => {
       url: `/v1/project${url}`,
       headers: { ...headers, accept: "text/event-stream", "last-event-id": "1" },
     });
-    // The stream is open by now, or will see both at once: either way nothing is lost.
+    // The stream is open by now, or will receive both together: either way nothing is lost.
     store.logs.set(build_id, [line(1), line(7), line(9, true)]);
     store.builds.set(key, { ...(store.builds.get(key) as never as object), status: "success" } as never);
     const answer = await events;
@@ -471,9 +471,9 @@ describe("a creation from a repository", () => {
       "GIT_CONNECTION_UNAVAILABLE",
     ]);
     expect(statusAndCode(await create(from({ branch: "nope" })))).toEqual([400, "GIT_REF_NOT_FOUND"]);
-    // As a spec keeps it, made without the key: it was not given out.
-    const made = await create(from({ repository_id: source.repositoryId }));
-    expect(statusAndCode(made)).toEqual([400, "GIT_REPOSITORY_NOT_FOUND"]);
+    // As a spec has it, sealed without the key: no client received it.
+    const created = await create(from({ repository_id: source.repositoryId }));
+    expect(statusAndCode(created)).toEqual([400, "GIT_REPOSITORY_NOT_FOUND"]);
     expect((await create({ source: from({}).source })).statusCode).toBe(400);
     expect((await create({ ...from({}), build: { runtime: "cobol" } })).statusCode).toBe(400);
   });

@@ -169,7 +169,7 @@ describe("a connection that there is", () => {
   });
 
   // Shows: docs/git.md#over-v1: 409 `GIT_CAPABILITY_UNAVAILABLE` | the connection does not have this
-  it("that may not list repositories says so without asking", async () => {
+  it("that may not list repositories is refused without a request to the server", async () => {
     await putConnection(harness.kube, ORGANIZATION, "gshy");
     const capabilities = {
       repositoryDiscovery: false,

@@ -7,13 +7,13 @@ import { requireBuilds } from "../../builds/platform.ts";
 import {
   mergeDeploySettings,
   modeOf,
-  tidyPath,
+  normalizePath,
   versionDeployView,
   withSettings,
 } from "../../builds/settings.ts";
 import { requireConnected } from "../../builds/source.ts";
 import { startBuildOrFail } from "../../builds/start.ts";
-import { notePresent } from "../../builds/triggered.ts";
+import { recordPresentRefs } from "../../builds/triggered.ts";
 import { startedSchema, versionDeploySchema } from "../../builds/view.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
@@ -60,7 +60,7 @@ export const updateGithubCommands = defineProjectRoute({
   description: "What is left out stays; null takes a command away.",
   tags: ["Builds"],
   body: commands,
-  prepareBody: tidyPath,
+  prepareBody: normalizePath,
   responses: {
     202: { description: "The build begins.", schema: success({ message: z.string(), data: startedSchema }) },
   },
@@ -153,7 +153,7 @@ export const updateGithubDeploySettings = defineProjectRoute({
     }));
     if (opened) {
       await followSource(changed.resource, opened, services);
-      await notePresent(changed.resource, opened, services);
+      await recordPresentRefs(changed.resource, opened, services);
     }
     const { repositoryOwner, repositoryName, branch, autoDeploy, versionDeploy } = changed.resource.spec
       .github as Github;

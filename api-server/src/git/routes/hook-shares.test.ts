@@ -44,7 +44,7 @@ beforeAll(async () => {
   await putConnection(harness.kube, "other", OTHER);
   await harness.app.listen({ port: 0, host: "127.0.0.1" });
   port = (harness.app.server.address() as { port: number }).port;
-  // It was made last.
+  // It was created last.
   await eventually("it to be known", async () => (await deliver(OTHER, "first")) === 202);
 });
 beforeEach(() => {

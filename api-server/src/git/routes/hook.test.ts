@@ -60,17 +60,17 @@ const recorded = (name: string) => {
     import.meta.url,
   );
   const { headers, body } = JSON.parse(readFileSync(file, "utf8"));
-  const told = JSON.parse(body);
-  told.repository.id = 17;
-  return { headers: headers as Record<string, string>, told };
+  const event = JSON.parse(body);
+  event.repository.id = 17;
+  return { headers: headers as Record<string, string>, event };
 };
 let delivery = 0;
 function deliver(
   name: string,
   change: { secret?: string; id?: string; body?: object; connection?: string } = {},
 ) {
-  const { headers, told } = recorded(name);
-  const payload = JSON.stringify({ ...told, ...change.body });
+  const { headers, event } = recorded(name);
+  const payload = JSON.stringify({ ...event, ...change.body });
   const signature = signBody(change.secret ?? "hook-secret", Buffer.from(payload));
   const own = Object.fromEntries(
     Object.entries(headers).filter(([key]) => !/signature|length|host/i.test(key)),

@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { connectionIfAny } from "../cluster.ts";
 import { readCredential } from "../credentials.ts";
-import { DELIVERY_LIMIT, type DeliveryOutcome, takeDelivery } from "../delivery.ts";
+import { acceptDelivery, DELIVERY_LIMIT, type DeliveryOutcome } from "../delivery.ts";
 import { MAX_CONCURRENT } from "./connections.ts";
 
 const MESSAGES = {
@@ -42,7 +42,7 @@ export const receiveGitHook = defineRoute({
     // The guard refuses an unknown connection.
     const organizationId = request.hookOrganizationId as string;
     const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
-    const outcome = await takeDelivery({ organizationId, connectionId }, request.headers, bytes, {
+    const outcome = await acceptDelivery({ organizationId, connectionId }, request.headers, bytes, {
       findConnection: (organization, id) => connectionIfAny(kube, organization, id),
       hookSecret: async (connection) => (await readCredential(kube, connection)).hookSecret,
       queue: (delivery, event) => builds.store.deliveries.queue(delivery, event),

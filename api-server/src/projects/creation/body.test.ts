@@ -16,7 +16,7 @@ const named = (id: string, more: object = {}) => ({
 
 describe("withTemplate", () => {
   // Shows: docs/applications.md#create: `template_id`, `template_revision`: fields of the body override
-  it.each(catalog.templates)("makes of $id a body that is accepted", ({ id }) => {
+  it.each(catalog.templates)("completes $id to a body that is accepted", ({ id }) => {
     expect(parseCreateProject(withTemplate(named(id), catalog))).toMatchObject({ ok: true });
   });
 
@@ -34,8 +34,8 @@ describe("withTemplate", () => {
 
   it("does not change the catalog", () => {
     const before = structuredClone(catalog.templates);
-    const made = withTemplate(named("hello"), catalog) as { config: { image: { url: string } } };
-    made.config.image.url = "changed";
+    const completed = withTemplate(named("hello"), catalog) as { config: { image: { url: string } } };
+    completed.config.image.url = "changed";
     expect(catalog.templates).toEqual(before);
   });
 
@@ -112,7 +112,7 @@ describe("POST /v1/project from a template", () => {
 
 describe("GET /v1/project/templates", () => {
   // Shows: docs/applications.md#endpoints: `GET /v1/project/templates` | the templates of creations, to
-  it("shows the templates to any credential, and to nobody else", async () => {
+  it("shows the templates to any credential, and to no other caller", async () => {
     const harness = await startFakeHarness();
     const url = "/v1/project/templates";
     expect((await harness.app.inject(url)).statusCode).toBe(401);

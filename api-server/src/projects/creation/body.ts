@@ -22,7 +22,7 @@ const isObject = (value: unknown): value is Json =>
 const names = ["template_id", "template_revision"] as const;
 
 /**
- * The body that is meant by one that names a template: the template's, with the request's own members over it, at the
+ * Completes a body that names a template: the template's, with the request's own members over it, at the
  * top level and, key by key, in `config`. Without a template, or with one that is not there, the body as it is. Pure.
  */
 export function withTemplate(body: unknown, catalog: Catalog): unknown {

@@ -9,7 +9,7 @@ import {
   type ProjectSpec,
 } from "@slipway/crds";
 import type { Usage } from "@slipway/ledger";
-import { type FirstBuild, followFirstBuild, lookUpFirstBuild, startFirstBuild } from "../../builds/first.ts";
+import { checkFirstBuild, type FirstBuild, followFirstBuild, startFirstBuild } from "../../builds/first.ts";
 import { requireBuilds } from "../../builds/platform.ts";
 import { withDeadline } from "../../concurrency.ts";
 import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/connection.ts";
@@ -23,7 +23,9 @@ import { type QuotaVersion, releaseProjectQuota, reserveProjectQuota } from "../
 import { type Attempt, failedAttempt, nothingToUndo } from "./outcome.ts";
 import { capabilityFailure, planCreation } from "./plan-creation.ts";
 import { envShards, variablesUsage } from "./secrets.ts";
-import { type CreationPlan, isGoing, readLive, type WrittenObjects, writeProject } from "./write.ts";
+import { type CreationPlan, isDeleting, readLive, type WrittenObjects, writeProject } from "./write.ts";
+
+/** Creates a project: checks, reserves quota, writes its objects, starts its first build. */
 
 /** How long the cluster may take in all to create a project. */
 const LIMIT_MS = 20_000;
@@ -102,12 +104,12 @@ export async function createProject(
     if (source !== undefined || github !== undefined) {
       requireBuilds(services);
     }
-    first = await lookUpFirstBuild(plan.project, organizationId, services);
+    first = await checkFirstBuild(plan.project, organizationId, services);
     await services.usage.reserve(organizationId, usage);
     quota = await reserveProjectQuota(services, { organizationId, projectId, spec: plan.project.spec });
     project = await withDeadline(LIMIT_MS, async (signal) => {
       const bounded = { ...services, kube: services.kube.until(signal) };
-      await refuseTakenDomains(plan, bounded);
+      await refuseClaimedDomains(plan, bounded);
       requirePlatform(request.spec, bounded);
       await requireRuntime(plan, bounded);
       const created = await onceBound(() => writeProject(bounded.kube, plan, written));
@@ -168,7 +170,7 @@ async function releaseUnlessCreated(
 ): Promise<void> {
   const identity = { organizationId, projectId: project.metadata.name };
   const stays = await readLive(services.kube, identity).then(
-    (live) => live !== undefined && !isGoing(live),
+    (live) => live !== undefined && !isDeleting(live),
     () => true,
   );
   if (!stays) {
@@ -177,7 +179,7 @@ async function releaseUnlessCreated(
 }
 
 /** An early check: the claims themselves, after the project, decide. */
-async function refuseTakenDomains(
+async function refuseClaimedDomains(
   { hostnames, project, namespace }: CreationPlan,
   { kube }: Pick<Services, "kube">,
 ): Promise<void> {

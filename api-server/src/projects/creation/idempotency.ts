@@ -17,7 +17,7 @@ import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";
 import { type IdempotencyLock, withIdempotencyLock } from "./idempotency-lock.ts";
 import { type Attempt, type Created, failedAttempt } from "./outcome.ts";
-import { isCreated, isGoing, readLive } from "./write.ts";
+import { isCreated, isDeleting, readLive } from "./write.ts";
 
 /** A hash that does not depend on the order in which a client writes an object's members. */
 export function bodyHash(body: unknown): Buffer {
@@ -49,7 +49,7 @@ export interface KeyedRequest extends KeyName {
 export interface Steps {
   /** Checks the request. @throws Failure */
   admit: () => Promise<CreateProjectRequest>;
-  /** Makes the project under this id; `leftover`: or finishes making it. */
+  /** Creates the project under this id; `leftover`: or completes its creation. */
   create: (request: CreateProjectRequest, projectId: string, leftover: boolean) => Promise<Attempt>;
 }
 
@@ -86,7 +86,7 @@ export async function onceByKey(
     const finished = lock.leftover ? await findFinished(name, lock, services) : undefined;
     const attempt = finished ?? (await tryOnce());
     if ("failure" in attempt) {
-      await takeBack(attempt, lock);
+      await undoAttempt(attempt, lock);
       throw attempt.failure;
     }
     const completed = await withLedgerErrors(() =>
@@ -120,7 +120,7 @@ async function findFinished(
   if (live === undefined) {
     return undefined;
   }
-  if (isGoing(live)) {
+  if (isDeleting(live)) {
     throw failures.creationInProgress();
   }
   // Whether its first build was requested is not known: creating it again finishes that, too.
@@ -131,7 +131,7 @@ async function findFinished(
   return { project: await projects.observe(live), ...(credentials ? { credentials } : {}) };
 }
 
-/** Nobody was shown them: the earlier call had no answer. @throws Failure 503 */
+/** No client received them: the earlier call had no answer. @throws Failure 503 */
 async function credentialsOf({ metadata }: Project, kube: KubeClient) {
   const secret = await readCredentialsSecret(kube, metadata).catch((error: unknown) => {
     throw failures.clusterUnavailable(error);
@@ -143,7 +143,7 @@ async function credentialsOf({ metadata }: Project, kube: KubeClient) {
  * Frees the key after a refusal, when nothing is left. Otherwise the next attempt continues under the same id.
  * @throws Failure 503 when the ledger is unavailable
  */
-async function takeBack(
+async function undoAttempt(
   { undo }: Extract<Attempt, { failure: unknown }>,
   lock: IdempotencyLock,
 ): Promise<void> {
@@ -166,7 +166,7 @@ async function findCreated(
   { projects }: Pick<Services, "projects">,
 ): Promise<ApiProject> {
   const project = await projects.find(record.organization_id, record.project_id);
-  if (!project || isGoing(project.resource)) {
+  if (!project || isDeleting(project.resource)) {
     throw failures.projectAlreadyDeleted();
   }
   return project;

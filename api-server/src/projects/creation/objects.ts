@@ -61,16 +61,16 @@ function secret(name: string, type: string, stringData: Record<string, string>, 
 }
 
 export function envSecret({ name, stringData, positions }: EnvShard, identity: Identity): Secret {
-  const made = secret(name, "Opaque", stringData, identity);
+  const created = secret(name, "Opaque", stringData, identity);
   const bytes = Object.entries(stringData).reduce(
     (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
     0,
   );
-  made.metadata.annotations = {
+  created.metadata.annotations = {
     [annotations.envOrder]: positions.join(","),
     [annotations.envBytes]: String(bytes),
   };
-  return made;
+  return created;
 }
 
 export const imagePullSecret = (pull: PullSecret, identity: Identity): Secret =>

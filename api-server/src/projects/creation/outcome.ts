@@ -20,7 +20,7 @@ import { undoCreation, type WrittenObjects } from "./write.ts";
 /** The result of a creation. */
 export interface Created {
   project: ApiProject;
-  /** Of a database: what its Secret holds, to be shown once. Absent in the answer to a repeat. */
+  /** Of a database: the content of its Secret, to be shown once. Absent in the answer to a repeat. */
   credentials?: DatabaseCredentials;
 }
 

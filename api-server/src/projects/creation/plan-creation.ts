@@ -58,7 +58,7 @@ export function planCreation(
   };
   const project = projectObject(spec, identity);
   const hostnames = hostnamesOf(project, zone);
-  // No other project wants a hostname derived from the id; but while Secrets have no owner, the creation is not complete either.
+  // No other project requests a hostname derived from the id; but while Secrets have no owner, the creation is not complete either.
   const contested = hostnames.some(({ kind }) => kind !== "default");
   if (contested || secrets.length > 0) {
     project.spec.creationPending = true;

@@ -9,7 +9,7 @@ const bytesOf = (data: Record<string, string>) =>
   Object.entries(data).reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
 
 describe("envShards", () => {
-  it("makes no Secret of no variables", () => {
+  it("creates no Secret without variables", () => {
     expect(envShards("p1", [])).toEqual([]);
   });
 
@@ -23,7 +23,7 @@ describe("envShards", () => {
     expect(envShards("p2", [a])[0]?.name.slice(3)).not.toBe(envShards("p1", [a])[0]?.name.slice(3));
   });
 
-  it("holds the most that the specification allows below a Secret's size, losing nothing", () => {
+  it("stores the most that the specification allows below a Secret's size, losing nothing", () => {
     const variables = Array.from({ length: 50 }, (_, index) => ({
       name: `N${index}`,
       value: "ü".repeat(32_760),

@@ -3,6 +3,8 @@ import { type EnvironmentVariable, envSecretName, type ImageAuthentication } fro
 import type { Usage } from "@slipway/ledger";
 import type { FieldError } from "../../errors/failure.ts";
 
+/** The Secrets of a creation: environment variables, and credentials of the image's registry. Pure. */
+
 /** The content of one immutable Secret with environment variables. */
 export interface EnvShard {
   /** `<project id>-env-<hash of the content>`. */
@@ -77,7 +79,7 @@ export interface PullSecret {
 
 const DOCKER_HUB = "https://index.docker.io/v1/";
 
-/** The registry that an image reference names, as a container runtime looks it up in a Docker configuration. */
+/** The registry that an image reference names, as a container runtime finds it in a Docker configuration. */
 export function registryOf(imageUrl: string): string {
   const [first = "", ...rest] = imageUrl.split("/");
   const isHost = rest.length > 0 && (first.includes(".") || first.includes(":") || first === "localhost");
@@ -119,7 +121,7 @@ export function awsRegistryOf({ region, accountId }: { region: string; accountId
   return `${accountId}.dkr.ecr.${region}.${suffix}`;
 }
 
-/** Whether the image lies in that registry. */
+/** Whether the image is in that registry. */
 export function isImageOf(imageUrl: string, registry: string): boolean {
   return imageUrl.startsWith(`${registry}/`);
 }

@@ -19,7 +19,7 @@ import { projectResource } from "../../resources.ts";
 import type { Services } from "../../services.ts";
 import {
   claimHostnames,
-  giveBack,
+  deleteClaims,
   hostnamesOf,
   ownsClaim,
   readClaim,
@@ -27,6 +27,8 @@ import {
 } from "../claims.ts";
 import { type ProjectIdentity, readProjectQuota, releaseProjectQuota } from "../quotas.ts";
 import { type AccountsSecret, ownedBy, type Secret } from "./objects.ts";
+
+/** Writes the objects of a creation, and deletes them again when it fails. */
 
 const WRITE = { fieldManager: fieldManagers.api };
 
@@ -53,7 +55,8 @@ export const isCreated = ({ metadata, spec }: Project): boolean =>
   metadata.deletionTimestamp === undefined && !spec.creationPending;
 
 /** Whether an object is being deleted. */
-export const isGoing = ({ metadata }: KubernetesObject): boolean => metadata?.deletionTimestamp !== undefined;
+export const isDeleting = ({ metadata }: KubernetesObject): boolean =>
+  metadata?.deletionTimestamp !== undefined;
 
 /**
  * Writes a project: Secrets, Project, claims of its domains, owner of the Secrets. Every name derives from the project's
@@ -71,8 +74,8 @@ export async function writeProject(
   for (const secret of plan.secrets) {
     written.secrets.push((await createOrKeep(kube, resources.secrets, secret)).object);
   }
-  const { object: project, made } = await createOrKeep(kube, projectResource, plan.project);
-  if (made) {
+  const { object: project, isNew } = await createOrKeep(kube, projectResource, plan.project);
+  if (isNew) {
     written.createdUid = project.metadata.uid;
   } else if (isCreated(project)) {
     return project;
@@ -82,16 +85,16 @@ export async function writeProject(
   for (const secret of plan.secrets) {
     await kube.patch(resources.secrets, secret.metadata, ownedBy(project), WRITE);
   }
-  return giveToOperator(kube, project);
+  return completeCreation(kube, project);
 }
 
 async function createOrKeep<T extends KubernetesObject>(
   kube: KubeClient,
   resource: Resource,
   object: T,
-): Promise<{ object: T; made: boolean }> {
+): Promise<{ object: T; isNew: boolean }> {
   try {
-    return { object: await kube.create(resource, object, WRITE), made: true };
+    return { object: await kube.create(resource, object, WRITE), isNew: true };
   } catch (error) {
     if (!isAlreadyExists(error)) {
       throw error;
@@ -99,14 +102,14 @@ async function createOrKeep<T extends KubernetesObject>(
   }
   const { namespace, name = "" } = object.metadata ?? {};
   const kept = await kube.getOrUndefined<T>(resource, { namespace, name });
-  if (kept === undefined || isGoing(kept)) {
+  if (kept === undefined || isDeleting(kept)) {
     throw failures.creationInProgress();
   }
-  return { object: kept, made: false };
+  return { object: kept, isNew: false };
 }
 
 /** From here on the operator reconciles it. */
-function giveToOperator(kube: KubeClient, project: Project): Promise<Project> | Project {
+function completeCreation(kube: KubeClient, project: Project): Promise<Project> | Project {
   if (!project.spec.creationPending) {
     return project;
   }
@@ -143,9 +146,9 @@ export async function undoCreation(
   }
   const quota = await readProjectQuota(services, identity);
   const secrets = [...written.secrets];
-  if (project && !isGoing(project)) {
+  if (project && !isDeleting(project)) {
     secrets.push(...(await secretsOf(kube, project)));
-    await giveBack(kube, await claimsOf(project, services));
+    await deleteClaims(kube, await claimsOf(project, services));
     await deleteThis(kube, projectResource, project);
   }
   for (const secret of secrets) {

@@ -2,7 +2,7 @@ import { organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 
-/** What the settings of an application refuse before they write, and what a job is told. The ledger is away. */
+/** What the settings of an application refuse before they write, and what a job is answered. The ledger is unavailable. */
 
 let harness: FakeHarness;
 let headers: Record<string, string>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 
-/** What a creation refuses before it asks ledger or cluster. */
+/** What a creation refuses before it queries ledger or cluster. */
 
 let harness: FakeHarness;
 let headers: Record<string, string>;
@@ -60,7 +60,7 @@ describe("a body that breaks rules", () => {
   // Shows: docs/applications.md#errors-project-creation: 400 | invalid body
   // Shows: docs/applications.md#errors-project-creation: 400 | fields not belonging to the type
   // Shows: docs/applications.md#errors-every-operation: 400 | `VALIDATION_FAILED`, with `errors`: the
-  it("is answered with every broken rule at once, each naming its field", async () => {
+  it("is answered with every broken rule together, each naming its field", async () => {
     const body = exampleBody(
       { name: "A", plan: "golden", surprise: 1 },
       { port: "8080", instances: 0, version: "17", envs: [{ name: "A B", value: "" }] },
@@ -140,7 +140,7 @@ describe("a body that breaks rules", () => {
   );
 
   // Shows: docs/applications.md#create: `config.instances`: at most as many as the plan allows
-  it("asks for more instances than a plan without free limits has", async () => {
+  it("requests more instances than a plan without free limits has", async () => {
     const response = await send(exampleBody({ plan: "basic" }, { instances: 4 }));
     expect(response.statusCode).toBe(400);
     expect(fieldsOf(response)).toEqual(["config.instances"]);
@@ -202,7 +202,7 @@ describe("permission", () => {
     expect(admitted.json()).toMatchObject({ code: expect.not.stringMatching("PERMISSION_DENIED") });
   });
 
-  it("to create nothing at all is refused before the body is looked at", async () => {
+  it("to create nothing at all is refused before the body is validated", async () => {
     const response = await send("{broken", harness.key("acme", "project.read on project:*"));
     expect(response.json()).toMatchObject({ code: "PERMISSION_DENIED" });
   });
@@ -210,7 +210,7 @@ describe("permission", () => {
 
 describe("the log", () => {
   // Shows: docs/applications.md#conventions: no secret in the log or in a project
-  it("holds no secret of a request, not even when it fails", async () => {
+  it("has no secret of a request, not even when it fails", async () => {
     const canary = "c4n4ry-0f-4-s3cr3t";
     const body = exampleBody(
       { plan: "basic" },

@@ -43,23 +43,23 @@ export const deployments = defineProjectRoute({
     },
   },
   handler: async ({ project, query: { page, limit } }, { ledger, now }) => {
-    const asked = {
+    const filter = {
       ...project.identity,
       ...monthOf(now()),
       limit,
       offset: (page - 1) * limit,
     };
-    const rows = await withLedgerErrors(() => listDeployments(ledger, asked));
+    const rows = await withLedgerErrors(() => listDeployments(ledger, filter));
     // A first page that is not full is all there is.
     const isAll = page === 1 && rows.length < limit;
-    const total = isAll ? rows.length : await withLedgerErrors(() => countDeployments(ledger, asked));
+    const total = isAll ? rows.length : await withLedgerErrors(() => countDeployments(ledger, filter));
     const shown = { page, limit, total, pages: Math.ceil(total / limit) };
     const data = rows.map(deploymentData);
     return { status: 200, body: { status: "success", data, pagination: shown } };
   },
 });
 
-/** The calendar month in UTC that a moment lies in, up to where the next begins. */
+/** The calendar month in UTC of a moment, up to where the next begins. */
 export function monthOf(moment: Date): { from: Date; to: Date } {
   const [year, month] = [moment.getUTCFullYear(), moment.getUTCMonth()];
   return { from: new Date(Date.UTC(year, month)), to: new Date(Date.UTC(year, month + 1)) };

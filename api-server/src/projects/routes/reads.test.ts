@@ -55,7 +55,7 @@ describe("pages", () => {
 
   // Shows: docs/applications.md#list: `page` from 1, default 1; a page after the last is empty
   // Shows: docs/applications.md#limits: list page size | 1 to 50, default 15
-  it("hold 1 to 50, and none is an error that lies behind the last", async () => {
+  it("have 1 to 50, and a page after the last is no error", async () => {
     expect(await ids({ limit: "50" })).toHaveLength(17);
     const single = (await list({ limit: "1", page: "17" })).json().data;
     expect(single.projects).toHaveLength(1);
@@ -113,7 +113,7 @@ describe("filters", () => {
 
   // Shows: docs/applications.md#conventions: every broken rule is reported in one answer, each naming
   // Shows: docs/databases-api.md#endpoints: `GET /v1/project` | `type`, `profile` and
-  it("are all judged at once, profile without type=valkey among them", async () => {
+  it("are all validated together, profile without type=valkey among them", async () => {
     const broken = { type: "mysql", profile: "cache", status: "done", limit: "51", sort_by: "name" };
     expect((await fieldsOf(broken)).sort()).toEqual(["limit", "profile", "sort_by", "status", "type"]);
   });
@@ -121,7 +121,7 @@ describe("filters", () => {
 
 describe("order", () => {
   // Shows: docs/applications.md#list: `sort_by` `updated_at` or `created_at`, `sort_order` `desc` or
-  it("is by the last update, newest first, unless asked otherwise", async () => {
+  it("is by the last update, newest first, unless requested otherwise", async () => {
     const all = await ids({ limit: "50" });
     expect(all.indexOf("told")).toBeLessThan(all.indexOf("shop-01"));
     expect(await ids({ limit: "50", sort_by: "updated_at", sort_order: "desc" })).toEqual(all);

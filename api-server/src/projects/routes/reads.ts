@@ -90,12 +90,12 @@ export const list = defineRoute({
     },
   },
   refusals: [400],
-  handler: ({ principal, query: asked }, { projects }) => {
+  handler: ({ principal, query: listQuery }, { projects }) => {
     const { organizationId, grants } = principal as Principal;
     const readable = projects
       .list(organizationId)
       .filter((project) => grants.onProject("project.read", project.id));
-    return { status: 200, body: { status: "success", data: listProjects(readable, asked) } };
+    return { status: 200, body: { status: "success", data: listProjects(readable, listQuery) } };
   },
 });
 

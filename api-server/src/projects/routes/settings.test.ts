@@ -81,7 +81,7 @@ describe.each(ROUTES)("PATCH %s", (route) => {
   });
 
   // Shows: docs/applications.md#errors-other-operations: PATCH name, description, domain
-  it("answers 409 while the project is being deleted, and 404 once it is gone", async () => {
+  it("answers 409 while the project is being deleted, and 404 once it is deleted", async () => {
     const id = await make();
     const { namespace = "", name } = (await live(id)).metadata;
     const ref = { namespace, name };
@@ -146,7 +146,7 @@ describe("PATCH name and description", () => {
     expect(after.updated_at > before.updated_at).toBe(true);
   });
 
-  it("keep the domain that was made from the first name", async () => {
+  it("keep the domain that was derived from the first name", async () => {
     const id = await make();
     const { domain } = await read(id);
     await setStatus(id, { domain });
@@ -180,7 +180,7 @@ describe("PATCH name and description", () => {
 
 describe("PATCH domain", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/domain` | `message`
-  it("reserves the subdomain as given, shows it at once, and frees the one before", async () => {
+  it("reserves the subdomain as sent, shows it immediately, and releases the one before", async () => {
     const id = await make();
     const { domain: before } = await read(id);
     const answer = await patch(id, "domain", { domain: "first-choice" });
@@ -215,8 +215,8 @@ describe("PATCH domain", () => {
   // Shows: docs/applications.md#project-settings: 1. domain, custom domains and exposure are for HTTP
   // Shows: docs/applications.md#errors-other-operations: PATCH domain | 403 the plan has no custom
   it("is refused where it cannot be", async () => {
-    const taken = await make();
-    await patch(taken, "domain", { domain: "already-taken" });
+    const owner = await make();
+    await patch(owner, "domain", { domain: "already-taken" });
     const cases: [Partial<Project["spec"]>, string, number, string][] = [
       [postgres, "some-shop", 400, "PROJECT_TYPE_MISMATCH"],
       // Shows: docs/applications.md#errors-other-operations: PATCH domain | 403 the plan has no custom
@@ -235,7 +235,7 @@ describe("PATCH domain", () => {
       expect(answer.statusCode).toBe(status);
       expect((await live(id)).spec.subdomain).toBeUndefined();
     }
-    expect(await holder(`already-taken.${ZONE}`)).toBe(taken);
+    expect(await holder(`already-taken.${ZONE}`)).toBe(owner);
   });
 
   // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as requested; in use: 409
@@ -265,11 +265,11 @@ describe("PATCH domain", () => {
   });
 
   // Shows: docs/applications.md#errors-other-operations: PATCH domain | 503 `DOMAIN_RELEASE_PENDING`
-  it("answers 503 when the old domain is not given back in time, and goes on waiting when asked again", async () => {
+  it("answers 503 when the old domain is not released in time, and continues to wait on a retry", async () => {
     const id = await make();
     const { domain: before } = await read(id);
     await releaser.stop();
-    // Time flies: ten seconds are over at once.
+    // The clock is advanced: ten seconds pass immediately.
     const real = performance.now.bind(performance);
     const clock = vi.spyOn(performance, "now");
     let ahead = 0;
@@ -309,7 +309,7 @@ describe("PATCH custom-domains", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/custom-domains` | `message`
   // Shows: docs/applications.md#fields-of-answers: custom domain setup | `hostname`, `status`
   // Shows: docs/applications.md#project-settings: custom domains: the list is complete; what is absent
-  it("adds one a call, tells its records, and removes what is absent", async () => {
+  it("adds one a call, shows its records, and removes what is absent", async () => {
     const id = await make();
     const { domain: target } = await read(id);
     const added = await patch(id, "custom-domains", { custom_domains: ["www.example.com"] });
@@ -346,7 +346,7 @@ describe("PATCH custom-domains", () => {
   });
 
   // Shows: docs/applications.md#fields-of-answers: custom domain setup | `hostname`, `status`
-  it("shows what the operator tells of a domain", async () => {
+  it("shows what the operator reports of a domain", async () => {
     const id = await make({ customDomains: ["told.example.com"] });
     const dnsRecords = [{ type: "CNAME" as const, name: "told.example.com", value: "x.example.net" }];
     await setStatus(id, {
@@ -465,7 +465,7 @@ describe("PATCH exposure", () => {
   // Shows: docs/applications.md#errors-other-operations: PATCH exposure | 409 `EXPOSURE_CHANGE_IN_PROGRESS`
   it.each([
     [{ current: "public", changing: true }],
-    // The operator has not seen yet what was asked for before.
+    // The operator has not observed the earlier request yet.
     [{ current: "private" }],
   ] as const)("answers 409 while a change runs: %j", async (exposure) => {
     const id = await make();
@@ -476,7 +476,7 @@ describe("PATCH exposure", () => {
   });
 
   // Shows: docs/applications.md#states: exposure change | a second one while one is in progress is 409
-  it("may be changed back when it cannot become as asked", async () => {
+  it("may be changed back when it cannot become as requested", async () => {
     const id = await make();
     await setStatus(id, { exposure: { current: "private" }, observedGeneration: 1 });
     expect((await patch(id, "exposure", { exposure: "private" })).statusCode).toBe(200);

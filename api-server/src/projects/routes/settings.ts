@@ -96,8 +96,8 @@ export const updatePlan = defineProjectRoute({
     },
   },
   refusals: [402, 409],
-  handler: async ({ project: asked, body }, services) => {
-    const { resource, organizationId } = asked;
+  handler: async ({ project: requested, body }, services) => {
+    const { resource, organizationId } = requested;
     const { type } = resource.spec;
     const wanted = parsePlanBody(body, type);
     const catalog = services.catalog.current;
@@ -108,7 +108,7 @@ export const updatePlan = defineProjectRoute({
     }
     const isAnalytics = type === "clickhouse";
     const { project } = await changeWithQuota(
-      asked,
+      requested,
       services,
       (spec, live) =>
         isAnalytics
