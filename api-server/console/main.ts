@@ -110,7 +110,7 @@ function readKey(): string | undefined {
   }
 }
 
-/** Keeps the key, or forgets it. Where nothing may be stored it lasts until the page is left. */
+/** Stores the key, or removes it. Where nothing may be stored it lasts until the page is left. */
 function keepKey(key: string | undefined): void {
   try {
     if (key === undefined) {
@@ -119,6 +119,6 @@ function keepKey(key: string | undefined): void {
       sessionStorage.setItem(NAME, key);
     }
   } catch {
-    // Storage is off: nothing is kept, and nothing has to be forgotten.
+    // Storage is off: nothing is stored, and nothing has to be removed.
   }
 }

@@ -78,7 +78,7 @@ describe("GET /v1/project/:id", () => {
     expect(foreign.body).toBe(missing.body);
   });
 
-  it("refuses a key without the grant before it looks whether the project is there", async () => {
+  it("refuses a key without the grant before it reads whether the project exists", async () => {
     const headers = harness.key("read-a", "project.read on project:other");
     expect(outcome(await get("/v1/project/p1", headers))).toEqual(failure(403, "PERMISSION_DENIED"));
     expect(outcome(await get("/v1/project/pmissing", headers))).toEqual(failure(403, "PERMISSION_DENIED"));
@@ -104,7 +104,7 @@ describe("GET /v1/project/:id", () => {
   });
 
   // Shows: docs/applications.md#read: from the replica's cache: no request to the cluster
-  it("makes no request to the cluster for what is in memory", async () => {
+  it("sends no request to the cluster for what is in memory", async () => {
     await harness.project("read-d", "pd");
     const headers = harness.key("read-d", "project.read on project:*");
     await get("/v1/project/pd", headers);

@@ -16,6 +16,8 @@ import { installRequestLog, installTracing } from "./http/telemetry.ts";
 import { routes } from "./routes.ts";
 import type { Services } from "./services.ts";
 
+/** Builds the Fastify application: limits, hooks, routes and error handling. */
+
 /** How long clients may take, in milliseconds: slow ones do not keep a connection for long. */
 export interface ClientTimeouts {
   /** Until the headers are received. */

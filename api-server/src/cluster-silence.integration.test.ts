@@ -60,10 +60,10 @@ const silent = (withinMs: number) => ({
 });
 
 // Shows: docs/applications.md#errors-every-operation: 503 | `CLUSTER_UNAVAILABLE`
-it("answers 503 in time, however many wait, and serves again at once", async () => {
+it("answers 503 in time, however many wait, and serves again immediately", async () => {
   expect((await create()).answer).toBe(201);
   proxy.stall(true);
-  // The first looks for something else after its failure: whether it made the project.
+  // The first reads something else after its failure: whether it created the project.
   expect(await create()).toEqual(silent(2 * CALL_MS + MARGIN_MS));
   expect(await send("GET", "/unknown-project")).toEqual(silent(CALL_MS + MARGIN_MS));
   expect((await send("GET", "/shop")).answer).toBe(200);

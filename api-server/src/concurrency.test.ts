@@ -26,7 +26,7 @@ it("rejects with what the work threw", async () => {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Reads of a value that somebody writes, each ended by the test. */
+/** Reads of a value that another caller writes, each ended by the test. */
 function source() {
   const reads = new SharedReads<number>();
   const open: (() => void)[] = [];

@@ -1,5 +1,7 @@
 import { KubeError } from "@slipway/controller-runtime";
 
+/** Concurrent calls: in parallel up to a maximum, within a deadline, or shared by callers. */
+
 /**
  * `work` on every item, at most `maxConcurrent` at a time; the results are in the order of the items.
  * @throws what the first failing `work` threw; what has begun by then is not waited for
@@ -37,7 +39,7 @@ export async function withDeadline<T>(ms: number, work: (signal: AbortSignal) =>
 }
 
 /**
- * Reads that are shared by callers who want the same, so that many concurrent calls cost two reads. Each caller gets a read that began after it
+ * Reads that are shared by callers with the same key, so that many concurrent calls cost two reads. Each caller gets a read that began after it
  * called, and so sees what was written before.
  */
 export class SharedReads<Value> {

@@ -222,7 +222,7 @@ describe("the API server's process", () => {
   });
 
   // Shows: docs/applications.md#catalogs: the catalog file is reloaded; a wrong one changes nothing
-  it("shows another catalog seconds after its file has changed, and keeps the last good one", async () => {
+  it("shows another catalog seconds after its file has changed, and keeps the last valid one", async () => {
     const text = readFileSync(env.SLIPWAY_CATALOG_FILE ?? "", "utf8");
     const file = join(directory, "catalog.yaml");
     writeFileSync(file, text);

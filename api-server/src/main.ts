@@ -42,6 +42,8 @@ import { scaledLimit } from "./rate-limit/limiter.ts";
 import { openShared } from "./rate-limit/valkey.ts";
 import type { Services } from "./services.ts";
 
+/** The process of the API server: wires the services, serves, and shuts down in order. */
+
 /** Credentials of one address that may turn out not to be valid, in a minute. */
 const FAILED_ATTEMPTS: RateLimit = { limit: 60, windowSeconds: 60, per: "ip" };
 /** How long a client waits for the cluster's answer to one call. */

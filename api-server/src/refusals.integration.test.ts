@@ -32,7 +32,7 @@ const post = (headers: Headers, payload: object, key?: string) =>
 const on = (method: "GET" | "PATCH" | "DELETE", path: string, headers: Headers, payload?: object) =>
   harness.app.inject({ method, url: `/v1/project/${path}`, headers, ...(payload ? { payload } : {}) });
 const basic = (config: Record<string, unknown> = {}) => exampleBody({ plan: "basic" }, config);
-const made = async (headers: Headers, body: object = basic()): Promise<string> => {
+const create = async (headers: Headers, body: object = basic()): Promise<string> => {
   const created = await post(headers, body);
   expect(created.json()).toMatchObject({ status: "success" });
   return created.json().data.project_id;
@@ -67,7 +67,7 @@ describe("a creation that is wrong in every way", () => {
   // Shows: docs/applications.md#conventions: order of refusal: 401, 429, 403, 404, 400, what the plan
   // Shows: docs/applications.md#errors-project-creation: 402 | `ORGANIZATION_BLOCKED`: pending payment
   // Shows: docs/applications.md#administration: `admin organization block`, `admin organization unblock`
-  it("is told one kind of mistake after the other: 401, 403, 400, 403, 402, 409, 503", async () => {
+  it("is answered one kind of mistake after the other: 401, 403, 400, 403, 402, 409, 503", async () => {
     const organizationId = "wrong-in-every-way";
     await insertOrganization(harness.ledger, { id: organizationId, name: organizationId });
     await setOrganizationBlocked(harness.ledger, organizationId, true);
@@ -94,7 +94,7 @@ describe("a creation that is wrong in every way", () => {
   });
 });
 
-describe("an organization whose namespace has only just been made", () => {
+describe("an organization whose namespace was just created", () => {
   // Shows: docs/applications.md#errors-project-creation: 503 | `ORGANIZATION_RUNTIME_UNAVAILABLE`: the
   it("is 503 without the API server's rights there, and served once they are heard of", async () => {
     const organizationId = "not-bound-yet";
@@ -216,7 +216,7 @@ describe("an Idempotency-Key", () => {
   });
 
   // Shows: docs/applications.md#create: `Idempotency-Key`: refers to its project also after that is
-  it("stands for a project that is deleted: it makes no second one", async () => {
+  it("is of a project that is deleted: it creates no second one", async () => {
     const { headers } = await harness.organization();
     const { project_id: id } = (await post(headers, basic(), key)).json().data;
     expect((await on("DELETE", id, headers)).statusCode).toBe(200);
@@ -227,10 +227,10 @@ describe("an Idempotency-Key", () => {
 describe("a deletion", () => {
   // Shows: docs/applications.md#delete: a request after 503 continues the deletion
   // Shows: docs/applications.md#errors-project-deletion: 503 | `DOMAIN_RELEASE_PENDING`: the domain
-  it("is 503 while the domain cannot be given back, and the next try gives it back", async () => {
+  it("is 503 while the domain cannot be released, and a retry releases it", async () => {
     const { headers } = await harness.organization();
     const hostname = `kept-for-now.${ZONE}`;
-    const id = await made(headers, basic({ subdomain: "kept-for-now" }));
+    const id = await create(headers, basic({ subdomain: "kept-for-now" }));
     const real = harness.kube.listAll.bind(harness.kube);
     const list = vi.spyOn(harness.kube, "listAll").mockImplementation((resource, ...rest) => {
       if (resource !== domainClaimResource) {
@@ -245,7 +245,7 @@ describe("a deletion", () => {
     expect((await on("GET", id, headers)).statusCode).toBe(404);
     expect(statusAndCode(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
     expect(await readClaim(harness.admin, hostname)).toBeUndefined();
-    await made(headers, basic({ subdomain: "kept-for-now" }));
+    await create(headers, basic({ subdomain: "kept-for-now" }));
   });
 
   // Shows: docs/applications.md#errors-project-deletion: 503 | `DOMAIN_RELEASE_PENDING`: the domain
@@ -254,37 +254,34 @@ describe("a deletion", () => {
     ["public application", {}, "DOMAIN_RELEASE_PENDING"],
     ["private application", { exposure: "private" }, "PROJECT_DELETION_PENDING"],
     ["database", databaseSpec("postgresql"), "PROJECT_DELETION_PENDING"],
-  ] as const)(
-    "that takes too long is 503 of a %s, and is taken over by the next try",
-    async (_of, spec, code) => {
-      const { id: organizationId, headers } = await harness.organization();
-      const { metadata } = await harness.project(organizationId, "pslow", spec);
-      const ref = { namespace: metadata.namespace, name: metadata.name };
-      const finalizers = (names: string[]) =>
-        harness.admin.patch(projectResource, ref, { metadata: { finalizers: names } });
-      await finalizers(["slipway.dev/project"]);
-      const { projects } = harness.services;
-      const real = projects.waitForDeletion.bind(projects);
-      onTestFinished(() => void vi.restoreAllMocks());
-      // Time flies: an answer's time is over at once.
-      const waiting = vi.spyOn(projects, "waitForDeletion").mockImplementation((project) => real(project, 0));
-      const late = await on("DELETE", "pslow", headers);
-      expect([...statusAndCode(late), late.headers["retry-after"]]).toEqual([503, code, "5"]);
-      expect(statusAndCode(await on("DELETE", "pslow", headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
-      waiting.mockReset().mockImplementation(real);
-      const after = new Date(Date.now() + RELEASE_LIMIT_MS + 1_000);
-      vi.spyOn(harness.services, "now").mockReturnValue(after);
-      const taken = on("DELETE", "pslow", headers).then(({ statusCode }) => statusCode);
-      await expect.poll(() => waiting.mock.calls.length).toBe(1);
-      await finalizers([]);
-      expect(await taken).toBe(200);
-    },
-  );
+  ] as const)("that takes too long is 503 of a %s, and is continued by a retry", async (_of, spec, code) => {
+    const { id: organizationId, headers } = await harness.organization();
+    const { metadata } = await harness.project(organizationId, "pslow", spec);
+    const ref = { namespace: metadata.namespace, name: metadata.name };
+    const finalizers = (names: string[]) =>
+      harness.admin.patch(projectResource, ref, { metadata: { finalizers: names } });
+    await finalizers(["slipway.dev/project"]);
+    const { projects } = harness.services;
+    const real = projects.waitForDeletion.bind(projects);
+    onTestFinished(() => void vi.restoreAllMocks());
+    // The clock is advanced: an answer's timeout expires immediately.
+    const waiting = vi.spyOn(projects, "waitForDeletion").mockImplementation((project) => real(project, 0));
+    const late = await on("DELETE", "pslow", headers);
+    expect([...statusAndCode(late), late.headers["retry-after"]]).toEqual([503, code, "5"]);
+    expect(statusAndCode(await on("DELETE", "pslow", headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    waiting.mockReset().mockImplementation(real);
+    const after = new Date(Date.now() + RELEASE_LIMIT_MS + 1_000);
+    vi.spyOn(harness.services, "now").mockReturnValue(after);
+    const taken = on("DELETE", "pslow", headers).then(({ statusCode }) => statusCode);
+    await expect.poll(() => waiting.mock.calls.length).toBe(1);
+    await finalizers([]);
+    expect(await taken).toBe(200);
+  });
 
   // Shows: docs/applications.md#delete: reads answer 404 afterwards, and so does every other operation
   it("leaves nothing that could be changed: every operation answers 404 afterwards", async () => {
     const { id: organizationId, headers } = await harness.organization();
-    const id = await made(headers, basic({ envs: [{ name: "A", value: "1" }] }));
+    const id = await create(headers, basic({ envs: [{ name: "A", value: "1" }] }));
     expect((await on("DELETE", id, headers)).statusCode).toBe(200);
     const bodies: Record<string, object> = {
       name: { name: "renamed" },

@@ -20,7 +20,7 @@ import { projectResource } from "./resources.ts";
 
 /**
  * Two replicas over a real kube-apiserver, PostgreSQL and Valkey. The second one hears of the cluster through a proxy
- * that holds everything back on demand: it is as late as the test wants it to be.
+ * that delays everything on demand, for as long as the test needs.
  */
 
 let apiserver: TestApiserver;
@@ -43,10 +43,10 @@ const limiters: ValkeyRateLimiter[] = [];
 const ORGANIZATION = "acme";
 
 async function limiter(logger: Harness["services"]["logger"]): Promise<ValkeyRateLimiter> {
-  const made = new ValkeyRateLimiter({ url: valkey.url, logger });
-  await made.start();
-  limiters.push(made);
-  return made;
+  const added = new ValkeyRateLimiter({ url: valkey.url, logger });
+  await added.start();
+  limiters.push(added);
+  return added;
 }
 
 beforeAll(async () => {
@@ -94,7 +94,7 @@ afterAll(async () => {
   await blind?.close();
   await late?.stop();
   await a?.close();
-  await Promise.all(limiters.map((made) => made.close()));
+  await Promise.all(limiters.map((added) => added.close()));
   await proxy?.down();
   await ledger?.destroy();
   await Promise.all([valkey?.stop(), postgres?.stop(), apiserver?.stop()]);
@@ -178,14 +178,14 @@ describe("what was written through one replica", () => {
       );
       expect(removed.statusCode, removed.body).toBe(404);
     }
-    // The proxy does hold the news back: without the note, nothing of it is seen.
+    // The proxy does delay the events: without the published version, none of them is observed.
     expect(seenByTheBlind).toBe(0);
     const text = await metrics.registry.metrics();
     expect(Number(/outcome="seen"\} (\d+)/.exec(text)?.[1])).toBeGreaterThan(500);
     expect(text).not.toContain('outcome="timeout"');
   });
 
-  it("does not hold up the reads of other organizations, and those of its own for two seconds at most", async () => {
+  it("does not delay the reads of other organizations, and those of its own for two seconds at most", async () => {
     await insertOrganization(ledger, { id: "other", name: "other" });
     const others = a.key("other", "* on project:*");
     proxy.stall(true);
@@ -208,7 +208,7 @@ describe("what was written through one replica", () => {
 
 describe("a rate limit", () => {
   // Shows: docs/applications.md#limits: exact over all replicas
-  it("holds over both replicas, in headers and refusals alike", async () => {
+  it("applies over both replicas, in headers and refusals alike", async () => {
     const strict = await startHarness(admin, {
       ledger,
       rateLimitScale: 1,
@@ -224,10 +224,10 @@ describe("a rate limit", () => {
     const refused = answers.filter(({ statusCode }) => statusCode === 429);
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(100);
     expect(refused).toHaveLength(140);
-    for (const { headers: told } of refused) {
-      expect(told["ratelimit-policy"]).toBe('"default";q=100;w=60');
-      expect(told.ratelimit).toMatch(/^"default";r=0;t=(59|60)$/);
-      expect(told["retry-after"]).toMatch(/^(59|60)$/);
+    for (const { headers: refusalHeaders } of refused) {
+      expect(refusalHeaders["ratelimit-policy"]).toBe('"default";q=100;w=60');
+      expect(refusalHeaders.ratelimit).toMatch(/^"default";r=0;t=(59|60)$/);
+      expect(refusalHeaders["retry-after"]).toMatch(/^(59|60)$/);
     }
     await second.close();
     await strict.app.close();

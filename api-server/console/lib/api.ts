@@ -41,7 +41,7 @@ export class Api {
   readonly #key: string;
   readonly #refused: () => void;
 
-  /** @param refused called when the key is no longer good for anything */
+  /** @param refused called when the key is no longer valid */
   constructor(key: string, refused: () => void) {
     this.#key = key;
     this.#refused = refused;

@@ -5,7 +5,7 @@ export type Attributes = Readonly<
 export type Child = Node | string | undefined;
 
 /**
- * Makes an HTML element. Text becomes text nodes alone, so nothing in it is ever markup; the page's policy has no sink that
+ * Creates an HTML element. Text becomes text nodes alone, so nothing in it is ever markup; the page's policy has no sink that
  * would take any (`require-trusted-types-for`).
  */
 export function h<Name extends keyof HTMLElementTagNameMap>(
@@ -16,7 +16,7 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(name), attributes, children);
 }
 
-/** Makes an element of a drawing. */
+/** Creates an SVG element. */
 export function svg<Name extends keyof SVGElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},

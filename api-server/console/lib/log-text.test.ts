@@ -9,7 +9,7 @@ it.each([
   ["ends\r", "ends"],
   ["over\rwritten", "over\ufffdwritten"],
   ["bell\u0007 back\u0008 nul\u0000", "bell\ufffd back\ufffd nul\ufffd"],
-  // What turns the writing direction makes "exe.txt" of "txt.exe".
+  // Characters that reverse the writing direction show "txt.exe" as "exe.txt".
   ["\u202etxt.exe\u2066", "\ufffdtxt.exe\ufffd"],
   ["\u001b", "\ufffd"],
 ])("%j is shown as %j", (line, shown) => {

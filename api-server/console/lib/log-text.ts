@@ -2,7 +2,7 @@
 
 /** Sequences of a terminal: colours and movements (CSI), titles and links (OSC), and the short ones. */
 const TERMINAL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
-/** What is not seen, or lets text look like another: controls but tab, and what turns the writing direction. */
+/** Characters that are invisible or disguise text: controls but tab, and those that change the writing direction. */
 const UNSEEN = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { addSample, bucketsOf, ranges, type Sample, sampleOf } from "./series.ts";
 
 describe("the bars of a range", () => {
-  it.each(ranges)("of $name lie side by side, reach until now, and are few", (range) => {
+  it.each(ranges)("of $name are adjacent, end now, and are few", (range) => {
     const now = Date.UTC(2026, 10, 22, 4, 7, 13, 5);
     const buckets = bucketsOf(range, now);
     expect(buckets.length).toBeLessThanOrEqual(15);

@@ -3,7 +3,7 @@ export interface StreamEvent {
   /** `message` unless the server named it. */
   name: string;
   data: string;
-  /** The last id that was sent, to go on after. */
+  /** The last id that was sent, to continue after. */
   id: string | undefined;
 }
 

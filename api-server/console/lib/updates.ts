@@ -1,6 +1,8 @@
 import { type Api, ApiFailure, type Query } from "./api.ts";
 import type { StreamEvent } from "./sse.ts";
 
+/** Keeps a view current: polls, or follows a stream of events, with retries. */
+
 /** Resolves after some milliseconds. @throws whatever the signal was aborted with */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -112,7 +114,7 @@ const POLL_INTERVAL_MS = 1_000;
 /**
  * Reads a stream of events to its end, and continues after the last id when the connection is lost or the server has ended it without
  * saying that it is the end.
- * @throws ApiFailure that asking again does not help
+ * @throws ApiFailure that a retry does not help
  */
 export async function follow(api: Api, of: Followed, signal: AbortSignal): Promise<void> {
   let after: string | undefined;

@@ -4,6 +4,8 @@ import type { Route } from "./route.ts";
 import type { Project } from "./shapes.ts";
 import { isPassing, poll } from "./updates.ts";
 
+/** What a view is given, and what it shows while its value is loading, empty, failed or outdated. */
+
 /** The context of a view. The signal is aborted when another view is opened. */
 export interface Context {
   api: Api;

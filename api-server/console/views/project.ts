@@ -35,7 +35,7 @@ const POLL_INTERVAL_MS = 5_000;
 /** The last state of a project, so that another of its views does not start empty. */
 const lastSeen = new Map<string, Project>();
 
-/** Forgets what was seen with another key. */
+/** Clears what was read with another key. */
 export const forgetProjects = (): void => lastSeen.clear();
 
 export function project(context: Context, route: ProjectRoute): HTMLElement {

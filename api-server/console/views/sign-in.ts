@@ -5,9 +5,9 @@ import { h } from "../lib/dom.ts";
 const LONGEST_KEY = 4_096;
 
 /**
- * The form that asks for an API key. The key is checked before it is stored.
+ * The form for an API key. The key is checked before it is stored.
  * @param reason why a key is requested again
- * @param signedIn gets a key that is good
+ * @param signedIn receives a valid key
  */
 export function signIn(
   reason: string | undefined,

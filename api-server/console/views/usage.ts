@@ -11,7 +11,7 @@ const POLL_INTERVAL_MS = 5_000;
 /** By project and instance; kept while the page is open, since the API reports the newest sample alone. */
 const series = new Map<string, readonly Sample[]>();
 
-/** Forgets what was measured for another key. */
+/** Clears what was measured for another key. */
 export const forgetSamples = (): void => series.clear();
 
 /** CPU and memory of one instance: now, and since the page was opened. */

@@ -49,7 +49,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Makes and guards the namespace of every organization in the ledger, a moment after it was added. */
+/** Creates and provisions the namespace of every organization in the ledger, a moment after it was added. */
 function actAsOperator(): () => void {
   const kube = KubeClient.forUrl(apiserver.url);
   const timer = setInterval(async () => {
@@ -112,16 +112,16 @@ const authenticator = () =>
 
 describe("the admin command", () => {
   // Shows: docs/applications.md#administration: `admin organization create`
-  it("makes an organization whose key may everything and whose owner owns it", async () => {
-    const made = await json("admin", "organization", "create", "--name", "Acme");
-    expect(Object.keys(made).sort()).toEqual(["api_key", "organization_id", "owner_token"]);
-    const byKey = await authenticator().authenticate({ "x-api-key": String(made.api_key) });
-    expect(byKey.organizationId).toBe(made.organization_id);
+  it("creates an organization with a key of every permission and an owner", async () => {
+    const result = await json("admin", "organization", "create", "--name", "Acme");
+    expect(Object.keys(result).sort()).toEqual(["api_key", "organization_id", "owner_token"]);
+    const byKey = await authenticator().authenticate({ "x-api-key": String(result.api_key) });
+    expect(byKey.organizationId).toBe(result.organization_id);
     expect(byKey.grants.onOrganization("project.create")).toBe(true);
     expect(byKey.grants.onProject("project.delete", "any")).toBe(true);
     const owner = await authenticator().authenticate({
-      authorization: `Bearer ${made.owner_token}`,
-      "x-organization-id": String(made.organization_id),
+      authorization: `Bearer ${result.owner_token}`,
+      "x-organization-id": String(result.organization_id),
     });
     expect(owner).toMatchObject({ kind: "user", role: "owner" });
     expect((owner.expiresAt ?? 0) - Date.now()).toBeGreaterThan(30 * 86_400_000);
@@ -152,13 +152,13 @@ describe("the admin command", () => {
       SLIPWAY_GIT_CA_FILE: caFile,
     };
     try {
-      const made = await json(...words, "5");
-      expect(made).toEqual({
+      const result = await json(...words, "5");
+      expect(result).toEqual({
         organization_id,
         connection_id: expect.stringMatching(/^g/),
         account: "octocat",
       });
-      expect(await json(...words, "5")).toEqual(made);
+      expect(await json(...words, "5")).toEqual(result);
       const unknown = await admin(...words, "6");
       expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringMatching(/not installed there/)]);
     } finally {
@@ -170,7 +170,7 @@ describe("the admin command", () => {
   // Shows: docs/applications.md#authentication: 4. grants on `organization:*`, `project:*`
   // Shows: docs/applications.md#administration: `admin api-key create`
   // Shows: docs/applications.md#administration: `admin api-key revoke`
-  it("makes a key with just its grants, and revokes it", async () => {
+  it("creates a key with exactly its grants, and revokes it", async () => {
     const { organization_id: organization } = await json("organization", "create", "--name", "Keys");
     const created = await json(
       ...["api-key", "create", "--organization", String(organization)],
@@ -189,19 +189,19 @@ describe("the admin command", () => {
 
   // Shows: docs/applications.md#administration: `admin user-token create`
   // Shows: docs/applications.md#administration: `admin organization block`, `admin organization unblock`
-  it("makes a member with its grants, and blocks and unblocks the organization", async () => {
+  it("creates a member with its grants, and blocks and unblocks the organization", async () => {
     const { organization_id: organization } = await json("organization", "create", "--name", "Members");
     const id = String(organization);
-    const made = await json(
+    const result = await json(
       ...["user-token", "create", "--organization", id, "--role", "member"],
       ...["--grant", "project.read on project:*"],
     );
-    expect(Object.keys(made).sort()).toEqual(["token", "user_id"]);
+    expect(Object.keys(result).sort()).toEqual(["token", "user_id"]);
     const member = await authenticator().authenticate({
-      authorization: `Bearer ${made.token}`,
+      authorization: `Bearer ${result.token}`,
       "x-organization-id": id,
     });
-    expect(member).toMatchObject({ role: "member", actor: `user:${made.user_id}` });
+    expect(member).toMatchObject({ role: "member", actor: `user:${result.user_id}` });
     expect(member.grants.onProject("project.delete", "p1")).toBe(false);
     expect(await json("organization", "block", "--organization", id)).toEqual({
       organization_id: id,
@@ -218,19 +218,19 @@ describe("the admin command", () => {
       authorization: `Bearer ${token}`,
       "x-organization-id": String(organization),
     });
-    const made = await json(
+    const result = await json(
       ...["user-token", "create", "--organization", String(organization), "--role", "member"],
     );
     const known = authenticator();
-    expect(await known.authenticate(headers(made.token))).toMatchObject({ role: "member" });
-    const revoked = await json("user-token", "revoke", "--user", String(made.user_id));
-    expect(revoked).toEqual({ user_id: made.user_id, revoked: true });
-    await expect(async () => authenticator().authenticate(headers(made.token))).rejects.toMatchObject({
+    expect(await known.authenticate(headers(result.token))).toMatchObject({ role: "member" });
+    const revoked = await json("user-token", "revoke", "--user", String(result.user_id));
+    expect(revoked).toEqual({ user_id: result.user_id, revoked: true });
+    await expect(async () => authenticator().authenticate(headers(result.token))).rejects.toMatchObject({
       status: 401,
     });
     // One that has seen the token refuses it within seconds, too.
     await eventually("the refusal", async () => {
-      const answer = await Promise.resolve(known.authenticate(headers(made.token))).catch(
+      const answer = await Promise.resolve(known.authenticate(headers(result.token))).catch(
         (error: unknown) => error,
       );
       return (answer as { status?: number }).status === 401;
@@ -313,8 +313,8 @@ describe("the admin command", () => {
 
   // Shows: docs/applications.md#administration: every one: in the audit log, one clear line when it fails
   it("leaves a row in the audit log, with its outcome and without a secret", async () => {
-    const made = await json("organization", "create", "--name", "Audited");
-    const id = String(made.organization_id);
+    const result = await json("organization", "create", "--name", "Audited");
+    const id = String(result.organization_id);
     await json("organization", "block", "--organization", id);
     await admin("organization", "block", "--organization", "nobody", "--json");
     const rows = await ledger.selectFrom("audit_log").selectAll().orderBy("id", "desc").limit(3).execute();
@@ -323,7 +323,7 @@ describe("the admin command", () => {
       { operation: "admin organization block", organization_id: id, status: 200, code: null },
       { operation: "admin organization block", organization_id: "nobody", code: "ADMIN_REFUSED" },
     ]);
-    for (const secret of [made.api_key, made.owner_token]) {
+    for (const secret of [result.api_key, result.owner_token]) {
       expect(JSON.stringify(rows)).not.toContain(secret);
     }
   });

@@ -23,7 +23,7 @@ export function parseGrants(texts: readonly string[]): Grant[] {
   }
 }
 
-/** Makes and stores a key. The returned text is the only copy of it. */
+/** Generates and stores a key. The returned text is the only copy of it. */
 export async function createApiKey(
   context: AdminContext,
   organizationId: string,
@@ -34,7 +34,7 @@ export async function createApiKey(
   return { api_key: key, api_key_id: id };
 }
 
-/** Makes a user with this role in the organization, and a token for it. */
+/** Creates a user with this role in the organization, and a token for it. */
 export async function createUserToken(
   context: AdminContext,
   organizationId: string,

@@ -12,6 +12,8 @@ import {
 import { type AdminContext, AdminError, audited } from "./context.ts";
 import { createApiKey, createUserToken, parseGrants, requireOrganization } from "./credentials.ts";
 
+/** The commands of `slipway admin`: their arguments, their output, and their rows in the audit log. */
+
 interface Common {
   json?: boolean;
   organization?: string;

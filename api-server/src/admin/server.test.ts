@@ -22,7 +22,7 @@ function send(port: number, text: string): Promise<string> {
     socket.on("close", () => resolve(Buffer.concat(chunks).toString()));
   });
 }
-const ask = async (port: number, ...args: string[]) =>
+const runCommand = async (port: number, ...args: string[]) =>
   JSON.parse(await send(port, `${JSON.stringify({ args })}\n`)) as AdminResult;
 
 describe("the admin server", () => {
@@ -41,7 +41,7 @@ describe("the admin server", () => {
       return { exitCode: 0, stdout: `${word}\n`, stderr: "" };
     });
     const words = Array.from({ length: 100 }, (_, index) => `word-${index}`);
-    const answers = await Promise.all(words.map((word) => ask(port, word)));
+    const answers = await Promise.all(words.map((word) => runCommand(port, word)));
     expect(answers.map(({ stdout }) => stdout.trim())).toEqual(words);
     expect(most).toBe(16);
   });
@@ -53,8 +53,8 @@ describe("the admin server", () => {
       }
       return { exitCode: 2, stdout: "out\n", stderr: "wärn\n" };
     });
-    expect(await ask(port, "warns")).toEqual({ exitCode: 2, stdout: "out\n", stderr: "wärn\n" });
-    expect(await ask(port, "fails")).toEqual({
+    expect(await runCommand(port, "warns")).toEqual({ exitCode: 2, stdout: "out\n", stderr: "wärn\n" });
+    expect(await runCommand(port, "fails")).toEqual({
       exitCode: 1,
       stdout: "",
       stderr: "slipway: failed: the reason\n",
@@ -75,17 +75,17 @@ describe("the admin server", () => {
   });
 
   it("keeps nothing of what follows the request, and ends the connection when it is long", async () => {
-    const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+    const { promise: received, resolve: isReceived } = Promise.withResolvers<void>();
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     const port = await start(async () => {
-      isAsked();
+      isReceived();
       await done;
       return { exitCode: 0, stdout: "", stderr: "" };
     });
     const socket = connect(port, "127.0.0.1", () => socket.write('{"args":["waits"]}\n'));
     socket.on("error", () => {});
     const ended = new Promise((resolve) => socket.once("close", resolve));
-    await asked;
+    await received;
     for (let sent = 0; sent < 4 && !socket.destroyed; sent += 1) {
       socket.write(Buffer.alloc(64 * 1024));
     }

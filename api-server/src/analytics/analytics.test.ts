@@ -3,13 +3,13 @@ import { beforeEach, expect, test } from "vitest";
 import { Analytics, Recent } from "./analytics.ts";
 
 let now = 0;
-let asked = 0;
+let queries = 0;
 const recent = () => {
   now = 1_000;
-  asked = 0;
+  queries = 0;
   return new Recent<number>(2_000, 3, () => now);
 };
-const work = async () => ++asked;
+const work = async () => ++queries;
 
 // Shows: docs/analytics.md#the-api: an answer is reused for at most two seconds, and never for another
 test("the same query gets the same answer for a while, also concurrently", async () => {

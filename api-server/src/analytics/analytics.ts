@@ -3,6 +3,8 @@ import { ConcurrencyLimiter } from "@slipway/process";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 
+/** Queries of network analytics: limited by organization, and cached for two seconds. */
+
 /** Answers that are given again for a short while, also while they are still being worked out. */
 export class Recent<T> {
   readonly #entries = new Map<string, { since: number; answer: Promise<T> }>();
@@ -55,12 +57,12 @@ const RECENT_ANSWERS = 1_000;
 const LIMITS = { total: 8, perKey: 2, waiting: 200, waitingPerKey: 50, waitMs: 5_000 };
 
 /** The window as the client requested it: a range ends now. */
-export type AskedWindow = { rangeMs: number } | Window;
+export type RequestedWindow = { rangeMs: number } | Window;
 
 export interface Question {
   /** The query: an operation's name, and what else its answer depends on. */
   about: readonly unknown[];
-  window: AskedWindow;
+  window: RequestedWindow;
   filter: Filter;
 }
 
@@ -84,21 +86,21 @@ export class Analytics {
   }
 
   /**
-   * Answers a question about a project. The very same question is given the same answer, about the same window, for two seconds.
+   * Answers a query about a project. Equal queries get the same answer, about the same window, for two seconds.
    * @throws Failure 503 when there is no store, when it does not answer, or has too much to do
    */
   answer<T>(
     { organizationId: organization, id: project }: Pick<ApiProject, "organizationId" | "id">,
-    { about, window: asked, filter }: Question,
+    { about, window: requested, filter }: Question,
     read: (store: Store, selection: Selection) => Promise<T>,
   ): Promise<Answered<T>> {
     const store = this.#store;
     if (store === undefined) {
       throw failures.analyticsNotConfigured();
     }
-    const question = JSON.stringify([organization, project, about, asked, filter]);
+    const question = JSON.stringify([organization, project, about, requested, filter]);
     const work = async (): Promise<Answered<T>> => {
-      const window = windowOf(asked, this.#now());
+      const window = windowOf(requested, this.#now());
       const value = await read(store, { organization, project, window, filter }).catch(asFailure);
       return { window, value };
     };
@@ -110,12 +112,12 @@ export class Analytics {
   }
 }
 
-function windowOf(asked: AskedWindow, now: Date): Window {
-  if (!("rangeMs" in asked)) {
-    return asked;
+function windowOf(requested: RequestedWindow, now: Date): Window {
+  if (!("rangeMs" in requested)) {
+    return requested;
   }
   const to = now.getTime();
-  return { from: to - asked.rangeMs, to };
+  return { from: to - requested.rangeMs, to };
 }
 
 function asFailure(error: unknown): never {

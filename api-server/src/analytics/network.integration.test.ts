@@ -10,7 +10,7 @@ import { Analytics } from "./analytics.ts";
 
 /** The API over a real store, whose events are known. */
 
-/** Its image may have to be made. */
+/** Its image may have to be built. */
 const START_MS = 900_000;
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -252,11 +252,11 @@ describe("network analytics", () => {
 
   // Shows: docs/analytics.md#the-api: an answer is reused for at most two seconds, and never for another
   it("are answered for each window, also concurrently", async () => {
-    const asked = ["300", "3600", "300", "604800", "3600"];
+    const ranges = ["300", "3600", "300", "604800", "3600"];
     const answers = await Promise.all(
-      asked.map((range) => data(`/network/summary?range_seconds=${range}&status_class=2xx`)),
+      ranges.map((range) => data(`/network/summary?range_seconds=${range}&status_class=2xx`)),
     );
-    expect(answers.map(({ window }) => String(window.seconds))).toEqual(asked);
+    expect(answers.map(({ window }) => String(window.seconds))).toEqual(ranges);
     expect(answers.map(({ summary }) => summary.requests)).toEqual([20, 21, 20, 23, 21]);
   });
 });

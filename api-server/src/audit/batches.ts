@@ -42,8 +42,8 @@ export class BatchWriter<T extends object> {
       return;
     }
     if (this.#waiting.length >= maxItems) {
-      const [largest = key, held = 0] = [...this.#counts].reduce((a, b) => (b[1] > a[1] ? b : a));
-      if (held <= count) {
+      const [largest = key, largestCount = 0] = [...this.#counts].reduce((a, b) => (b[1] > a[1] ? b : a));
+      if (largestCount <= count) {
         onLost(item);
         return;
       }
@@ -51,7 +51,7 @@ export class BatchWriter<T extends object> {
       for (const lost of this.#waiting.splice(last, 1)) {
         onLost(lost);
       }
-      this.#counts.set(largest, held - 1);
+      this.#counts.set(largest, largestCount - 1);
     }
     this.#waiting.push(item);
     this.#counts.set(key, count + 1);

@@ -75,7 +75,7 @@ it("keeps rows and outcomes while the ledger is unavailable, and writes them in 
   await expect.poll(written, { timeout: 10_000 }).toEqual(["p1 201", "p2 403", "p3 403"]);
   await audit.close();
   expect(counts.lost).toBe(0);
-  // They tell when it happened, not when it could be written.
+  // They record when it happened, not when it could be written.
   for (const row of await ledger.selectFrom("audit_log").select(["at", "finished_at"]).execute()) {
     expect(row.at.getTime()).toBeLessThan(over + 250);
     expect(row.finished_at?.getTime()).toBeLessThan(over + 250);
@@ -89,13 +89,13 @@ it("leaves a row without outcome when the process ends in the middle", async () 
 
 it("counts as lost what cannot be written before the end", async () => {
   const { counts, observer } = observed();
-  const gone = connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
-  const audit = new LedgerAuditLog(gone, silent, observer);
+  const unreachable = connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
+  const audit = new LedgerAuditLog(unreachable, silent, observer);
   audit.finish({ id: "1", at: new Date() }, done);
   audit.record(entry("p5"));
   await audit.close();
   expect(counts.lost).toBe(2);
-  await gone.destroy();
+  await unreachable.destroy();
 });
 
 it("writes no row for a refusal of the rate limit, and of others as many as the organization's budget has", async () => {

@@ -12,6 +12,8 @@ import {
 import type { Logger } from "pino";
 import { BatchWriter, isRefusedRow } from "./batches.ts";
 
+/** The audit log: writes a row before a call changes anything, and its outcome in batches afterwards. */
+
 /** Rows of refusals that one organization gets: a burst, and a rate per minute. */
 const BURST = 60;
 const PER_MINUTE = 30;
@@ -34,9 +36,9 @@ export class RefusalBudget {
     if (!known && this.#left.size >= MAX_COUNTED) {
       this.#forgetFull(now);
     }
-    const taken = rows >= 1;
-    this.#left.set(organizationId, { rows: taken ? rows - 1 : rows, at: now });
-    return taken;
+    const isAdmitted = rows >= 1;
+    this.#left.set(organizationId, { rows: isAdmitted ? rows - 1 : rows, at: now });
+    return isAdmitted;
   }
 
   #forgetFull(now: number): void {

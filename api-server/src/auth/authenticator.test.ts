@@ -59,7 +59,7 @@ describe("an API key", () => {
     expect(byBearer).toEqual(byKey);
   });
 
-  it("costs one look-up for many calls at once, and none while it is fresh", async () => {
+  it("costs one query for many concurrent calls, and none while it is fresh", async () => {
     await Promise.all(Array.from({ length: 50 }, () => authenticate({ "x-api-key": generated.key })));
     expect(authenticator.authenticate({ "x-api-key": generated.key })).not.toBeInstanceOf(Promise);
     expect(lookups).toBe(1);
@@ -158,7 +158,7 @@ describe("invented credentials", () => {
   const limited = refusal(429, "RATE_LIMIT_EXCEEDED");
 
   // Shows: docs/authentication.md#clients-that-misbehave: credentials that turn out not to be valid
-  it("cost no look-up beyond a few of their address, while known ones and other addresses are served", async () => {
+  it("cost no query beyond a few of their address, while known ones and other addresses are served", async () => {
     await authenticate({ "x-api-key": generated.key });
     for (let one = 0; one < 5; one += 1) {
       await expect(authenticate(invented())).rejects.toEqual(invalid);
@@ -171,7 +171,7 @@ describe("invented credentials", () => {
       authenticate({ authorization: "Bearer a.b.c", "x-organization-id": "acme" }),
     ).rejects.toEqual(limited);
     expect(lookups).toBe(before);
-    // Known, but no longer fresh: asked for as ever.
+    // Known, but no longer fresh: queried as usual.
     now = 10_000;
     expect(await authenticate({ "x-api-key": generated.key })).toMatchObject({ organizationId: "acme" });
     await expect(authenticate(invented(), "192.0.2.2")).rejects.toEqual(invalid);

@@ -14,6 +14,8 @@ import {
 import { FailedAttempts } from "./failed-attempts.ts";
 import { type Principal, PrincipalCache } from "./principal.ts";
 
+/** Authenticates requests by API key or user token, with a cache of what the ledger has of the credential. */
+
 /** What the authenticator reads of the ledger. */
 export interface CredentialSource {
   findApiKey(id: string): Promise<ApiKeyRecord | undefined>;
@@ -90,7 +92,7 @@ export class Authenticator {
     return found.then((principal) => admit(principal, organizationId));
   }
 
-  /** Queries the ledger, unless the address had too many failed attempts; a known credential is always looked up. */
+  /** Queries the ledger, unless the address had too many failed attempts; a known credential is always queried. */
   async #lookUp(
     credential: string,
     load: () => Promise<Principal | undefined>,

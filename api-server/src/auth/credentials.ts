@@ -9,6 +9,8 @@ import {
 import { readFileSync } from "node:fs";
 import { errors, jwtVerify, SignJWT } from "jose";
 
+/** The credentials that the platform issues: API keys of organizations and tokens of users. */
+
 /** Every key starts with it, so that secret scanners recognize it. */
 export const API_KEY_PREFIX = "slw";
 
@@ -24,7 +26,7 @@ export interface GeneratedApiKey {
   sha256: Buffer;
 }
 
-/** Makes a key with 256 random bits. */
+/** Generates a key with 256 random bits. */
 export function generateApiKey(random: (size: number) => Buffer = randomBytes): GeneratedApiKey {
   const id = random(ID_BYTES).toString("hex");
   const key = `${API_KEY_PREFIX}_${id}_${random(SECRET_BYTES).toString("hex")}`;

@@ -7,6 +7,8 @@ import {
 } from "jose";
 import { z } from "zod";
 
+/** OpenID Connect issuers: their configuration, and the keys that verify their tokens. */
+
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /** Whether tokens may be trusted by what is fetched from there: HTTPS, or this machine itself. */
@@ -135,7 +137,7 @@ export function oidcKeys(issuer: OidcIssuer, options: Partial<OidcKeysOptions> =
         throw new IssuerUnavailable(error.message, { cause: error });
       }
       return createLocalJWKSet(kept)(header, token).catch(() => {
-        // Perhaps a key that is newer than those at hand.
+        // Perhaps a key that is newer than the cached ones.
         throw new IssuerUnavailable("the token's key is not among those at hand", { cause: error });
       });
     }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { oidcUserId, oidcVerifier } from "./oidc.ts";
 
-/** The whole way with an issuer that somebody else wrote: discovery, keys, token, organization, answer. */
+/** The whole flow with a third-party issuer: discovery, keys, token, organization, answer. */
 
 const AUDIENCE = "https://slipway.example.com";
 let server: Server;
@@ -68,7 +68,7 @@ async function token(): Promise<string> {
 }
 
 // Shows: docs/applications.md#authentication: 1. tokens of an OpenID Connect issuer, by configuration
-it("admits a member of the organization by its issuer's token, and nobody else", async () => {
+it("admits a member of the organization by its issuer's token, and no other user", async () => {
   harness.member(oidcUserId(issuer, "robot"), "oidc-a", "owner");
   const authorization = `Bearer ${await token()}`;
   const list = (organization?: string) =>

@@ -46,7 +46,7 @@ describe("a token of a trusted issuer", () => {
     expect(await verifier.verify(await a.token({ aud: ["other", AUDIENCE] }))).toBeDefined();
   });
 
-  it("is believed when the issuer's clock is a little off", async () => {
+  it("is accepted when the issuer's clock is slightly off", async () => {
     const now = Math.floor(Date.now() / 1000);
     expect(await verifier.verify(await a.token({ nbf: now + 20 }, { lifetime: now - 20 }))).toBeDefined();
   });
@@ -161,7 +161,7 @@ describe("the issuer's keys", () => {
   });
 
   // Shows: docs/applications.md#errors-every-operation: 503 | `ISSUER_UNAVAILABLE`: an OpenID Connect
-  it("cannot be told of an issuer that is away from the start, which others do not feel", async () => {
+  it("cannot be verified for an issuer that was never available, without an effect on other issuers", async () => {
     a.broken = true;
     await expect(verifier.verify(await a.token())).rejects.toEqual(unavailable);
     expect(await verifier.verify(await b.token())).toBeDefined();
@@ -169,7 +169,7 @@ describe("the issuer's keys", () => {
     expect(await verifier.verify(await a.token())).toBeDefined();
   });
 
-  it("are not asked for again right after a failure", async () => {
+  it("are not requested again right after a failure", async () => {
     const patient = trusting([a], { failureMs: 60_000 });
     a.broken = true;
     for (let count = 0; count < 20; count += 1) {

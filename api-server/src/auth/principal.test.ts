@@ -34,7 +34,7 @@ const get = () =>
   });
 const away = () => Promise.reject(new Error("connection refused"));
 
-it("asks once while an answer is fresh, and once for calls at the same time", async () => {
+it("queries once while an answer is fresh, and once for concurrent calls", async () => {
   await Promise.all([get(), get(), get()]);
   now = 2_999;
   await get();
@@ -44,7 +44,7 @@ it("asks once while an answer is fresh, and once for calls at the same time", as
   expect(lookups).toBe(2);
 });
 
-it("serves the last answer while the ledger is away, and asks it once a second", async () => {
+it("serves the last answer while the ledger is unavailable, and queries it once a second", async () => {
   await get();
   answer = away;
   for (now = 3_000; now < 13_000; now += 100) {

@@ -74,7 +74,7 @@ export class PrincipalCache {
   }
 
   /**
-   * The answer, looked up when there is no fresh one.
+   * The answer, queried when there is no fresh one.
    * @throws what `load` throws, when there is no answer that may still be used
    */
   async get(credential: string, load: () => Promise<Principal | undefined>): Promise<Principal | undefined> {

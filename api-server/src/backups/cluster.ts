@@ -31,7 +31,7 @@ import { isActive } from "./view.ts";
 
 const WRITE = { fieldManager: fieldManagers.api };
 
-/** Whose backups are meant: those of a project, whether it exists or not. */
+/** The owner of backups: a project, whether it exists or not. */
 export interface Owner {
   organizationId: string;
   projectId: string;

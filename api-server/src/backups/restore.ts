@@ -13,6 +13,8 @@ import { specErrors } from "../projects/change.ts";
 import type { Services } from "../services.ts";
 import { isComplete } from "./view.ts";
 
+/** Builds the creation request of a project that is restored from a backup. */
+
 const { name, description, plan, paymentMode, instances, storage } = projectSpec.shape;
 
 /** What a restore may set differently from the old project. */
@@ -71,8 +73,8 @@ export function restoreRequest(
 /** How the body calls what a spec has. */
 const FIELDS = { "storage.capacity": "storage_capacity" } as const;
 
-function sizeErrors(asked: number | undefined, before: number | undefined): FieldError[] {
-  if (asked === undefined || before === undefined || asked >= before) {
+function sizeErrors(requested: number | undefined, before: number | undefined): FieldError[] {
+  if (requested === undefined || before === undefined || requested >= before) {
     return [];
   }
   return [{ field: "storage_capacity", message: `must be at least the ${before} GB of the old project` }];

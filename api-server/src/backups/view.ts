@@ -2,6 +2,8 @@ import { type Backup, type BackupPolicy, backupEngines, type Project, type Proje
 import { parse } from "yaml";
 import { z } from "zod";
 
+/** Backups and backup policies as `/v1` shows them, with their schemas. Pure. */
+
 /** A backup as `/v1` shows it. Pure. */
 export function backupView({ metadata, spec, status = {} }: Backup) {
   const { phase = "pending", contents } = status;

@@ -17,6 +17,8 @@ import {
   storagePlansView,
 } from "./view.ts";
 
+/** The operations that list plans, databases and templates. */
+
 interface CatalogRoute {
   operationId: OperationId;
   path: `/v1/${string}`;

@@ -13,7 +13,7 @@ import {
 } from "@slipway/crds";
 import { z } from "zod";
 
-/** The catalogs' items as the API shows them. */
+/** The items of the catalogs as `/v1` shows them, with their schemas. Pure. */
 
 const prices = z
   .object({ hourly: z.number(), monthly: z.number(), yearly: z.number() })

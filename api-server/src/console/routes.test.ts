@@ -79,7 +79,7 @@ describe("/console", () => {
 
 describe("a file of the console", () => {
   // Shows: docs/console.md#what-is-promised: `GET /console/*` | the files of the page, and nothing else
-  it.each([...files.keys()])("%s is kept for good under its version", async (path) => {
+  it.each([...files.keys()])("%s is cached forever under its version", async (path) => {
     const response = await get(`/console/${version}/${path}`);
     expect(response.statusCode).toBe(200);
     expect(response.headers["cache-control"]).toBe(FOR_GOOD);

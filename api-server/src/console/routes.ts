@@ -7,6 +7,8 @@ import { failures } from "../errors/catalog.ts";
 import type { Answer } from "../http/exchange.ts";
 import { defineRoute } from "../http/route.ts";
 
+/** Serves the web console: its page, and its modules with their types stripped. */
+
 /** One file of the console, as a browser gets it. */
 export interface ConsoleFile {
   type: string;
@@ -15,7 +17,7 @@ export interface ConsoleFile {
 
 /** All files of the console, in memory. */
 export interface ConsoleFiles {
-  /** Hash of all files. It is part of their URLs, so that a browser caches them for good. */
+  /** Hash of all files. It is part of their URLs, so that a browser caches them forever. */
   version: string;
   page: ConsoleFile & { etag: string };
   /** By their path below `api-server/console`. */
@@ -30,15 +32,15 @@ const TYPES: readonly (readonly [RegExp, string])[] = [
   [/\.svg$/, "image/svg+xml"],
 ];
 
-let made: ConsoleFiles | undefined;
+let loaded: ConsoleFiles | undefined;
 
 /** Reads the files at the first request. */
 export function consoleFiles(): ConsoleFiles {
-  made ??= make();
-  return made;
+  loaded ??= load();
+  return loaded;
 }
 
-function make(): ConsoleFiles {
+function load(): ConsoleFiles {
   const files = new Map<string, ConsoleFile>();
   for (const path of readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).sort()) {
     const type = TYPES.find(([pattern]) => pattern.test(path))?.[1];
@@ -153,12 +155,12 @@ function answerPage(ifNoneMatch: string | undefined): Answer {
  */
 function answerFile(path: string, ifNoneMatch: string | undefined): Answer {
   const { version, files } = consoleFiles();
-  const [, asked, name = ""] = /^([0-9a-f]{16})\/(.+)$/.exec(path) ?? [];
+  const [, requested, name = ""] = /^([0-9a-f]{16})\/(.+)$/.exec(path) ?? [];
   const file = files.get(name);
-  if (asked === undefined || file === undefined) {
+  if (requested === undefined || file === undefined) {
     throw failures.routeNotFound();
   }
-  return asked === version
+  return requested === version
     ? answer(`"${version}"`, FOR_GOOD, ifNoneMatch, file)
     : answer(undefined, "no-store", undefined, file);
 }

@@ -12,7 +12,7 @@ import {
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 
-/** The Secret with a database's accounts. What is in it is never logged, nor kept anywhere else. */
+/** The Secret with a database's credentials, and the connection as `/v1` shows it. The Secret's content is never logged, nor stored anywhere else. */
 
 export interface CredentialsSecret extends KubernetesObject {
   data?: Readonly<Record<string, string>>;

@@ -60,8 +60,8 @@ const secretsIn = (organizationId: string) =>
     namespace: organizationNamespace(organizationId),
   });
 
-/** A database that was just created, and who made it. */
-async function made(type: EngineName, change: object = {}, config: object = {}) {
+/** A database that was just created, and its creator. */
+async function create(type: EngineName, change: object = {}, config: object = {}) {
   const { id: organizationId, headers } = await harness.organization();
   const created = await post(headers, databaseBody(type, { ...change }, { ...config }), newKey());
   expect(created.json()).toMatchObject({ status: "success" });
@@ -75,7 +75,11 @@ describe("a creation", () => {
   it.each(["postgresql", "mariadb", "clickhouse"] as const)(
     "of %s answers the connection with its password, which is in its Secret alone",
     async (type) => {
-      const { id, organizationId, created } = await made(type, {}, { envs: [{ name: "TZ", value: "UTC" }] });
+      const { id, organizationId, created } = await create(
+        type,
+        {},
+        { envs: [{ name: "TZ", value: "UTC" }] },
+      );
       expect(created.statusCode).toBe(201);
       expect(created.headers["cache-control"]).toBe("no-store");
       const { data } = created.json();
@@ -120,7 +124,7 @@ describe("a creation", () => {
 
   // Shows: docs/databases-api.md#endpoints: `POST /v1/project`, of Valkey | 201, `data`: `project_id`
   it("of Valkey answers the managed service", async () => {
-    const { id, organizationId, created } = await made("valkey");
+    const { id, organizationId, created } = await create("valkey");
     const { data } = created.json();
     expect(createProjectData.strict().safeParse(data).error).toBeUndefined();
     const { password } = await secretOf(organizationId, id);
@@ -215,7 +219,7 @@ describe("a creation", () => {
 
 describe("an Idempotency-Key", () => {
   // Shows: docs/databases-api.md#passwords: of 20 identical concurrent requests one creates the service
-  it("of Valkey makes one service under 20 identical requests, and one of them is shown the password", async () => {
+  it("of Valkey creates one service under 20 identical requests, and one of them receives the password", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
     const answers = await Promise.all(
@@ -336,8 +340,8 @@ describe("a plan change", () => {
     ["postgresql", "db-business"],
     ["mariadb", "db-basic"],
     ["valkey", "db-premium_plus"],
-  ] as const)("of %s is 200, and in force at once", async (type, plan) => {
-    const { id, organizationId, headers } = await made(type);
+  ] as const)("of %s is 200, and in force immediately", async (type, plan) => {
+    const { id, organizationId, headers } = await create(type);
     const changed = await on("PATCH", `${id}/plan`, headers, { plan });
     expect([changed.statusCode, changed.json().data]).toEqual([200, { plan, payment_mode: "hourly" }]);
     expect((await on("GET", id, headers)).json().data).toMatchObject({ plan });
@@ -349,7 +353,7 @@ describe("a plan change", () => {
   // Shows: docs/databases-api.md#endpoints: `PATCH /v1/project/:id/plan` | 200 and in force immediately
   // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: `plan` is the one in force
   it("of ClickHouse is 202, runs in the background, and may fail", async () => {
-    const { id, organizationId, headers } = await made("clickhouse");
+    const { id, organizationId, headers } = await create("clickhouse");
     const setStatus = (status: object) =>
       harness.admin.patch<Project>(
         projectResource,
@@ -411,7 +415,7 @@ describe("a plan change", () => {
 describe("a snapshot", () => {
   // Shows: docs/databases-api.md#metrics: the newest sample in the ledger, however old; none of a
   it("is the newest that the ledger has, of this very database", async () => {
-    const { id, organizationId, headers } = await made("postgresql");
+    const { id, organizationId, headers } = await create("postgresql");
     const instance = `${id}-0`;
     const read = async () => (await on("GET", `${id}/metrics`, headers)).json().data;
     expect(await read()).toMatchObject({ availability: "unavailable", observed_at: null });
@@ -442,7 +446,7 @@ describe("a snapshot", () => {
 describe("credentials", () => {
   // Shows: docs/databases-api.md#endpoints: `POST /v1/project/:id/database/credentials/renew`
   it.each(databaseTypes)("of %s are renewed, and the API server may do so", async (type) => {
-    const { id, organizationId, headers } = await made(type);
+    const { id, organizationId, headers } = await create(type);
     const before = await secretOf(organizationId, id);
     const renewed = await on("POST", `${id}/database/credentials/renew`, headers);
     expect(renewed.json()).toMatchObject({ status: "success" });
@@ -460,7 +464,7 @@ describe("a deletion", () => {
   // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is deleted; of Valkey
   // Shows: docs/databases-api.md#deletion-and-settings: 409 `MANAGED_SERVICE_OPERATION_IN_PROGRESS`: a
   it("of Valkey is 202 and continues in the background, and a second one 409", async () => {
-    const { id, organizationId, headers } = await made("valkey");
+    const { id, organizationId, headers } = await create("valkey");
     const finalizers = (value: string[]) =>
       harness.admin.patch(projectResource, ref(organizationId, id), { metadata: { finalizers: value } });
     await finalizers(["slipway.dev/project"]);
@@ -481,9 +485,9 @@ describe("a deletion", () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
     const { project_id: id } = (await post(headers, databaseBody("valkey"), key)).json().data;
-    const hold = (value: string[]) =>
+    const setFinalizers = (value: string[]) =>
       harness.admin.patch(projectResource, ref(organizationId, id), { metadata: { finalizers: value } });
-    await hold(["slipway.dev/project"]);
+    await setFinalizers(["slipway.dev/project"]);
     expect((await on("DELETE", id, headers)).statusCode).toBe(202);
     await vi.waitFor(async () =>
       expect(statusAndCode(await post(headers, databaseBody("valkey"), key))).toEqual([
@@ -491,14 +495,14 @@ describe("a deletion", () => {
         "PROJECT_ALREADY_DELETED",
       ]),
     );
-    await hold([]);
+    await setFinalizers([]);
   });
 
   // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is deleted; of Valkey
   it.each(["postgresql", "mariadb", "clickhouse"] as const)(
     "of %s is 200 once it is deleted",
     async (type) => {
-      const { id, headers } = await made(type);
+      const { id, headers } = await create(type);
       const deleted = await on("DELETE", id, headers);
       expect([deleted.statusCode, deleted.json()]).toEqual([
         200,

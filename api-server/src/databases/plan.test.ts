@@ -98,8 +98,8 @@ describe("the plan of a ClickHouse project", () => {
 
   it("is requested by kubectl, too, without a time", () => {
     const change = { ...running, started_at: CHANGED };
-    const asked = shown({ plan: "analytics-premium" }, { plan: "analytics-basic" });
-    expect(asked).toEqual(["analytics-basic", change]);
+    const requested = shown({ plan: "analytics-premium" }, { plan: "analytics-basic" });
+    expect(requested).toEqual(["analytics-basic", change]);
     const status = { plan: "analytics-basic", planChange: inProgress };
     expect(shown({ plan: "analytics-premium" }, status)).toEqual(["analytics-basic", running]);
   });

@@ -7,6 +7,8 @@ import {
 } from "@slipway/crds";
 import type { FieldError } from "../errors/failure.ts";
 
+/** Plans of databases: what a plan offers, and which plan is in force while it changes. */
+
 interface Range {
   min: number;
   max: number;
@@ -65,7 +67,7 @@ export type PlanChangeView =
  * A plan change that runs, or the last one, if it failed.
  * @param askedAt when the spec was last changed, for one that the operator has not observed yet
  */
-export function planChangeOf(project: Project, askedAt: string): PlanChangeView | undefined {
+export function planChangeOf(project: Project, changedAt: string): PlanChangeView | undefined {
   const { spec, status } = project;
   if (spec.type !== "clickhouse") {
     return undefined;
@@ -84,7 +86,7 @@ export function planChangeOf(project: Project, askedAt: string): PlanChangeView 
     return undefined;
   }
   // The same before the operator has taken it up, and after.
-  const startedAt = spec.planRequestedAt ?? reported?.startedAt ?? askedAt;
+  const startedAt = spec.planRequestedAt ?? reported?.startedAt ?? changedAt;
   return { status: "in_progress", to_plan: spec.plan, started_at: startedAt };
 }
 

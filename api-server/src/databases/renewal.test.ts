@@ -44,7 +44,7 @@ async function database(name: string, change: Partial<Project["spec"]> = {}): Pr
   );
 }
 
-/** The operator's part: what the Secret holds is in force. */
+/** The operator's part: the content of the Secret is in force. */
 async function takeOver(name: string): Promise<void> {
   const credentialsHashNow = credentialsHash(await secretOf(name));
   const secret = databaseNames(name).credentials;

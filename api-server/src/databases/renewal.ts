@@ -36,7 +36,7 @@ export interface Renewed {
 
 /**
  * Renews the password of a database's user, and resolves once the engine has set it. Open sessions stay. A
- * password that the engine had not set in time was not shown to anybody: the next call waits for that one, and creates none.
+ * password that the engine had not set in time was not shown to any client: the next call waits for that one, and creates none.
  * @throws Failure 409 for a paused project; 503 when the password is not in force in time, or the cluster does not answer
  */
 export async function renewCredentials(
@@ -50,7 +50,7 @@ export async function renewCredentials(
   if (project.resource.spec.paused) {
     throw failures.projectPaused();
   }
-  // Nobody could use what is shown without an address.
+  // Without an address no client could use the answer.
   if (connectionOf(project.resource) === null) {
     throw failures.databaseCredentialsPending();
   }

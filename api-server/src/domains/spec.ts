@@ -3,7 +3,7 @@ import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
 
-/** The specs that operations on domains write for HTTP projects. Pure; every refusal because of live state is here. */
+/** Computes the specs that operations on domains write for HTTP projects, and their refusals. Pure. */
 
 type Live = Pick<Project, "status" | "metadata">;
 
@@ -79,7 +79,7 @@ export function isExposureChanging(spec: ProjectSpec, { status, metadata }: Live
 /** What the platform keeps for itself. */
 export type DomainPlatform = Pick<Services, "domainZone" | "reservedHostnames">;
 
-/** A reserved subdomain looks like a taken one. @throws Failure 409 */
+/** A reserved subdomain is refused like one that is claimed. @throws Failure 409 */
 export function refuseReservedSubdomain(
   subdomain: string,
   { domainZone: zone, reservedHostnames: reserved }: DomainPlatform,
@@ -91,7 +91,7 @@ export function refuseReservedSubdomain(
 }
 
 /**
- * Custom domains that are the platform's own, or lie in its zone. Pure.
+ * Custom domains that are the platform's own, or are in its zone. Pure.
  * @param field the list's name in the body
  */
 export function reservedDomainErrors(

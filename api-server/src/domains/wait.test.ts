@@ -16,8 +16,8 @@ const project = (spec: Partial<Project["spec"]> = {}, domain?: string): ApiProje
     { updatedAt: "", zone: "apps.localhost" },
   );
 
-/** Tells of the project in these states, one after the other, the last one for ever; returns how often it was asked. */
-async function asked(states: (ApiProject | undefined)[], first = project()): Promise<number> {
+/** Returns the project in these states, one after the other, the last one always; returns how often it was read. */
+async function countReads(states: (ApiProject | undefined)[], first = project()): Promise<number> {
   let count = 0;
   const find = () => states[Math.min(count++, states.length - 1)];
   await waitForFirstDomain(first, { projects: { find } as never });
@@ -26,16 +26,16 @@ async function asked(states: (ApiProject | undefined)[], first = project()): Pro
 
 describe("waitForFirstDomain", () => {
   it("waits until the status remembers the domain", async () => {
-    expect(await asked([project(), project(), project({}, "shop-front-1.apps.localhost")])).toBe(3);
+    expect(await countReads([project(), project(), project({}, "shop-front-1.apps.localhost")])).toBe(3);
   });
 
   it("does not wait for a project that is deleted, nor forever", async () => {
-    expect(await asked([undefined])).toBe(1);
-    expect(await asked([project()])).toBeLessThan(40);
+    expect(await countReads([undefined])).toBe(1);
+    expect(await countReads([project()])).toBeLessThan(40);
   });
 
   it("reads nothing where no domain is derived from the name", async () => {
-    expect(await asked([project()], project({ subdomain: "chosen" }))).toBe(0);
-    expect(await asked([project()], project({ exposure: "private" }))).toBe(0);
+    expect(await countReads([project()], project({ subdomain: "chosen" }))).toBe(0);
+    expect(await countReads([project()], project({ exposure: "private" }))).toBe(0);
   });
 });

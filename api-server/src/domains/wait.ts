@@ -16,7 +16,7 @@ type ReleaseServices = Pick<Services, "kube" | "projects" | "domainZone">;
 
 /**
  * Resolves once the project has no claim that its spec does not contain, so that what it released is free for others.
- * @throws Failure 503 when that takes too long: the change is done, and asking for it again waits again
+ * @throws Failure 503 when that takes too long: the change is written, and a repeat of the request waits again
  */
 export async function waitUntilReleased(project: ApiProject, services: ReleaseServices): Promise<void> {
   const deadline = performance.now() + RELEASE_LIMIT_MS;
@@ -46,7 +46,7 @@ export async function waitUntilExposed(
   }
 }
 
-/** Looks at the project as it is by now: another change may want what this one gave up. */
+/** Reads the current project: another change may claim what this one released. */
 async function strayClaims(
   { organizationId, id, resource }: ApiProject,
   { kube, projects, domainZone }: ReleaseServices,
@@ -61,7 +61,7 @@ async function strayClaims(
   );
 }
 
-/** The claims that a project holds. @throws KubeError */
+/** The claims that a project has. @throws KubeError */
 export async function claimsOf(kube: KubeClient, project: Project): Promise<DomainClaim[]> {
   const labelSelector = `${labels.project}=${project.metadata.name}`;
   const found = await kube.listAll<DomainClaim>(domainClaimResource, { labelSelector });

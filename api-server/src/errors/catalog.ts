@@ -48,7 +48,7 @@ export const failures = {
     new Failure(404, "INSTANCE_NOT_FOUND", `the project has no instance ${instance}`),
   deploymentNotFound: (id: string) =>
     new Failure(404, "DEPLOYMENT_NOT_FOUND", `the project has no deployment ${id}`),
-  /** One that never was, that never started, or that an operation of the current billing cycle does not see. */
+  /** One that does not exist, that never started, or that is not in the current billing cycle. */
   jobRunNotFound: (id: string) =>
     new Failure(404, "JOB_RUN_NOT_FOUND", `the job has no run ${id.slice(0, 100)} in this billing cycle`),
   backupNotFound: (id: string) =>

@@ -7,7 +7,7 @@ export interface FieldError {
 }
 
 /**
- * An answer that is not a success. Made only by the factories of `catalog.ts`, rendered only by `handler.ts`.
+ * An answer that is not a success. Created only by the factories of `catalog.ts`, rendered only by `handler.ts`.
  * `message` and `extra` reach the client: they contain nothing internal.
  */
 export class Failure extends Error {

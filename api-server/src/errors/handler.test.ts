@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { failures } from "./catalog.ts";
 
-/** What a bug looks like from outside. */
+/** A bug as clients observe it. */
 
 let harness: FakeHarness;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ it("answers 500 to what was not foreseen, in the envelope, with nothing of it in
   expect(response.json()).toEqual({ status: "failed", message: "internal error", code: "INTERNAL_ERROR" });
   expect(response.statusCode).toBe(500);
   expect(response.headers["content-type"]).toBe("application/json; charset=utf-8");
-  // Whoever runs the platform finds it.
+  // The platform's log has it.
   expect(harness.logged()).toContain("cannot read property of 10.0.0.1");
   expect((await harness.app.inject({ url: "/v1/project", headers })).statusCode).toBe(200);
 });

@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { failures } from "./catalog.ts";
 import { Failure } from "./failure.ts";
 
-/** The rest of a body that is refused is awaited for so long, in milliseconds. */
+/** How long the rest of a refused body is read, in milliseconds. */
 const HEAR_OUT_MS = 2_000;
 
 /** What Fastify itself refuses, by its error code. */
@@ -71,11 +71,11 @@ export function renderFailure(failure: Failure, request: FastifyRequest, reply: 
   // A connection that is closed while its client still sends is reset, and the answer with it: a proxy would report a broken
   // server in its place. So what arrives is read and discarded before it, and after it until the request's timeout.
   reply.removeHeader("connection");
-  heardOut(request.raw, answer);
+  afterBody(request.raw, answer);
 }
 
 /** Calls back once a request's body has been received, or its client has disconnected, or the time for it has ended. */
-function heardOut(request: IncomingMessage, then: () => void): void {
+function afterBody(request: IncomingMessage, then: () => void): void {
   const done = () => {
     clearTimeout(limit);
     request.off("end", done).off("close", done);

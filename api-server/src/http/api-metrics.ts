@@ -58,7 +58,7 @@ export class ApiMetrics {
     });
   }
 
-  /** Binds the labels once, so that a request costs no label look-up by name. */
+  /** Binds the labels once, so that a request resolves no label by name. */
   operation(operationId: string): OperationObservation {
     const classes = ["1xx", "2xx", "3xx", "4xx", "5xx"].map((name) =>
       this.#requests.labels({ operation: operationId, class: name }),
@@ -73,7 +73,7 @@ export class ApiMetrics {
     };
   }
 
-  /** How many projects the memory holds, read when scraped. */
+  /** How many projects are in memory, read when scraped. */
   watchProjects(size: () => number): void {
     new Gauge({
       name: "slipway_api_projects",
@@ -85,7 +85,7 @@ export class ApiMetrics {
     });
   }
 
-  /** How many runs the memory holds, read when scraped. */
+  /** How many runs are in memory, read when scraped. */
   watchJobRuns(size: () => number): void {
     new Gauge({
       name: "slipway_api_job_runs",
@@ -109,7 +109,7 @@ export class ApiMetrics {
     });
   }
 
-  /** Whether requests are refused for want of memory, read when scraped. */
+  /** Whether requests are shed because memory is short, read when scraped. */
   watchLoad(isOverloaded: () => boolean): void {
     new Gauge({
       name: "slipway_api_overloaded",

@@ -63,7 +63,7 @@ const end = async (sockets: Socket[]) => {
   }
   await Promise.all(sockets.map((socket) => (socket.closed ? undefined : once(socket, "close"))));
 };
-const taken = { status: 400, code: "VALIDATION_FAILED", retryAfter: null };
+const answered = { status: 400, code: "VALIDATION_FAILED", retryAfter: null };
 const busy = { status: 503, code: "SERVER_BUSY", retryAfter: "2" };
 
 // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
@@ -76,14 +76,14 @@ it.each<[string, number]>([
     const slow = await beginMany(fits, how);
     expect(await send(large)).toEqual(busy);
     const others = harness.key("umbrella", "* on organization:*");
-    expect(await send(large, others)).toEqual(taken);
+    expect(await send(large, others)).toEqual(answered);
     // Small ones, and those that are refused by their length, need none of it.
     expect((await send(JSON.stringify(exampleBody({ plan: "none" })))).status).toBe(400);
     expect((await send(`"${"x".repeat(13 * MIB)}"`)).status).toBe(413);
     // A client that disconnects releases its bytes for who waits.
     const waiting = send(large);
     await end(slow.slice(0, 1));
-    expect(await waiting).toEqual(taken);
+    expect(await waiting).toEqual(answered);
     await end(slow);
   },
 );
@@ -96,7 +96,7 @@ it("leaves its place after every kind of answer, and when its client goes", asyn
     }
     await end(await beginMany(3));
   }
-  expect(await Promise.all(Array.from({ length: 8 }, () => send(large)))).toEqual(Array(8).fill(taken));
+  expect(await Promise.all(Array.from({ length: 8 }, () => send(large)))).toEqual(Array(8).fill(answered));
 });
 
 it("does not begin what was abandoned while it waited", async () => {
@@ -104,5 +104,5 @@ it("does not begin what was abandoned while it waited", async () => {
   expect(await send(large)).toEqual(busy);
   await end(await beginMany(5));
   await end(slow);
-  expect(await send(large)).toEqual(taken);
+  expect(await send(large)).toEqual(answered);
 });

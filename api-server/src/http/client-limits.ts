@@ -6,6 +6,8 @@ import type { FastifyInstance } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup, onceOver } from "./exchange.ts";
 
+/** Limits the connections and concurrent requests of clients, and sheds load while memory is short. */
+
 export interface ClientLimits {
   /** Concurrent requests: of the process, and of one address. */
   requests: number;
@@ -118,7 +120,7 @@ export class LoadShedder {
     return this.#full >= 2;
   }
 
-  /** Looks at the memory now. */
+  /** Samples the memory now. */
   sample(): void {
     const { heap, process } = this.#read();
     this.#full = heap > FULL.heap || process > FULL.process ? this.#full + 1 : 0;

@@ -59,7 +59,7 @@ describe("the streams of a process", () => {
 
   it("stay bounded while those that give way have not ended yet", async () => {
     const streams = new EventStreams({ maxStreams: 4, maxStreamsPerOrganization: 4, graceMs: 50 });
-    // Nobody reads these, so that they are there until their grace is over.
+    // No client reads these, so that they exist until their grace period ends.
     for (let index = 0; index < 4; index += 1) {
       streams.open(caller("acme"), silent);
     }
@@ -148,21 +148,21 @@ describe("the streams of a process", () => {
   });
 
   it("make no more than is read", async () => {
-    let made = 0;
+    let chunks = 0;
     const counted: EventSource = async function* counted(signal) {
       for await (const part of endless(signal)) {
-        made += 1;
+        chunks += 1;
         yield part;
       }
     };
     const streams = new EventStreams();
     const unread = streams.open(caller("acme"), counted);
     unread.once("readable", () => undefined);
-    await eventually("the first", () => made > 0);
+    await eventually("the first", () => chunks > 0);
     for (let turn = 0; turn < 50; turn += 1) {
       await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(made).toBeLessThan(16);
+    expect(chunks).toBeLessThan(16);
     unread.destroy();
   });
 });

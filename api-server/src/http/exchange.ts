@@ -2,6 +2,8 @@ import type { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import ipaddr from "ipaddr.js";
 
+/** One HTTP exchange: the client's address, the handler's answer, and the end of both. */
+
 /** What a handler answers. `json` is serialised already, `body` is not; `content` and `stream` say their type in `headers`. */
 export type Answer =
   | { status: number; body: Record<string, unknown>; headers?: Record<string, string> }

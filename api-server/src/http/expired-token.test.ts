@@ -17,10 +17,10 @@ it("ends the stream of a token that expires, within seconds, and refuses a new o
     const follow = (headers: Record<string, string>) =>
       fetch(`${base}/v1/project/shop/logs?follow=true`, { headers });
     const key = harness.key("acme", "project.logs.read on project:*");
-    const gone = new AbortController();
+    const client = new AbortController();
     const others = await fetch(`${base}/v1/project/shop/logs?follow=true`, {
       headers: key,
-      signal: gone.signal,
+      signal: client.signal,
     });
 
     expiresAt = Date.now() + LIFETIME_MS;
@@ -38,10 +38,10 @@ it("ends the stream of a token that expires, within seconds, and refuses a new o
     expect(endedAt).toBeGreaterThanOrEqual(expiresAt);
     expect(endedAt - expiresAt).toBeLessThan(5_000);
     expect((await follow(token)).status).toBe(401);
-    // Another caller's goes on.
+    // Another caller's continues.
     expect(harness.services.builds.streams.size).toBe(1);
     expect(others.status).toBe(200);
-    gone.abort();
+    client.abort();
   } finally {
     harness.app.server.closeAllConnections();
     await harness.close();

@@ -6,7 +6,7 @@ const objectOf = (keys: number) => `{${Array.from({ length: keys }, (_, index) =
 /** A few times what a slow machine takes; what is quadratic takes minutes. */
 const LITTLE_MS = 2_000;
 
-/** As much of a repeated text as a body may hold. */
+/** As much of a repeated text as a body may have. */
 const fill = (part: string) => part.repeat(Math.floor((12 * MIB) / part.length));
 
 /** Milliseconds of a processor that this takes: what else the machine does is left out. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ApiMetrics } from "./api-metrics.ts";
 import { type Memory, seeNewestWrite } from "./newest-writes.ts";
 
-/** Projects in memory that are at version 10, and come to the asked one when they are waited for, or do not. */
+/** Projects in memory that are at version 10, and reach the requested version when they are waited for, or do not. */
 function setUp(catchesUp: boolean) {
   const waits: [string, number][] = [];
   const memory: Memory = {

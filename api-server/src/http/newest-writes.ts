@@ -14,7 +14,7 @@ export type WriteKind = "projects" | "jobRuns";
 export interface NewestWrites {
   /**
    * Keeps the resourceVersion of a write (of a Project by default), unless a newer one is known. Never rejects: losing one
-   * only makes a read of another replica some milliseconds old.
+   * only causes a read of another replica to be some milliseconds stale.
    */
   publish(organizationId: string, resourceVersion: string, of?: WriteKind): Promise<void>;
 }

@@ -11,6 +11,8 @@ import type { AnyRoute, Call } from "./route.ts";
 import { RouteConcurrency } from "./route-concurrency.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
+/** Registers operations with Fastify: authorization and limits, validation, audit, handler, answer. */
+
 /** The body of an operation that has none: nothing, or an object without members. */
 const noBody = z.strictObject({}).nullish();
 const JSON_TYPE = "application/json; charset=utf-8";

@@ -29,7 +29,7 @@ async function open(): Promise<Socket> {
 }
 
 /** All that the server says until it hangs up. */
-async function heard(socket: Socket): Promise<string> {
+async function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on("data", (chunk: Buffer) => chunks.push(chunk));
   await new Promise((resolve) => socket.once("close", resolve));
@@ -38,7 +38,7 @@ async function heard(socket: Socket): Promise<string> {
 
 async function exchange(bytes: string | Buffer): Promise<string> {
   const socket = await open();
-  const answer = heard(socket);
+  const answer = readAll(socket);
   socket.write(bytes);
   return answer;
 }
@@ -128,7 +128,7 @@ describe("a body over the limit", () => {
     "is answered, and its connection stays open for a client that sends it to the end (%j)",
     async (how) => {
       const socket = await open();
-      const answer = heard(socket);
+      const answer = readAll(socket);
       const chunked = how.startsWith("Transfer");
       socket.write(
         `POST /v1/project HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nx-api-key: ${key}\r\n${how}\r\n`,
@@ -155,7 +155,7 @@ describe("a body over the limit", () => {
     },
   );
 
-  it("is answered before the connection ends, for a client that wants it closed", async () => {
+  it("is answered before the connection ends, for a client that requests its close", async () => {
     const body = Buffer.alloc(13_000_000, "x");
     for (let count = 0; count < 5; count += 1) {
       const head = Buffer.from(`${POST}x-api-key: ${key}\r\nContent-Length: ${body.length}\r\n\r\n`);
@@ -169,7 +169,7 @@ describe("slow clients", () => {
   // Shows: docs/authentication.md#clients-that-misbehave: slow headers, slow bodies, answers that nobody
   it("that drip their headers are cut off with 408", async () => {
     const socket = await open();
-    const answer = heard(socket);
+    const answer = readAll(socket);
     const started = performance.now();
     socket.write(`GET /v1/project/plans HTTP/1.1\r\n`);
     const drip = setInterval(() => socket.write("x-a: b\r\n"), 20);
@@ -182,7 +182,7 @@ describe("slow clients", () => {
   // Shows: docs/applications.md#errors-every-operation: 408 | `REQUEST_TIMEOUT`: slow clients
   it("that drip their body are cut off with 408", async () => {
     const socket = await open();
-    const answer = heard(socket);
+    const answer = readAll(socket);
     socket.write(`${POST}x-api-key: ${key}\r\nContent-Length: 1000000\r\n\r\n{`);
     const drip = setInterval(() => socket.write(" "), 20);
     expectRefusal(await answer, 408, "REQUEST_TIMEOUT");
@@ -200,7 +200,7 @@ describe("slow clients", () => {
       await expectAlive();
       expect(performance.now() - started).toBeLessThan(500);
     }
-    await Promise.all(sockets.map((socket) => (socket.closed ? undefined : heard(socket))));
+    await Promise.all(sockets.map((socket) => (socket.closed ? undefined : readAll(socket))));
     await expectAlive();
   });
 

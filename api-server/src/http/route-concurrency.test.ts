@@ -29,7 +29,7 @@ function callOf(caller: object) {
     request: request as unknown as FastifyRequest,
     reply: { raw } as unknown as FastifyReply,
     socket,
-    taken: () => raw.emit("finish"),
+    finish: () => raw.emit("finish"),
   };
 }
 
@@ -44,7 +44,7 @@ it("serves one organization five calls a second although none is answered for ei
       return SERVED;
     };
     const outcome = concurrency.run(one.request, one.reply, work).then(({ status }) => {
-      one.taken();
+      one.finish();
       return status;
     });
     outcomes.push(outcome.catch(({ status }: { status: number }) => status));
@@ -86,7 +86,7 @@ it("disconnects clients that do not read their answers, past a few of each organ
   }
   const others = call("umbrella");
   expect(await concurrency.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
-  others.taken();
+  others.finish();
   await vi.advanceTimersByTimeAsync(2_000);
   expect(unread.map(({ socket }) => socket.destroyed)).toEqual([
     ...[false, false, true, true],

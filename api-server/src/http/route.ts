@@ -36,7 +36,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   query?: z.ZodType<Query>;
   /** Checked before the handler. A route whose body needs more than a schema has `documentedBody` instead. */
   body?: z.ZodType<Body>;
-  /** The body that is meant by the one that was sent; the permission depends on its type. Refuses nothing. */
+  /** Completes the body that was sent; the permission depends on its type. Refuses nothing. */
   prepareBody?: (body: unknown, services: Services) => unknown;
   /** The schema of a body that the handler checks itself; the OpenAPI document shows it. */
   documentedBody?: z.ZodType;
@@ -59,7 +59,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * knows what the call is about. For every other one the audit row is written before the handler runs.
    */
   beginsAudit?: true;
-  /** Its path names a project, which its policy has looked up before the handler runs. Set by `defineProjectRoute`. */
+  /** Its path names a project, which the guard has read before the handler runs. Set by `defineProjectRoute`. */
   isOfProject?: true;
   handler: (call: Call<Params, Query, Body>, services: Services) => Answer | Promise<Answer>;
 }

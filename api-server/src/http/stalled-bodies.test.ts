@@ -99,7 +99,7 @@ it.each<[string, string, () => Record<string, string>, number]>([
 });
 
 // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
-it("with a good key keep the share of their organization and no more, and others create on", async () => {
+it("with a valid key use the share of their organization and no more, and others continue to create", async () => {
   const keys = harness.key("acme", "* on organization:*");
   const others = harness.key("umbrella", "* on organization:*");
   const many = stallMany("/v1/project", { stalled: 12, most: 32 }, () => keys);

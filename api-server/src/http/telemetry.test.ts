@@ -145,7 +145,7 @@ describe("a request that is not sampled", () => {
     try {
       const key = quiet.key("acme", "* on organization:*", "* on project:*");
       await quiet.namespace("acme");
-      const asked = { ...key, traceparent: STRANGER };
+      const traced = { ...key, traceparent: STRANGER };
       const project = await quiet.project("acme", "pquiet");
       const ref = { namespace: NAMESPACE, name: "pquiet" };
       const before = KubeClient.forUrl(quiet.apiserver.url, {
@@ -157,7 +157,7 @@ describe("a request that is not sampled", () => {
       const changed = await quiet.app.inject({
         method: "PATCH",
         url,
-        headers: asked,
+        headers: traced,
         payload: { name: "renamed" },
       });
       expect(changed.statusCode).toBe(200);

@@ -5,6 +5,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Services } from "../services.ts";
 import { projectOfPath } from "./audit.ts";
 
+/** Traces and logs requests. */
+
 /** How long work belongs to a call's span after its answer, or after its client has disconnected: no change takes longer. */
 const LINGER_MS = 30_000;
 

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 
-/** Clients that ask for large answers, again and again on one connection, and read nothing. */
+/** Clients that request large answers repeatedly on one connection, and read nothing. */
 
 const CLIENTS = 40;
 const ASKED = 20;
@@ -46,8 +46,8 @@ const read = (headers: Record<string, string>) =>
 const readAs = (organization: string) => read(harness.key(organization, "* on project:*"));
 const secretsRead = () => harness.apiserver.requests.filter(({ path }) => path.includes("/secrets/")).length;
 
-/** Asks so many times for 1.8 MB, and reads nothing. */
-function askAndNotRead(times: number, organization = "acme"): Socket {
+/** Requests 1.8 MB so many times, and reads nothing. */
+function sendWithoutReading(times: number, organization = "acme"): Socket {
   const { "x-api-key": key } = harness.key(organization, "* on project:*");
   const socket = connect(port, "127.0.0.1");
   sockets.push(socket);
@@ -67,7 +67,7 @@ it("do not keep other organizations waiting, and have few answers generated for 
   expect((await read(others)).status).toBe(200);
   const before = secretsRead();
   for (let client = 0; client < CLIENTS; client += 1) {
-    askAndNotRead(ASKED, client % 2 ? "acme" : "wayne");
+    sendWithoutReading(ASKED, client % 2 ? "acme" : "wayne");
   }
   await eventually("the first of them", () => secretsRead() > before);
   for (let time = 0; time < 5; time += 1) {
@@ -81,7 +81,7 @@ it("do not keep other organizations waiting, and have few answers generated for 
 // Shows: docs/authentication.md#clients-that-misbehave: slow headers, slow bodies, answers that nobody
 it("are cut off when they take nothing for a while", async () => {
   const server = accepted();
-  askAndNotRead(10, "initech");
+  sendWithoutReading(10, "initech");
   const socket = await server;
   // The kernel takes about 4 MiB; what does not fit is ours to keep.
   await eventually("an answer that is not taken", () => socket.writableLength > 0);
@@ -91,7 +91,7 @@ it("are cut off when they take nothing for a while", async () => {
 // Shows: docs/authentication.md#clients-that-misbehave: slow headers, slow bodies, answers that nobody
 it("are cut off although their client continues to send", async () => {
   const server = accepted();
-  const client = askAndNotRead(4, "hooli");
+  const client = sendWithoutReading(4, "hooli");
   const socket = await server;
   await eventually("an answer that is not taken", () => socket.writableLength > 0);
   const sending = setInterval(() => client.write("x"), 100);
@@ -104,7 +104,7 @@ it("are cut off although their client continues to send", async () => {
 
 it("have nothing generated for them once they have disconnected", async () => {
   const before = secretsRead();
-  const client = askAndNotRead(ASKED, "soylent");
+  const client = sendWithoutReading(ASKED, "soylent");
   await eventually("the first of them", () => secretsRead() > before);
   client.destroy();
   const read = secretsRead();

@@ -33,7 +33,7 @@ export async function closeJob(
 }
 
 /**
- * Whether the schedule is closed, as the operator has acknowledged. For a look right before the deletion: somebody may
+ * Whether the schedule is closed, as the operator has acknowledged. Checked right before the deletion: another call may
  * have opened it again.
  */
 export function isClosed({ spec, status }: Project): boolean {

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => harness?.close());
 afterEach(() => at(undefined));
 
-/** Sets what the API takes for now; undefined lets time go on. */
+/** Sets the API's clock; undefined uses the real time. */
 const at = (moment: string | undefined) =>
   Object.assign(harness.services, {
     now: () => (moment === undefined ? new Date() : new Date(moment)),
@@ -50,9 +50,9 @@ async function record(job: Job, scheduledAt: Date, change: Partial<JobRunRow> = 
 
 /** Puts a run into the cluster, and waits until the API has seen it. */
 async function resource(job: Job, scheduledAt: Date, status?: JobRun["status"]): Promise<JobRun> {
-  const made = await job.actor.createRun(runResource(names(job, scheduledAt), scheduledAt, status));
-  await seen(job, made);
-  return made;
+  const created = await job.actor.createRun(runResource(names(job, scheduledAt), scheduledAt, status));
+  await seen(job, created);
+  return created;
 }
 
 const seen = async (job: Job, run: JobRun) => {
@@ -174,15 +174,15 @@ describe("the list of runs", () => {
     const scheduledAt = minute("2026-03-10T10:00:00Z");
     at("2026-03-10T10:02:00Z");
     const status = ended("succeeded", "2026-03-10T10:00:02Z", "2026-03-10T10:01:12Z");
-    const made = await resource(job, scheduledAt, status);
+    const created = await resource(job, scheduledAt, status);
     const one = [nameOf(job, scheduledAt)];
     expect(await ids(job)).toEqual(one);
     await record(job, scheduledAt);
     expect(await ids(job)).toEqual(one);
-    await job.actor.setStatus(made, { ...status, chargedAt: "2026-03-10T10:01:13Z" });
-    await seen(job, made);
+    await job.actor.setStatus(created, { ...status, chargedAt: "2026-03-10T10:01:13Z" });
+    await seen(job, created);
     expect(await ids(job)).toEqual(one);
-    await job.actor.removeRun(made);
+    await job.actor.removeRun(created);
     expect(await ids(job)).toEqual(one);
     expect((await list(job)).pagination).toMatchObject({ total: 1 });
   });
@@ -231,7 +231,7 @@ describe("the cost summary", () => {
     for (const index of [0, 1, 2]) {
       await record(job, minute(`2026-03-10T10:0${index}:00Z`));
     }
-    // A run that goes on is no part of it.
+    // A run that has not ended is no part of it.
     await resource(job, minute("2026-03-10T11:00:00Z"), running("2026-03-10T11:00:02Z"));
     const answer = await job.send("GET", "job-runs/cost-summary");
     expect(answer.body).toContain('"total_amount":0.3,');
@@ -284,9 +284,9 @@ describe("a billing cycle", () => {
   it("keeps a run that crosses its end where it started, in the cluster and in the ledger", async () => {
     const job = await createJob(harness);
     const scheduledAt = minute("2026-03-31T23:59:00Z");
-    const made = await resource(job, scheduledAt, running("2026-03-31T23:59:58Z"));
+    const created = await resource(job, scheduledAt, running("2026-03-31T23:59:58Z"));
     at("2026-03-31T23:59:59Z");
-    expect(await ids(job)).toEqual([made.metadata.name]);
+    expect(await ids(job)).toEqual([created.metadata.name]);
     at("2026-04-01T00:00:30Z");
     expect(await ids(job)).toEqual([]);
     const crossing = {
@@ -295,10 +295,10 @@ describe("a billing cycle", () => {
       billed_until: minute("2026-04-01T00:01:08Z"),
     };
     await record(job, scheduledAt, crossing);
-    await job.actor.removeRun(made);
+    await job.actor.removeRun(created);
     expect(await ids(job)).toEqual([]);
     at("2026-03-31T23:59:59Z");
-    await expect.poll(() => ids(job)).toEqual([made.metadata.name]);
+    await expect.poll(() => ids(job)).toEqual([created.metadata.name]);
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run belongs to the cycle in which it started
@@ -357,12 +357,12 @@ describe("logs and metrics of a run", () => {
     const scheduledAt = minute("2026-03-10T10:00:00Z");
     at("2026-03-10T12:00:00Z");
     const status = { ...running("2026-03-10T10:00:02Z"), podName: `${nameOf(job, scheduledAt)}-x2x9k` };
-    const made = await resource(job, scheduledAt, status);
+    const created = await resource(job, scheduledAt, status);
     const podLog = vi.spyOn(harness.services.kube, "podLog");
     podLog.mockResolvedValue(Buffer.from("2026-03-10T10:00:03Z hello\n2026-03-10T10:00:04Z wörld"));
-    const logs = () => job.send("GET", `job-runs/${made.metadata.name}/logs`);
+    const logs = () => job.send("GET", `job-runs/${created.metadata.name}/logs`);
     expect((await logs()).json().data).toEqual({
-      run: { id: made.metadata.name, status: "running", currency: "brl" },
+      run: { id: created.metadata.name, status: "running", currency: "brl" },
       logs: "hello\nwörld",
     });
     expect(podLog.mock.calls[0]).toMatchObject([{ name: status.podName }, { container: "app" }]);
@@ -374,11 +374,11 @@ describe("logs and metrics of a run", () => {
     expect(await refusalOf(logs())).toEqual([503, "LOGS_UNAVAILABLE"]);
     // Stored meanwhile, and the pod is deleted.
     podLog.mockRestore();
-    const name = { organization_id: job.organizationId, project_id: job.id, id: made.metadata.name };
+    const name = { organization_id: job.organizationId, project_id: job.id, id: created.metadata.name };
     await storeJobRunLog(harness.ledger, { ...name, scheduled_at: scheduledAt }, "kept\n");
     expect((await logs()).json().data.logs).toBe("kept\n");
-    await job.actor.setStatus(made, { logs: "stored" });
-    await seen(job, made);
+    await job.actor.setStatus(created, { logs: "stored" });
+    await seen(job, created);
     expect((await logs()).json().data.logs).toBe("kept\n");
   });
 
@@ -386,17 +386,18 @@ describe("logs and metrics of a run", () => {
   it("go from collecting to available or unavailable", async () => {
     const job = await createJob(harness);
     at("2026-03-10T12:00:00Z");
-    const made = await resource(job, minute("2026-03-10T10:00:00Z"), running("2026-03-10T10:00:02Z"));
-    const metrics = async () => (await job.send("GET", `job-runs/${made.metadata.name}/metrics`)).json().data;
+    const created = await resource(job, minute("2026-03-10T10:00:00Z"), running("2026-03-10T10:00:02Z"));
+    const metrics = async () =>
+      (await job.send("GET", `job-runs/${created.metadata.name}/metrics`)).json().data;
     expect(await metrics()).toMatchObject({ status: "collecting" });
     const status = ended("failed", "2026-03-10T10:00:02Z", "2026-03-10T10:00:30Z");
-    await job.actor.setStatus(made, {
+    await job.actor.setStatus(created, {
       ...status,
       chargedAt: "2026-03-10T10:00:31Z",
       metrics: { status: "unavailable" },
     });
-    await seen(job, made);
-    expect(await metrics()).toMatchObject({ status: "unavailable", run_id: made.metadata.name });
+    await seen(job, created);
+    expect(await metrics()).toMatchObject({ status: "unavailable", run_id: created.metadata.name });
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: an active run has no end and no amount; one that
@@ -436,43 +437,43 @@ describe("cancelling", () => {
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: concurrent calls agree, the first one
   it("requests the end of a run once and answers it; repeated, concurrently or later, it answers the same", async () => {
     const job = await createJob(harness);
-    const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
+    const created = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const operator = cancelling(job);
-    const answers = await Promise.all(Array.from({ length: 10 }, () => cancel(job, made.metadata.name)));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => cancel(job, created.metadata.name)));
     await operator.stop();
-    const run = { id: made.metadata.name, status: "cancelled", billed_minutes: 2, currency: "brl" };
+    const run = { id: created.metadata.name, status: "cancelled", billed_minutes: 2, currency: "brl" };
     for (const answer of answers) {
       expect(answer.json()).toEqual({ status: "success", message: expect.any(String), data: { run } });
       expect(answer.statusCode).toBe(200);
     }
-    const { spec } = (await job.actor.run(job.organizationId, made.metadata.name)) as JobRun;
+    const { spec } = (await job.actor.run(job.organizationId, created.metadata.name)) as JobRun;
     expect(spec.cancelRequestedAt).toBeDefined();
-    const again = await cancel(job, made.metadata.name);
+    const again = await cancel(job, created.metadata.name);
     expect(again.json().data.run).toEqual(run);
-    const later = (await job.actor.run(job.organizationId, made.metadata.name)) as JobRun;
+    const later = (await job.actor.run(job.organizationId, created.metadata.name)) as JobRun;
     expect(later.spec.cancelRequestedAt).toBe(spec.cancelRequestedAt);
-    // The schedule goes on.
+    // The schedule continues.
     expect((await job.actor.project(job.organizationId, job.id)).spec.paused).toBeUndefined();
     expect((await list(job)).runs).toEqual([]);
     at("2026-03-10T12:00:00Z");
-    expect(await list(job, "?status=cancelled")).toMatchObject({ runs: [{ id: made.metadata.name }] });
+    expect(await list(job, "?status=cancelled")).toMatchObject({ runs: [{ id: created.metadata.name }] });
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: concurrent calls agree, the first one
   // Shows: docs/jobs.md#failures: cancel | 409 `JOB_RUN_CANCELLATION_UNAVAILABLE`: its end cannot be
   it("keeps the time of the first request when its answer was lost, and the repeat answers the end", async () => {
     const job = await createJob(harness);
-    const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
+    const created = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const project = await projectOf(job);
     at("2026-03-10T10:00:20.500Z");
-    const lost = cancelRun(project, made.metadata.name, harness.services, 200);
+    const lost = cancelRun(project, created.metadata.name, harness.services, 200);
     await expect(lost).rejects.toMatchObject({ status: 409, code: "JOB_RUN_CANCELLATION_UNAVAILABLE" });
     at("2026-03-10T10:00:50Z");
     const operator = cancelling(job);
-    const repeated = await cancel(job, made.metadata.name);
+    const repeated = await cancel(job, created.metadata.name);
     await operator.stop();
     expect(repeated.json().data.run.status).toBe("cancelled");
-    const { spec } = (await job.actor.run(job.organizationId, made.metadata.name)) as JobRun;
+    const { spec } = (await job.actor.run(job.organizationId, created.metadata.name)) as JobRun;
     expect(spec.cancelRequestedAt).toBe("2026-03-10T10:00:20.500Z");
   });
 
@@ -480,9 +481,9 @@ describe("cancelling", () => {
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that ended on its own meanwhile
   it("answers the state in which the run ended meanwhile", async () => {
     const job = await createJob(harness);
-    const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
+    const created = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const operator = cancelling(job, "succeeded");
-    expect((await cancel(job, made.metadata.name)).json().data.run.status).toBe("succeeded");
+    expect((await cancel(job, created.metadata.name)).json().data.run.status).toBe("succeeded");
     await operator.stop();
   });
 
@@ -493,10 +494,10 @@ describe("cancelling", () => {
     async (phase) => {
       const job = await createJob(harness);
       const status = ended(phase, "2026-03-10T10:00:02Z", "2026-03-10T10:00:30Z");
-      const made = await resource(job, scheduledAt, status);
-      const run = { id: made.metadata.name, status: phase, billed_minutes: 1, currency: "brl" };
-      expect((await cancel(job, made.metadata.name)).json().data.run).toEqual(run);
-      const { spec } = (await job.actor.run(job.organizationId, made.metadata.name)) as JobRun;
+      const created = await resource(job, scheduledAt, status);
+      const run = { id: created.metadata.name, status: phase, billed_minutes: 1, currency: "brl" };
+      expect((await cancel(job, created.metadata.name)).json().data.run).toEqual(run);
+      const { spec } = (await job.actor.run(job.organizationId, created.metadata.name)) as JobRun;
       expect(spec.cancelRequestedAt).toBeUndefined();
       const id = await record(job, minute("2026-02-10T10:00:00Z"), { status: phase });
       expect((await cancel(job, id)).json().data.run).toEqual({ ...run, id, billed_minutes: 2 });
@@ -507,29 +508,29 @@ describe("cancelling", () => {
   // Shows: docs/jobs.md#failures: cancel | 409 `JOB_RUN_CANCELLATION_UNAVAILABLE`: its end cannot be
   it("is 409 JOB_RUN_CANCELLATION_UNAVAILABLE where its end cannot be confirmed, and writes nothing", async () => {
     const job = await createJob(harness);
-    const made = await resource(job, scheduledAt, {
+    const created = await resource(job, scheduledAt, {
       ...running("2026-03-10T10:00:02Z"),
       conditions: [condition("CancelUnsafe", "True", "NodeUnreachable")],
     });
-    expect(await refusalOf(cancel(job, made.metadata.name))).toEqual([
+    expect(await refusalOf(cancel(job, created.metadata.name))).toEqual([
       409,
       "JOB_RUN_CANCELLATION_UNAVAILABLE",
     ]);
-    const { spec } = (await job.actor.run(job.organizationId, made.metadata.name)) as JobRun;
+    const { spec } = (await job.actor.run(job.organizationId, created.metadata.name)) as JobRun;
     expect(spec.cancelRequestedAt).toBeUndefined();
   });
 
   // Shows: docs/jobs.md#failures: cancel | 409 `JOB_RUN_CANCELLATION_UNAVAILABLE`: its end cannot be
   it("is 409 as soon as its end cannot be confirmed any more", async () => {
     const job = await createJob(harness);
-    const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
+    const created = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const operator = job.actor.play(job.organizationId, async (run, actor) => {
       if (run.spec.cancelRequestedAt === undefined || run.status?.conditions !== undefined) {
         return;
       }
       await actor.setStatus(run, { conditions: [condition("CancelUnsafe", "True", "NodeUnreachable")] });
     });
-    expect(await refusalOf(cancel(job, made.metadata.name))).toEqual([
+    expect(await refusalOf(cancel(job, created.metadata.name))).toEqual([
       409,
       "JOB_RUN_CANCELLATION_UNAVAILABLE",
     ]);
@@ -541,18 +542,18 @@ describe("cancelling", () => {
   it("takes a run that has not started: cancelled, and nothing billed", async () => {
     const job = await createJob(harness);
     const nothing = { status: "cancelled", billed_minutes: 0, currency: "brl" };
-    const told = await resource(job, scheduledAt);
-    const tells = job.actor.play(job.organizationId, async (run, actor) => {
+    const notStarted = await resource(job, scheduledAt);
+    const notStartedReports = job.actor.play(job.organizationId, async (run, actor) => {
       if (run.spec.cancelRequestedAt === undefined || run.status?.conditions !== undefined) {
         return;
       }
       await actor.setStatus(run, { conditions: [condition("Finished", "False", "NeverStarted")] });
     });
-    expect((await cancel(job, told.metadata.name)).json().data.run).toEqual({
-      id: told.metadata.name,
+    expect((await cancel(job, notStarted.metadata.name)).json().data.run).toEqual({
+      id: notStarted.metadata.name,
       ...nothing,
     });
-    await tells.stop();
+    await notStartedReports.stop();
     const removed = await resource(job, minute("2026-03-10T10:01:00Z"));
     const removes = job.actor.play(job.organizationId, async (run, actor) => {
       if (run.metadata.name !== removed.metadata.name || run.spec.cancelRequestedAt === undefined) {
@@ -569,7 +570,7 @@ describe("cancelling", () => {
 
   it("finds a run that was charged and removed while it waited", async () => {
     const job = await createJob(harness);
-    const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
+    const created = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const operator = job.actor.play(job.organizationId, async (run, actor) => {
       if (run.spec.cancelRequestedAt === undefined) {
         return;
@@ -577,7 +578,7 @@ describe("cancelling", () => {
       await record(job, scheduledAt, { status: "cancelled" });
       await actor.removeRun(run);
     });
-    expect((await cancel(job, made.metadata.name)).json().data.run).toMatchObject({
+    expect((await cancel(job, created.metadata.name)).json().data.run).toMatchObject({
       status: "cancelled",
       billed_minutes: 2,
     });
@@ -587,10 +588,10 @@ describe("cancelling", () => {
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that has not started is
   it("works on a running run of an earlier cycle", async () => {
     const job = await createJob(harness);
-    const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
+    const created = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     at("2026-04-02T00:00:00Z");
     const operator = cancelling(job);
-    expect((await cancel(job, made.metadata.name)).json().data.run.status).toBe("cancelled");
+    expect((await cancel(job, created.metadata.name)).json().data.run.status).toBe("cancelled");
     await operator.stop();
   });
 
@@ -616,7 +617,7 @@ describe("running a job now", () => {
     return job;
   };
 
-  /** Decides on runs that were asked for by hand as the operator does. */
+  /** Decides on runs that were requested manually as the operator does. */
   const deciding = (job: Job, reason?: string) =>
     job.actor.play(job.organizationId, async (run, actor) => {
       if (run.spec.trigger !== "manual" || run.status?.conditions !== undefined) {
@@ -662,11 +663,11 @@ describe("running a job now", () => {
   it("waits until the operator has reconciled a project that was just created or changed", async () => {
     const job = await createJob(harness);
     const operator = deciding(job);
-    const made = start(job);
+    const created = start(job);
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await job.actor.listRuns(job.organizationId)).toEqual([]);
     await job.actor.judge(job.organizationId, job.id, false);
-    expect((await made).statusCode).toBe(202);
+    expect((await created).statusCode).toBe(202);
     expect((await job.send("PATCH", "schedule", { cron: "7 7 7 7 *" })).statusCode).toBe(200);
     const changed = start(job);
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -742,8 +743,8 @@ describe("running a job now", () => {
       expect(answer.statusCode).toBe(202);
     }
     await operator.stop();
-    const made = (await job.actor.run(job.organizationId, run.id)) as JobRun;
-    await job.actor.removeRun(made);
+    const created = (await job.actor.run(job.organizationId, run.id)) as JobRun;
+    await job.actor.removeRun(created);
     const again = (await start(job, key)).json().data.run;
     expect(again.id).toBe(run.id);
     expect(await refusalOf(start(job, "too-short"))).toEqual([400, "VALIDATION_FAILED"]);
@@ -784,9 +785,9 @@ describe("running a job now", () => {
     expect(await refusalOf(start(job, "it-is-too-old-now"))).toEqual([503, "CREATION_IN_PROGRESS"]);
     expect((await start(job, "it-is-too-old-now")).statusCode).toBe(202);
     await operator.stop();
-    const made = (await job.actor.listRuns(job.organizationId)).map(({ metadata }) => metadata.name);
-    expect(made).toHaveLength(2);
-    expect(made).not.toContain(over);
+    const created = (await job.actor.listRuns(job.organizationId)).map(({ metadata }) => metadata.name);
+    expect(created).toHaveLength(2);
+    expect(created).not.toContain(over);
   });
 
   // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: no operator decides, or has

@@ -20,7 +20,7 @@ import { type RealHarness, startRealHarness } from "../../../test/kit/api-server
 import { projectResource } from "../resources.ts";
 import { closeJob } from "./before-deletion.ts";
 
-/** Jobs over a real apiserver and a real PostgreSQL: how they are made, changed and deleted. Tests play the operator. */
+/** Jobs over a real apiserver and a real PostgreSQL: how they are created, changed and deleted. Tests act as the operator. */
 
 let harness: RealHarness;
 beforeAll(async () => {
@@ -37,7 +37,7 @@ describe("the creation of a job", () => {
   // Shows: docs/jobs.md#creation: `config.job.command`, `config.job.args`: optional lists of strings
   // Shows: docs/jobs.md#creation: `config.storage`: `dir_path_to_persist` when persistent
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: the single project has `payment_mode`
-  it("from an image makes a Project, and answers what a read then shows", async () => {
+  it("from an image creates a Project, and answers what a read then shows", async () => {
     const job = await createJob(
       harness,
       { plan: "job-premium", description: "Sends reports" },
@@ -179,7 +179,7 @@ describe("the creation of a job", () => {
   });
 
   // Shows: docs/jobs.md#creation: from a template
-  it("from a template is made of both, the request's own schedule first", async () => {
+  it("from a template merges both, with precedence for the request's own schedule", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const body = { template_id: "nightly-task", template_revision: 1, name: "from-template" };
     const created = await post(headers, body);
@@ -283,13 +283,13 @@ describe("the settings of a job", () => {
   it("pause and resume it; its quota is released meanwhile", async () => {
     const job = await createJob(harness);
     const reservations = () => listQuotaReservations(harness.ledger);
-    const held = async () => (await reservations()).some(({ project_id }) => project_id === job.id);
-    expect(await held()).toBe(true);
+    const isReserved = async () => (await reservations()).some(({ project_id }) => project_id === job.id);
+    expect(await isReserved()).toBe(true);
     expect((await job.send("POST", "pause")).json().data.project_id).toBe(job.id);
     expect((await job.actor.project(job.organizationId, job.id)).spec.paused).toBe(true);
-    expect(await held()).toBe(false);
+    expect(await isReserved()).toBe(false);
     expect((await job.send("POST", "resume")).statusCode).toBe(200);
-    expect(await held()).toBe(true);
+    expect(await isReserved()).toBe(true);
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: name, description, envs, image, plan and schedule
@@ -443,21 +443,25 @@ describe("the deletion of a job", () => {
   it("is JOB_RUNS_PENDING with a run that is active, not seen yet, or not charged; a retry succeeds after that", async () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
-    const made = await run(job);
+    const createdRun = await run(job);
     expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
     const kept = await job.actor.project(job.organizationId, job.id);
     expect(kept.metadata.deletionTimestamp).toBeUndefined();
     expect(kept.spec.job?.closedAt).toBeDefined();
     expect((await job.send("GET")).statusCode).toBe(200);
-    await job.actor.setStatus(made, { phase: "running", plan: "job-basic", startedAt: ended.startedAt });
+    await job.actor.setStatus(createdRun, {
+      phase: "running",
+      plan: "job-basic",
+      startedAt: ended.startedAt,
+    });
     expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
-    await job.actor.setStatus(made, ended);
+    await job.actor.setStatus(createdRun, ended);
     const uncharged = await job.send("DELETE");
     expect(uncharged.json()).toMatchObject({ code: "JOB_RUNS_PENDING", message: /charge/ });
     // The schedule was closed once; a retry closes nothing again.
     const { spec } = await job.actor.project(job.organizationId, job.id);
     expect(spec.job?.closedAt).toBe(kept.spec.job?.closedAt);
-    await job.actor.setStatus(made, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
+    await job.actor.setStatus(createdRun, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
     expect((await job.send("DELETE")).statusCode).toBe(200);
     await operator.stop();
   });
@@ -483,18 +487,18 @@ describe("the deletion of a job", () => {
     const job = await createJob(harness);
     const { metadata } = await job.actor.project(job.organizationId, job.id);
     const ref = { namespace: metadata.namespace, name: job.id };
-    const hold = (finalizers: string[]) =>
+    const setFinalizers = (finalizers: string[]) =>
       harness.admin.patch<Project>(projectResource, ref, { metadata: { finalizers } });
-    await hold(["slipway.dev/project"]);
-    const made = await run(job);
+    await setFinalizers(["slipway.dev/project"]);
+    const createdRun = await run(job);
     await harness.admin.delete(projectResource, ref);
     const isLeaving = async () =>
       (await harness.projects.find(job.organizationId, job.id))?.resource.metadata.deletionTimestamp;
     await expect.poll(isLeaving).toBeDefined();
     expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
-    await job.actor.setStatus(made, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
+    await job.actor.setStatus(createdRun, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
     expect(await refusalOf(job.send("DELETE"))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
-    await hold([]);
+    await setFinalizers([]);
   });
 
   // Shows: docs/jobs.md#failures: delete | 409 `JOB_RUNS_PENDING`: a run is active, not seen yet, or not
@@ -508,9 +512,9 @@ describe("the deletion of a job", () => {
       { organizationId: job.organizationId, projectId: job.id, id: `${job.id}-2-byhand` },
       scheduledAt,
     );
-    const made = await job.actor.createRun({ ...bare, metadata: { ...bare.metadata, labels: {} } });
+    const createdRun = await job.actor.createRun({ ...bare, metadata: { ...bare.metadata, labels: {} } });
     await expect.poll(() => refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
-    await job.actor.removeRun(made);
+    await job.actor.removeRun(createdRun);
     expect((await job.send("DELETE")).statusCode).toBe(200);
     await operator.stop();
   });

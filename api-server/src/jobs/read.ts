@@ -6,6 +6,8 @@ import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import { type Run, runOfResource, runOfRow } from "./run.ts";
 
+/** Reads runs of jobs: those in memory, and those in the ledger. */
+
 /** A run, and where it is known from. */
 export interface FoundRun {
   run: Run;
@@ -81,7 +83,7 @@ export async function listRuns(
 ): Promise<RunPage> {
   const cycle = billingCycle(now());
   const { startedAt: from, nextResetAt: to } = cycle;
-  // Looked at before the ledger: what leaves the one by then is in the other.
+  // Read before the ledger: what is removed from the one by then is in the other.
   const uncharged = new Map(
     jobRuns
       .ofProject(project)

@@ -25,7 +25,7 @@ export interface Run {
   plan: string;
 }
 
-/** Whether nothing becomes of it any more. */
+/** Whether the run has ended. */
 export const isTerminal = (phase: JobRunPhase | undefined): boolean =>
   phase !== undefined && phase !== "running";
 
@@ -118,7 +118,7 @@ declare global {
 }
 
 /**
- * A decimal as a JSON number of all its digits: `JSON.stringify` writes what it returns as the shortest text of the very
+ * A decimal as a JSON number of all its digits: `JSON.stringify` writes what it returns as the shortest text of the exact
  * amount, `0.3` for `"0.30"`. It never becomes a floating-point number here.
  * @throws RangeError when the text is no plain decimal
  */

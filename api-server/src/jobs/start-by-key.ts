@@ -14,7 +14,7 @@ import { type StartedRun, scheduledAtOf, startRun } from "./start.ts";
 const FRESH_MS = 5 * 60_000;
 
 /**
- * Starts a run once per key: a repeat answers the same run, for good. A refusal frees the key; a call whose outcome is not
+ * Starts a run once per key: a repeat answers the same run, permanently. A refusal frees the key; a call whose outcome is not
  * known is finished by the next one under the same id.
  * @throws Failure as `startRun`
  */
@@ -36,7 +36,7 @@ export async function startRunByKey(
     newId,
     existing,
     async ({ projectId: id, leftover, free }) => {
-      const before = leftover ? await madeBefore(project, id, services) : undefined;
+      const before = leftover ? await endedBefore(project, id, services) : undefined;
       if (before === "expired") {
         await free();
         throw failures.creationInProgress();
@@ -66,7 +66,7 @@ const isRefusal = ({ status, code }: Failure): boolean => status < 500 || code =
  * still there, or may still be created under its id; `expired` when it was never created and its minute is over, so that the
  * next call needs another id.
  */
-async function madeBefore(
+async function endedBefore(
   project: ApiProject,
   id: string,
   services: Pick<Services, "jobRuns" | "ledger" | "now">,

@@ -23,6 +23,8 @@ import { jobRunResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { conditionOf, isTerminal } from "./run.ts";
 
+/** Starts runs of jobs: creates a JobRun, and waits until the operator has admitted it. */
+
 /** How long an answer waits for the operator to decide. */
 export const DECISION_LIMIT_MS = 10_000;
 const MINUTE_MS = 60_000;
@@ -36,8 +38,8 @@ export interface StartedRun {
 }
 
 /**
- * Asks for a run of this id, or continues with one that was requested before, and resolves once the operator has admitted it.
- * @param id as `newManualRunId` makes it
+ * Requests a run of this id, or continues with one that was requested before, and resolves once the operator has admitted it.
+ * @param id as `newManualRunId` generates it
  * @throws Failure 409 when a run is active, or the project runs nothing now; 503 when the operator does not decide
  */
 export async function startRun(
@@ -49,11 +51,11 @@ export async function startRun(
   const began = performance.now();
   const run = await create(project, id, services, limitMs);
   await services.jobRuns.observe(run);
-  // One time for both waits: a call holds the lock of its key for some seconds only.
+  // One timeout for both waits: a call keeps the lock of its key for some seconds only.
   const leftMs = Math.max(0, limitMs - (performance.now() - began));
   const decided = await services.jobRuns.waitFor(run, decision, leftMs);
   if (decided === undefined) {
-    await takeBack(run, services);
+    await withdraw(run, services);
   } else if (decided !== "admitted") {
     throw decided;
   }
@@ -199,7 +201,7 @@ export function scheduledAtOf(id: string, now: Date): Date {
  * Deletes a run that the operator has not decided on; one that was decided in the last moment stays.
  * @throws Failure 503, unless it was admitted after all
  */
-async function takeBack(run: JobRun, { kube }: StartServices): Promise<void> {
+async function withdraw(run: JobRun, { kube }: StartServices): Promise<void> {
   const { namespace, name } = run.metadata;
   const ref = { namespace, name };
   for (let attempt = 0; attempt < 3; attempt += 1) {

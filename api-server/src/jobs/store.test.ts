@@ -28,18 +28,18 @@ beforeEach(async () => {
 afterEach(() => harness.close());
 
 const create = async (): Promise<JobRun> => {
-  const made = await actor.createRun(runResource(names, scheduledAt));
+  const created = await actor.createRun(runResource(names, scheduledAt));
   await eventually("the run", () => harness.jobRuns.ofProject(project).length === 1);
-  return made;
+  return created;
 };
 const phaseOf = (run: JobRun | undefined) => (run === undefined ? "gone" : run.status?.phase);
 
 describe("JobRunStore", () => {
   it("finds the runs of one project, and those that it has not seen live", async () => {
-    const made = await create();
-    expect((await harness.jobRuns.find(project, names.id))?.metadata.uid).toBe(made.metadata.uid);
+    const created = await create();
+    expect((await harness.jobRuns.find(project, names.id))?.metadata.uid).toBe(created.metadata.uid);
     const late = new JobRunStore({ client: harness.kube, logger: harness.services.logger });
-    expect((await late.find(project, names.id))?.metadata.uid).toBe(made.metadata.uid);
+    expect((await late.find(project, names.id))?.metadata.uid).toBe(created.metadata.uid);
     const other = runResource({ ...names, projectId: "pother", id: "pother-1" }, scheduledAt);
     await actor.createRun(other);
     expect(await late.find(project, "pother-1")).toBeUndefined();
@@ -55,41 +55,41 @@ describe("JobRunStore", () => {
   });
 
   it("waits for a change of one run, for many callers, and not for others", async () => {
-    const made = await create();
-    const waits = Array.from({ length: 20 }, () => harness.jobRuns.waitFor(made, phaseOf, 5_000));
+    const created = await create();
+    const waits = Array.from({ length: 20 }, () => harness.jobRuns.waitFor(created, phaseOf, 5_000));
     await actor.createRun(runResource({ ...names, id: "pjob-29406241" }, scheduledAt, { phase: "failed" }));
-    await actor.setStatus(made, { phase: "running" });
+    await actor.setStatus(created, { phase: "running" });
     expect(await Promise.all(waits)).toEqual(Array(20).fill("running"));
   });
 
   it("notifies those who wait that a run is deleted", async () => {
-    const made = await create();
-    const waiting = harness.jobRuns.waitFor(made, phaseOf, 5_000);
-    await actor.removeRun(made);
+    const created = await create();
+    const waiting = harness.jobRuns.waitFor(created, phaseOf, 5_000);
+    await actor.removeRun(created);
     expect(await waiting).toBe("gone");
   });
 
   it("reads live when the watch is behind, before it gives up", async () => {
-    const made = await create();
+    const created = await create();
     await harness.jobRuns.stop();
     const late = new JobRunStore({ client: harness.kube, logger: harness.services.logger });
-    await actor.setStatus(made, { phase: "succeeded" });
-    expect(await late.waitFor(made, phaseOf, 50)).toBe("succeeded");
-    expect(await late.waitFor(made, () => undefined, 50)).toBeUndefined();
+    await actor.setStatus(created, { phase: "succeeded" });
+    expect(await late.waitFor(created, phaseOf, 50)).toBe("succeeded");
+    expect(await late.waitFor(created, () => undefined, 50)).toBeUndefined();
   });
 
   // Shows: docs/jobs.md#failures: every route of runs | 503 `CLUSTER_UNAVAILABLE`, also when this
   it("lets everybody go with 503 when it stops", async () => {
-    const made = await create();
-    const waiting = harness.jobRuns.waitFor(made, phaseOf, 60_000);
+    const created = await create();
+    const waiting = harness.jobRuns.waitFor(created, phaseOf, 60_000);
     harness.jobRuns.endWaits();
     await expect(waiting).rejects.toMatchObject({ status: 503, code: "CLUSTER_UNAVAILABLE" });
   });
 
   it("passes on what a decision throws", async () => {
-    const made = await create();
+    const created = await create();
     const waiting = harness.jobRuns.waitFor(
-      made,
+      created,
       (run) => {
         if (run?.status?.phase) {
           throw new Error("a bug");
@@ -97,7 +97,7 @@ describe("JobRunStore", () => {
       },
       5_000,
     );
-    await actor.setStatus(made, { phase: "running" });
+    await actor.setStatus(created, { phase: "running" });
     await expect(waiting).rejects.toThrow("a bug");
   });
 
@@ -131,9 +131,9 @@ describe("what was written of runs through another replica", () => {
     const notes: unknown[] = [];
     const writes = { publish: async (...note: unknown[]) => void notes.push(note) };
     const store = new JobRunStore({ client: harness.kube, logger: harness.services.logger, writes });
-    const made = await actor.createRun(runResource(names, scheduledAt));
-    await store.observe(made);
-    expect(notes).toEqual([["acme", made.metadata.resourceVersion, "jobRuns"]]);
+    const created = await actor.createRun(runResource(names, scheduledAt));
+    await store.observe(created);
+    expect(notes).toEqual([["acme", created.metadata.resourceVersion, "jobRuns"]]);
     expect(jobRunResource.plural).toBe("jobruns");
   });
 });
@@ -143,8 +143,8 @@ describe("without a ledger", () => {
   // Shows: docs/jobs.md#failures: list, cost summary | 503 `LEDGER_UNAVAILABLE`
   it("runs that the memory has are shown one by one; lists and sums are 503", async () => {
     const started = new Date().toISOString();
-    const made = await create();
-    await actor.setStatus(made, { phase: "running", plan: "job-basic", startedAt: started });
+    const created = await create();
+    await actor.setStatus(created, { phase: "running", plan: "job-basic", startedAt: started });
     await eventually("the start", () => phaseOf(harness.jobRuns.ofProject(project)[0]) === "running");
     const headers = harness.key("acme", "* on project:*");
     const get = (path: string) => harness.app.inject({ url: `/v1/project/pjob/job-runs${path}`, headers });

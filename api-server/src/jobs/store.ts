@@ -51,7 +51,7 @@ export interface JobRuns extends Memory {
   ): Promise<T | undefined>;
 }
 
-/** The form of a custom resource's name: no other is looked up. */
+/** The form of a custom resource's name: no other is read. */
 export const RUN_ID = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
 const projectKey = (namespace: string | undefined, project: string): string => `${namespace}/${project}`;

@@ -84,7 +84,7 @@ const rows = () =>
     .select(["operation", "actor", "project_id", "status", "code"])
     .orderBy("id")
     .execute();
-/** Everything that the cluster holds of the organization, with its versions. */
+/** Every object of the organization in the cluster, with its version. */
 const clusterState = async () => {
   const namespace = organizationNamespace(ORGANIZATION);
   const all = [...(await projects()), ...(await harness.kube.listAll(resources.secrets, { namespace }))];
@@ -111,15 +111,15 @@ function onNextProjectCreation(instead: (create: () => Promise<unknown>) => Prom
   };
 }
 
-/** The next project is created only once `go` is called; `held` resolves when it is about to be. */
-function holdProjectCreation(): { held: Promise<void>; go: () => void } {
+/** The next project is created only once `resume` is called; `reached` resolves when it is about to be. */
+function delayProjectCreation(): { reached: Promise<void>; resume: () => void } {
   const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   onNextProjectCreation(async (create) => {
     reached.resolve();
     await opened.promise;
     return create();
   });
-  return { held: reached.promise, go: opened.resolve };
+  return { reached: reached.promise, resume: opened.resolve };
 }
 
 // Shows: docs/applications.md#conventions: without a ledger reads answer, writes are 503, and it
@@ -185,12 +185,12 @@ it("has a row before the project is there, with its outcome after, and no secret
 it("leaves a row that says unknown when the ledger goes away in the middle of a write, and takes nothing twice", async () => {
   const reservationsBefore = (await listQuotaReservations(ledger)).length;
   const keyed = { "idempotency-key": "in-the-middle-0123456789" };
-  const { held, go } = holdProjectCreation();
+  const { reached, resume } = delayProjectCreation();
   const creation = call("POST", CREATE.url, CREATE.payload, keyed);
-  await held;
+  await reached;
   expect(await rows()).toEqual([expect.objectContaining({ operation: "createProject", status: null })]);
   await postgres.crash();
-  go();
+  resume();
   const answer = await creation;
   expect([answer.statusCode, codeOf(answer)]).toEqual([503, "LEDGER_UNAVAILABLE"]);
   await postgres.restart();

@@ -55,7 +55,7 @@ afterAll(async () => {
 });
 
 /** What a function of the database answers. */
-const ask = (name: string, ...given: number[]) =>
+const query = (name: string, ...given: number[]) =>
   ledger
     .selectNoFrom((eb) =>
       eb
@@ -78,7 +78,7 @@ const rush = (times: number) => Promise.all(Array.from({ length: times }, create
 
 it("answers 503 in time on every connection, and serves as soon as the ledger answers again", async () => {
   // All connections are in use once, and idle.
-  await Promise.all(Array.from({ length: CONNECTIONS }, () => ask("pg_sleep", 0.2)));
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => query("pg_sleep", 0.2)));
   expect((await create()).code).toBe(201);
   proxy.stall(true);
   for (const times of [CONNECTIONS, 1, CONNECTIONS + 2]) {
@@ -94,7 +94,7 @@ it("answers 503 in time on every connection, and serves as soon as the ledger an
 });
 
 it("gives no connection out again on which something may still be under way", async () => {
-  const pid = () => ask("pg_backend_pid");
+  const pid = () => query("pg_backend_pid");
   const before = new Set(await Promise.all(Array.from({ length: CONNECTIONS }, pid)));
   proxy.stall(true);
   const lost = await Promise.allSettled(Array.from({ length: CONNECTIONS }, pid));
@@ -105,6 +105,6 @@ it("gives no connection out again on which something may still be under way", as
   }
   // What the server itself refuses costs no connection.
   const one = await pid();
-  await expect(ask("sqrt", -1)).rejects.toThrow("square root");
+  await expect(query("sqrt", -1)).rejects.toThrow("square root");
   expect(await pid()).toBe(one);
 });

@@ -19,6 +19,8 @@ import {
 import { TextQueue } from "./queue.ts";
 import { listInstances, MAX_LINES, nameOf } from "./read.ts";
 
+/** Follows the logs of a project's instances, for one client. */
+
 export interface FollowLimits {
   /** How often instances are listed. */
   pollIntervalMs: number;

@@ -15,7 +15,7 @@ const CUT = " …";
 
 const NEWLINE = 0x0a;
 const STAMP = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2}) ?/;
-/** Bytes in which the time and its space lie. */
+/** Bytes of the time and the space after it. */
 const STAMP_BYTES = 40;
 
 /** Bytes that are no UTF-8 become U+FFFD: an application may write anything. */
@@ -121,7 +121,7 @@ function timestamp(time: bigint): string {
   return `${moment}.${String(time - second * 1_000_000_000n).padStart(9, "0")}Z`;
 }
 
-/** How far the log of an instance was read: nodes find lines by the second alone, so that some come again. Pure. */
+/** How far the log of an instance was read: nodes find lines by the second alone, so that some are returned again. */
 export interface Position {
   /** Of the last line, in nanoseconds since 1970. */
   time: bigint;
@@ -142,7 +142,7 @@ export function positionAfter(lines: readonly LogLine[], before?: Position): Pos
   return position;
 }
 
-/** Takes out of a log that is read again, piece by piece, what was read before. */
+/** Removes from a log that is read again, piece by piece, what was read before. */
 export function skipUntil(position: Position | undefined): (lines: LogLine[]) => LogLine[] {
   let isBehind = position === undefined;
   let ofThisTime = 0;
@@ -159,6 +159,6 @@ export function skipUntil(position: Position | undefined): (lines: LogLine[]) =>
   return (lines) => lines.filter(isNew);
 }
 
-/** The second in which it lies, as nodes take it. */
+/** The second of the position, as nodes accept it. */
 export const sinceTime = ({ time }: Position): string =>
   new Date(Number(time / 1_000_000_000n) * 1_000).toISOString().replace(".000Z", "Z");

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { wholeLines } from "./lines.ts";
 import { TextQueue } from "./queue.ts";
 
-it("makes writers wait while there is no reader, and loses nothing", async () => {
+it("blocks writers while there is no reader, and loses nothing", async () => {
   const queue = new TextQueue(3);
   let isThrough = false;
   expect(await queue.put("ab")).toBe(true);
@@ -28,22 +28,22 @@ it("ends for its reader after the queued text, and for writers immediately", asy
 
 it("wakes a reader that waits", async () => {
   const queue = new TextQueue(9);
-  const taken = queue.take();
+  const pending = queue.take();
   await queue.put("x");
-  expect(await taken).toBe("x");
+  expect(await pending).toBe("x");
 });
 
 const pieces = async (...chunks: string[]) => {
-  const made: string[] = [];
+  const written: string[] = [];
   async function* body() {
     for (const chunk of chunks) {
       yield Buffer.from(chunk);
     }
   }
   for await (const piece of wholeLines(body())) {
-    made.push(piece.toString());
+    written.push(piece.toString());
   }
-  return made;
+  return written;
 };
 
 it("cuts a log into whole lines, however it arrives", async () => {

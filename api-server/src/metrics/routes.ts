@@ -16,6 +16,8 @@ import { success } from "../projects/routes/schemas.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { sampledTypes, snapshotView } from "./snapshots.ts";
 
+/** The operations on the metrics of a project. */
+
 const capabilities = z.object({
   access: z.enum(["snapshot", "none"]).describe("none: a snapshot must not be asked for."),
   groups: z.array(z.string()),
@@ -149,17 +151,17 @@ export const projectMetrics = defineProjectRoute({
  * The instance of a snapshot: the one that takes writes, unless another is named.
  * @throws Failure 404 for one that the project has not
  */
-export function snapshotInstance(project: ApiProject, asked: string | undefined): string {
+export function snapshotInstance(project: ApiProject, requested: string | undefined): string {
   const { id, instances, resource } = project;
   const { database, currentInstances = 0 } = resource.status ?? {};
-  if (asked === undefined) {
+  if (requested === undefined) {
     return database?.primary ?? databasePodName(id, 0);
   }
   // More than the spec has while some are being stopped.
   const most = Math.max(instances, currentInstances);
   const known = Array.from({ length: most }, (_, ordinal) => databasePodName(id, ordinal));
-  if (!known.includes(asked)) {
-    throw failures.instanceNotFound(asked);
+  if (!known.includes(requested)) {
+    throw failures.instanceNotFound(requested);
   }
-  return asked;
+  return requested;
 }

@@ -11,6 +11,8 @@ import {
 import { type Ledger, type MetricInstance, newestMetricSample } from "@slipway/ledger";
 import { withLedgerErrors } from "../ledger/availability.ts";
 
+/** Snapshots of metrics, read from the ledger, and as `/v1` shows them. */
+
 /** Where the samples of databases are read from. */
 export interface Snapshots {
   /**

@@ -91,7 +91,7 @@ describe("the OpenAPI document", () => {
     expect(operation("listHttpPlans").security).toEqual([]);
   });
 
-  it("has patterns that every engine reads as they are meant", () => {
+  it("has patterns that every regular-expression engine reads alike", () => {
     const patterns = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)];
     expect(patterns.length).toBeGreaterThan(10);
     for (const [, pattern = ""] of patterns) {

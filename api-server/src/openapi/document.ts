@@ -4,6 +4,8 @@ import { policyOf } from "../policy/table.ts";
 import { operationOf } from "./operation.ts";
 import { type Json, sharedComponents } from "./responses.ts";
 
+/** Builds the OpenAPI document from the routes and the policy table, and serves it. */
+
 const DESCRIPTION = `Projects on Kubernetes: create, list, read, change and delete them.
 
 Every answer is JSON with a \`status\`: \`success\`, or \`failed\` with a \`message\` and a stable \`code\` (prefer it). Amounts

@@ -4,6 +4,8 @@ import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 
+/** Examples of the OpenAPI document: those of the features' `examples.yaml`, and one of each failure. */
+
 /** Ids in the examples of path parameters and failures; those of bodies are in each feature's `examples.yaml`. */
 export const EXAMPLE_ID = "p4k8z1m6x0c3v9b2n7q5";
 /** Id of a run of it: that of 2026-11-21T03:00Z. */

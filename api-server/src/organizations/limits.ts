@@ -16,8 +16,8 @@ export interface UsageBook {
    * @throws Failure 409 with the ceiling's code; 503 when the ledger is unavailable
    */
   reserve(organizationId: string, wanted: readonly Usage[]): Promise<void>;
-  /** Gives back what was reserved in vain, or is deleted. Never throws: what stays the operator removes. */
-  release(organizationId: string, gone: readonly Pick<Usage, "kind" | "name">[]): Promise<void>;
+  /** Releases what a failed operation reserved, or what is deleted. Never throws: the operator releases the rest. */
+  release(organizationId: string, released: readonly Pick<Usage, "kind" | "name">[]): Promise<void>;
 }
 
 /** The book in the ledger, by the catalog's limits as they are then. */
@@ -33,10 +33,10 @@ export function ledgerUsage(ledger: Ledger, catalog: { readonly current: Catalog
         throw failures.organizationLimitReached(answer.kind, answer.limit);
       }
     },
-    release: (organizationId, gone) =>
+    release: (organizationId, released) =>
       releaseUsage(
         ledger,
-        gone.map((one) => ({ organizationId, ...one })),
+        released.map((one) => ({ organizationId, ...one })),
       ).catch(() => undefined),
   };
 }

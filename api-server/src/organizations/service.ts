@@ -5,6 +5,8 @@ import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import type { Services } from "../services.ts";
 
+/** Reads whether an organization is provisioned or blocked. */
+
 /** The live namespace of an organization, or undefined when there is none. */
 export function readNamespace(
   kube: KubeClient,

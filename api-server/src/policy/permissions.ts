@@ -32,7 +32,7 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** Stands for every permission, those of later versions included. */
+/** Every permission, those of later versions included. */
 export const ANY_PERMISSION = "*";
 
 /** What the first key of an organization gets: everything. */

@@ -9,7 +9,7 @@ import { routes } from "../routes.ts";
 import { PERMISSIONS } from "./permissions.ts";
 import { type Access, type Policy, policyOf } from "./table.ts";
 
-/** What holds for every operation, told by its line in the policy table: a new one is covered without being named. */
+/** What applies to every operation, by its line in the policy table: a new one is covered without being named. */
 
 const ORGANIZATION = "rules";
 const PROJECT = "prules";
@@ -64,7 +64,7 @@ afterAll(() => harness.close());
 /** Headers of a key that may everything. */
 const all = () => harness.key(ORGANIZATION, "* on organization:*", "* on project:*");
 
-/** Headers of whoever may call the operation. */
+/** Headers of a caller that may call the operation. */
 const able = ({ policy }: Case) => (policy.access.kind === "owner" ? harness.owner(ORGANIZATION) : all());
 
 function send({ route }: Case, credential: Record<string, string | undefined>, request: Request = {}) {
@@ -106,7 +106,7 @@ describe.each(having("credential", "owner", "create", "everyProject", "project")
   // Shows: docs/applications.md#authentication: 5. 401 for a missing or wrong credential, a revoked key
   // Shows: docs/applications.md#errors-other-operations: historic deployments | 401, 403, 404
   // Shows: docs/applications.md#errors-every-operation: 401 | `CREDENTIAL_MISSING`, `CREDENTIAL_INVALID`
-  it("answers 401 without a valid credential, before it looks at anything else", async () => {
+  it("answers 401 without a valid credential, before it reads anything else", async () => {
     const unknownKey = `slw_${"0".repeat(16)}_${"0".repeat(64)}`;
     const bad = { query: "?unknown=1", ...json("{") };
     expect(statusAndCode(await send(one, {}, bad))).toEqual([401, "CREDENTIAL_MISSING"]);
@@ -248,7 +248,7 @@ describe.each(having("project"))("$name", (one) => {
   });
 
   // Shows: docs/applications.md#conventions: malformed ids have no effect
-  it("answers ids that are none without asking the cluster", async () => {
+  it("answers malformed ids without a request to the cluster", async () => {
     const before = harness.apiserver.requests.length;
     const bad = [
       "%00",

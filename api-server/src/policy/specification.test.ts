@@ -25,12 +25,12 @@ afterAll(async () => {
 
 const key = () => harness.key(ORGANIZATION, "* on organization:*", "* on project:*");
 let address = 0;
-/** An address that nobody has called from yet. */
+/** An address without earlier calls. */
 const newAddress = () => `192.0.2.${++address}`;
 
 function call(operation: string, headers: Record<string, string>, from: string) {
   const [method = "", path = ""] = operation.split(" ");
-  // Unknown parameters are refused after all that is held here, and before anything is done.
+  // Unknown parameters are refused after all that is checked here, and before anything is done.
   const url = `${path.replace(":id", PROJECT)}?surprise=1`;
   return app.inject({
     method: method as "GET",
@@ -137,7 +137,7 @@ describe("the limit of", () => {
     const documented = routes.filter(({ undocumented }) => undocumented !== true);
     const others = documented
       .map(({ method, path }) => `${method} ${path}`)
-      // Of servers, not of clients: nobody's address stands for one project.
+      // Of servers, not of clients: no address identifies one project.
       .filter((operation) => !listed.has(operation) && !operation.includes("/git/hooks/"));
     expect(others).toContain("PATCH /v1/project/:id/image");
     for (const operation of others) {
@@ -162,7 +162,7 @@ describe("the source address", () => {
       });
     // Every call claims to come from elsewhere.
     expect(await passing(101, () => direct(newAddress()))).toBe(100);
-    // Behind the proxy, the last address is the proxy's own word; what stands before it is the client's.
+    // Behind the proxy, the last address is the proxy's own; those before it are the client's claim.
     const from = newAddress();
     expect(await passing(101, () => call(read, one, `${newAddress()}, ${from}`))).toBe(100);
   });

@@ -1,5 +1,7 @@
 import type { Permission } from "./permissions.ts";
 
+/** The policy table: the access and the rate limit of every operation. */
+
 /** Who may call an operation. */
 export type Access =
   /** No credential. */

@@ -1,5 +1,7 @@
 import type { RateLimit } from "../policy/table.ts";
 
+/** Limits the rate of calls by operation and credential, in the memory of this process. */
+
 export interface Decision {
   allowed: boolean;
   limit: number;

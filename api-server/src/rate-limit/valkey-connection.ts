@@ -21,7 +21,7 @@ function script(source: string): Script {
  * writes or nil. A window starts with the first call in it, and its key expires when it ends: all by Valkey's own clock.
  * Refused calls are not counted.
  */
-export const takeScript = script(`
+export const countCallScript = script(`
 local used = tonumber(redis.call('GET', KEYS[1]) or 0)
 local allowed = 0
 if used < tonumber(ARGV[1]) then
@@ -39,7 +39,7 @@ return {allowed, used, redis.call('PTTL', KEYS[1]), newest, newestRun}
  * KEYS: newest write of an organization. ARGV: resourceVersion, milliseconds to keep it. Versions are decimal numbers
  * of any length, so the longer one is the greater.
  */
-export const noteScript = script(`
+export const publishScript = script(`
 local known = redis.call('GET', KEYS[1])
 local version = ARGV[1]
 if known and (#known > #version or (#known == #version and known >= version)) then return 0 end
@@ -113,7 +113,7 @@ export class ValkeyConnection {
     return this.#client !== undefined;
   }
 
-  /** Makes the first try; resolves when it has succeeded or failed, after at most 1.5 s. */
+  /** Connects the first time; resolves when that has succeeded or failed, after at most 1.5 s. */
   async start(): Promise<void> {
     const failure = await this.#connect();
     if (failure !== undefined) {
@@ -214,7 +214,7 @@ export class ValkeyConnection {
 
   #withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // After a long turn of the event loop timers come first: an answer that already lies there is still read.
+      // After a long turn of the event loop timers come first: an answer that has already arrived is still read.
       const late = () => setImmediate(() => reject(new Error(`no answer within ${ms} ms`)));
       const timer = setTimeout(late, ms);
       work.then(
@@ -241,7 +241,7 @@ async function evaluate(
   try {
     return await client.sendCommand(["EVALSHA", sha1, ...rest]);
   } catch (error) {
-    // Somebody emptied the script cache.
+    // The script cache was flushed.
     if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) {
       throw error;
     }

@@ -47,7 +47,7 @@ async function replica(options: Partial<ValkeyRateLimiterOptions> = {}): Promise
 let buckets = 0;
 const newBucket = () => `test ${process.pid} ${++buckets}`;
 const allowed = (decisions: readonly Decision[]) => decisions.filter((decision) => decision.allowed).length;
-/** `calls` calls of each limiter, all at once. */
+/** `calls` calls of each limiter, all concurrently. */
 const storm = (replicas: readonly Replica[], bucket: string, calls: number, limit: number) =>
   Promise.all(
     Array.from({ length: calls * replicas.length }, async (_, index) =>
@@ -101,24 +101,24 @@ describe("newest writes", () => {
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: what was written of runs through one replica is
   it("come back with the next decision about that organization, the newest alone, on every replica", async () => {
     const [one, two] = [await replica(), await replica()];
-    const ask = async (organization: string) =>
+    const newestWrite = async (organization: string) =>
       (await two.limiter.take(newBucket(), 10, 60, organization)).newestWrite;
-    expect(await ask("acme")).toBeUndefined();
+    expect(await newestWrite("acme")).toBeUndefined();
     await one.limiter.publish("acme", "99");
-    expect(await ask("acme")).toBe("99");
+    expect(await newestWrite("acme")).toBe("99");
     await one.limiter.publish("acme", "100");
     await two.limiter.publish("acme", "98");
-    expect(await ask("acme")).toBe("100");
+    expect(await newestWrite("acme")).toBe("100");
     await one.limiter.publish("acme", "12345678901234567891");
     await one.limiter.publish("acme", "12345678901234567890");
-    expect(await ask("acme")).toBe("12345678901234567891");
-    expect(await ask("other")).toBeUndefined();
+    expect(await newestWrite("acme")).toBe("12345678901234567891");
+    expect(await newestWrite("other")).toBeUndefined();
     // Versions of runs are apart from those of projects.
     await one.limiter.publish("acme", "7", "jobRuns");
     await one.limiter.publish("other", "8", "jobRuns");
     const decision = await two.limiter.take(newBucket(), 10, 60, "acme");
     expect(decision).toMatchObject({ newestWrite: "12345678901234567891", newestRun: "7" });
-    expect(await ask("other")).toBeUndefined();
+    expect(await newestWrite("other")).toBeUndefined();
   });
 });
 
@@ -135,7 +135,7 @@ describe("an outage", () => {
       expect(one.inMemory()).toBe(100);
       await one.limiter.publish("acme", "1");
       expect(one.limiter.isShared).toBe(false);
-      // Nobody waits for what is away: these are answered without a promise.
+      // No call waits for what is unavailable: these are answered without a promise.
       expect(one.limiter.take(bucket, 30, 60)).not.toBeInstanceOf(Promise);
     } finally {
       await valkey.restart();

@@ -3,7 +3,9 @@ import type { Logger } from "pino";
 import type { ApiMetrics } from "../http/api-metrics.ts";
 import { localWrites, type NewestWrites, type WriteKind } from "../http/newest-writes.ts";
 import { type Decision, MemoryRateLimiter, type RateLimiter } from "./limiter.ts";
-import { noteScript, takeScript, ValkeyConnection } from "./valkey-connection.ts";
+import { countCallScript, publishScript, ValkeyConnection } from "./valkey-connection.ts";
+
+/** Limits the rate of calls over all replicas, with counters in Valkey. */
 
 export interface ValkeyRateLimiterOptions {
   /** `redis://`, `rediss://`, `valkey://` or `valkeys://` of one endpoint; no cluster. */
@@ -36,9 +38,9 @@ export class ValkeyRateLimiter implements RateLimiter, NewestWrites {
       url,
       logger,
       timeoutMs,
-      scripts: [takeScript, noteScript],
+      scripts: [countCallScript, publishScript],
       // A server that is full, or a replica that only reads, answers a ping.
-      probe: (run) => run(takeScript, [`${PREFIX}probe`], ["1000000000", "1000"]),
+      probe: (run) => run(countCallScript, [`${PREFIX}probe`], ["1000000000", "1000"]),
     });
   }
 
@@ -74,7 +76,7 @@ export class ValkeyRateLimiter implements RateLimiter, NewestWrites {
       keys.push(writeKey(organizationId), writeKey(organizationId, "jobRuns"));
     }
     return this.#connection
-      .run(takeScript, keys, [String(limit), String(windowSeconds * 1000)])
+      .run(countCallScript, keys, [String(limit), String(windowSeconds * 1000)])
       .then((reply) => toDecision(reply, limit), inMemory);
   }
 
@@ -84,7 +86,7 @@ export class ValkeyRateLimiter implements RateLimiter, NewestWrites {
     }
     const args = [resourceVersion, String(NOTE_MS)];
     // What went wrong was logged once, by the connection.
-    await this.#connection.run(noteScript, [writeKey(organizationId, of)], args).catch(() => undefined);
+    await this.#connection.run(publishScript, [writeKey(organizationId, of)], args).catch(() => undefined);
   }
 }
 

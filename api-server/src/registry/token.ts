@@ -9,6 +9,8 @@ import { failures } from "../errors/catalog.ts";
 import { defineRoute } from "../http/route.ts";
 import type { Services } from "../services.ts";
 
+/** Issues tokens of the builds' registry, by which nodes pull an organization's images. */
+
 /** How long a token is valid, in seconds: the pull of a large image requests another. */
 const LIFETIME = 300;
 
@@ -84,7 +86,7 @@ const SCOPE = /^repository:([a-z0-9-]+\/[a-z0-9-]+):([a-z*]+(?:,[a-z*]+)*)$/;
 /**
  * What of the scopes a node of an organization gets: to pull that organization's images, and nothing else. What is not granted is
  * left out, as the specification has it. Pure.
- * @param scopes each may hold several, with spaces between
+ * @param scopes each may have several, with spaces between
  */
 export function grantedAccess(organizationId: string, scopes: readonly string[]): RegistryAccess[] {
   return scopes

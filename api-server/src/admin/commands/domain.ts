@@ -8,7 +8,7 @@ const VERIFY_WAIT_MS = 15_000;
 const VERIFY_POLL_MS = 200;
 
 /**
- * Vouches for a custom domain whose TXT record cannot be looked up. `verified` is whether the operator has applied it
+ * Marks a custom domain as verified whose TXT record cannot be resolved. `verified` is whether the operator has applied it
  * by now.
  */
 export async function verifyDomain(

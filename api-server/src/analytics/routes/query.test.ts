@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { askedWindow, filterOf, networkQuery } from "./query.ts";
+import { filterOf, networkQuery, requestedWindow } from "./query.ts";
 
 const now = new Date("2026-11-21T12:00:00Z");
 const parse = (query: Record<string, string>) => networkQuery.safeParse(query);
 const broken = (query: Record<string, string>) =>
   parse(query).error?.issues.map(({ path }) => path.join("."));
-const window = (query: Record<string, string>) => askedWindow(networkQuery.parse(query), now);
+const window = (query: Record<string, string>) => requestedWindow(networkQuery.parse(query), now);
 
 describe("the window", () => {
   it("is the last hour by default", () => {
     expect(window({})).toEqual({ rangeMs: 3_600_000 });
   });
 
-  it("must not lie ahead, its end may", () => {
+  it("must not be in the future, its end may", () => {
     expect(() => window({ from: "2026-11-21T12:00:00Z" })).toThrow(/from/);
     expect(() => window({ from: "2026-11-22T00:00:00Z", to: "2026-11-23T00:00:00Z" })).toThrow(/from/);
     const to = "2026-11-21T13:00:00Z";

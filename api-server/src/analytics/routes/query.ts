@@ -2,7 +2,7 @@ import { canonicalAddress, type Filter, MAX_PATH_BYTES, RETENTION_DAYS } from "@
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { wholeNumber } from "../../http/validate.ts";
-import type { AskedWindow } from "../analytics.ts";
+import type { RequestedWindow } from "../analytics.ts";
 
 const RANGES = ["300", "3600", "21600", "86400", "604800"] as const;
 /** Seconds of the window when the query has none. */
@@ -60,9 +60,9 @@ export type NetworkQuery = z.output<typeof networkQuery>;
 
 /**
  * The requested window. One without an end is a range: it ends now.
- * @throws Failure 400 for one that reaches back before what is kept, or is longer, or lies ahead
+ * @throws Failure 400 for one that begins before the retention, is too long, or is in the future
  */
-export function askedWindow({ range_seconds, from, to }: NetworkQuery, now: Date): AskedWindow {
+export function requestedWindow({ range_seconds, from, to }: NetworkQuery, now: Date): RequestedWindow {
   if (from === undefined) {
     return { rangeMs: Number(range_seconds ?? DEFAULT_RANGE_SECONDS) * 1000 };
   }

@@ -16,7 +16,7 @@ import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import type { Services } from "../../services.ts";
 import { hasMetrics } from "../instances.ts";
-import { askedWindow, filterOf, type NetworkQuery, networkQuery } from "./query.ts";
+import { filterOf, type NetworkQuery, networkQuery, requestedWindow } from "./query.ts";
 import {
   eventView,
   namedView,
@@ -30,6 +30,8 @@ import {
   summaryView,
   userAgentItem,
 } from "./view.ts";
+
+/** The operations on the network analytics of a project. */
 
 const common = {
   method: "GET",
@@ -46,12 +48,12 @@ const PARAMETERS =
  * The project and the query of a call.
  * @throws Failure 400 for a project of another type than http, or a window that cannot be queried; 402 for a plan without metrics
  */
-function asked(
+function parseQuery(
   { project, query }: ProjectCall<unknown, NetworkQuery, unknown>,
   { catalog, now }: Pick<Services, "catalog" | "now">,
 ) {
   requireType(project, ["http"]);
-  const window = askedWindow(query, now());
+  const window = requestedWindow(query, now());
   if (!hasMetrics(project.resource, catalog.current)) {
     throw failures.networkAnalyticsNotAvailable(project.resource.spec.plan);
   }
@@ -68,7 +70,7 @@ export const networkSummary = defineProjectRoute({
     200: { description: "The window, and what was in it.", schema: success({ data: summarySchema }) },
   },
   handler: async (call, services) => {
-    const { project, ...question } = asked(call, services);
+    const { project, ...question } = parseQuery(call, services);
     const { window, value } = await services.analytics.answer(
       project,
       { about: ["summary"], ...question },
@@ -97,7 +99,7 @@ function list<Item>({ operationId, name, summary, description, item, read, view 
     description: `${description} ${PARAMETERS} A page behind the last one is empty.`,
     responses: { 200: { description: "One page.", schema: success({ data: pageOf(item) }) } },
     handler: async (call, services) => {
-      const { project, ...question } = asked(call, services);
+      const { project, ...question } = parseQuery(call, services);
       const { page, limit } = call.query;
       const about = [name, page, limit];
       const { value } = await services.analytics.answer(project, { about, ...question }, (store, selection) =>

@@ -41,16 +41,16 @@ const SUCCEEDED: Backup["status"] = {
 
 /** Puts a backup into the cluster, as the operator leaves it. */
 async function backup(project: string, name: string, status?: Backup["status"]): Promise<Backup> {
-  const made = await harness.kube.create<Backup>(backupResource, {
+  const created = await harness.kube.create<Backup>(backupResource, {
     apiVersion: "slipway.dev/v1alpha1",
     kind: "Backup",
     metadata: { name, namespace: NAMESPACE, labels: { [labels.project]: project } },
     spec: { projectRef: { name: project }, trigger: "manual", requestedAt: "2026-01-31T12:00:00Z" },
   });
   if (!status) {
-    return made;
+    return created;
   }
-  return harness.kube.updateStatus<Backup>(backupResource, { ...made, status });
+  return harness.kube.updateStatus<Backup>(backupResource, { ...created, status });
 }
 
 function call(method: "GET" | "POST" | "PUT" | "DELETE", path: string, payload?: object) {
@@ -142,7 +142,7 @@ describe("a backup", () => {
 
 describe("backups", () => {
   // Shows: docs/backups.md#over-v1: 503 `BACKUPS_UNAVAILABLE`: the platform makes none
-  it("are refused where the platform makes none", async () => {
+  it("are refused where the platform takes none", async () => {
     const app = buildApp({ ...harness.services, backups: () => undefined });
     for (const [method, url] of [
       ["POST", "/v1/project/pidle/backups"],
@@ -195,9 +195,9 @@ describe("the policy of backups", () => {
 describe("a restore", () => {
   // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups/:backupId/restore` | 201, as a
   it("takes what is not sent from the old project", async () => {
-    const made = await backup("pdb", "pdb-b4", SUCCEEDED);
+    const created = await backup("pdb", "pdb-b4", SUCCEEDED);
     const body = restoreBody.parse({ name: "the-restored", instances: 3 });
-    expect(restoreRequest(made, body, harness.services).spec).toEqual({
+    expect(restoreRequest(created, body, harness.services).spec).toEqual({
       type: "postgresql",
       name: "the-restored",
       plan: "db-basic",

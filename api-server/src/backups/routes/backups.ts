@@ -128,10 +128,10 @@ export const verifyBackup = defineRoute({
     const { verifyRequestedAt } = backup.spec;
     const isRunning =
       verifyRequestedAt !== undefined && backup.status?.verifyFinishedFor !== verifyRequestedAt;
-    const asked = isRunning
+    const requested = isRunning
       ? backup
       : await patchBackup(services.kube, backup, { verifyRequestedAt: services.now().toISOString() });
-    const data = { backup: backupView(asked) };
+    const data = { backup: backupView(requested) };
     return { status: 202, body: { status: "success", message: "the backup is being tried", data } };
   },
 });

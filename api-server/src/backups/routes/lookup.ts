@@ -7,7 +7,7 @@ import type { Services } from "../../services.ts";
 import { findBackup, listBackups, type Owner } from "../cluster.ts";
 import { type BackupDefaults, backedUpTypes } from "../view.ts";
 
-/** Look-ups that the operations on backups share. */
+/** Finds the database, the backup and the settings that an operation on backups is about. */
 
 type AboutBackups = Pick<Call<unknown, unknown, unknown>, "principal" | "project" | "request">;
 

@@ -47,14 +47,14 @@ export const updateBackupPolicy = defineProjectRoute({
   refusals: [409],
   handler: async (call, services) => {
     const backup = toCamel(validate(body, withNormalizedSchedules(call.body), "body")) as BackupPolicy;
-    const asked = databaseOf(call);
+    const current = databaseOf(call);
     const change = ({ database, ...spec }: ProjectSpec): ProjectSpec => {
       // After what the project itself refuses.
       requireBackups(services);
       return { ...spec, database: { ...database, backup } };
     };
     const fields = { "database.backup": "" };
-    const { project } = await changeProject(asked, services, change, { fields });
+    const { project } = await changeProject(current, services, change, { fields });
     const data = policyView(project.resource, requireBackups(services));
     return { status: 200, body: { status: "success", message: "policy updated", data } };
   },

@@ -50,9 +50,9 @@ export const renewDatabaseCredentials = defineProjectRoute({
     },
   },
   refusals: [409],
-  handler: async ({ project: asked }, services) => {
-    requireType(asked, databaseTypes);
-    const { project, connection } = await renewCredentials(asked, services);
+  handler: async ({ project: database }, services) => {
+    requireType(database, databaseTypes);
+    const { project, connection } = await renewCredentials(database, services);
     const isValkey = project.resource.spec.type === "valkey";
     const data = {
       ...databaseView(project, connection),

@@ -27,7 +27,7 @@ const NAMESPACE = organizationNamespace("acme");
 let harness: FakeHarness;
 let headers: Record<string, string>;
 let operator: ReturnType<typeof startDatabaseOperator>;
-/** By type, as they were made. */
+/** By type, as they were created. */
 const passwords = new Map<string, string>();
 
 beforeAll(async () => {

@@ -107,8 +107,8 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     pod("shop-b");
     write("shop-a", line(1, "a1"), line(3, "a3"));
     write("shop-b", line(2, "b2"));
-    const gone = client();
-    const seen = await follow(gone.signal);
+    const reader = client();
+    const seen = await follow(reader.signal);
     expect([seen.status, seen.type]).toEqual([200, "text/event-stream; charset=utf-8"]);
     await eventually("both to be followed", () => open.size === 2);
     write("shop-b", line(4, "b4"));
@@ -121,25 +121,25 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
       'event: instances\ndata: {"instances":["shop-a","shop-b"],"unavailable_instances":[]}\n\n',
     );
     expect(seen.text()).toContain('"timestamp":"2026-03-01T10:00:05.000000000Z"');
-    gone.abort();
+    reader.abort();
     await seen.ended;
   });
 
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("ends the nodes' streams, and no longer counts, when the client has disconnected", async () => {
     pod("shop-a");
-    const gone = client();
-    const seen = await follow(gone.signal);
+    const reader = client();
+    const seen = await follow(reader.signal);
     await eventually("the node's stream", () => open.size === 1);
     expect(harness.services.logs.instances).toBe(1);
-    gone.abort();
+    reader.abort();
     await seen.ended;
     await eventually("the node's stream to end", () => open.size === 0);
     await eventually("the places", () => {
       const { builds, logs } = harness.services;
       return builds.streams.size === 0 && logs.instances === 0;
     });
-    // Nobody looks for instances any more.
+    // No stream lists instances any more.
     const requests = harness.apiserver.requests.length;
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(harness.apiserver.requests).toHaveLength(requests);
@@ -149,8 +149,8 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
   it("follows instances that are created, and drops those that are deleted", async () => {
     pod("shop-a");
     write("shop-a", line(1, "a1"));
-    const gone = client();
-    const seen = await follow(gone.signal);
+    const reader = client();
+    const seen = await follow(reader.signal);
     await eventually("a", () => open.has("shop-a"));
     write("shop-b", line(2, "b2"));
     pod("shop-b");
@@ -160,7 +160,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     harness.apiserver.etcd.delete("v1/pods", `${NAMESPACE}/shop-a`);
     await eventually("b alone", () => seen.text().includes('{"instances":["shop-b"]'));
     expect(seen.messages()).toEqual(["shop-a a1", "shop-b b2", "shop-a last words"]);
-    gone.abort();
+    reader.abort();
     await seen.ended;
   });
 
@@ -168,27 +168,27 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
   it("continues where a node disconnected, without a line twice or lost", async () => {
     pod("shop-a");
     write("shop-a", line(1, "one"), line(1, "two"));
-    const gone = client();
-    const seen = await follow(gone.signal);
+    const reader = client();
+    const seen = await follow(reader.signal);
     for (const text of ["three", "four", "five"]) {
       await eventually("the node's stream", () => open.has("shop-a"));
       const before = open.get("shop-a");
       before?.destroy();
-      // Written while nobody listens.
+      // Written while no client follows.
       written.set("shop-a", `${written.get("shop-a")}${line(1, text)}`);
       await eventually(text, () => seen.messages().includes(`shop-a ${text}`));
     }
     expect(seen.messages()).toEqual(["one", "two", "three", "four", "five"].map((text) => `shop-a ${text}`));
-    const asked = harness.apiserver.requests.filter(follows).map(({ query }) => query.sinceTime);
-    expect(new Set(asked)).toEqual(new Set(["2026-03-01T10:00:01Z"]));
-    gone.abort();
+    const sinceTimes = harness.apiserver.requests.filter(follows).map(({ query }) => query.sinceTime);
+    expect(new Set(sinceTimes)).toEqual(new Set(["2026-03-01T10:00:01Z"]));
+    reader.abort();
     await seen.ended;
   });
 
-  it("reads to its end a run that crashed between two looks, before the one that runs", async () => {
+  it("reads to its end a run that crashed between two polls, before the one that runs", async () => {
     pod("shop-a", { state: { waiting: {} } });
-    const gone = client();
-    const seen = await follow(gone.signal);
+    const reader = client();
+    const seen = await follow(reader.signal);
     harness.apiserver.raw = ({ path, query }) =>
       podOf(path) && query.follow !== "true"
         ? Buffer.from(query.previous === "true" ? line(1, "panic") : "")
@@ -199,7 +199,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     pod("shop-a", again);
     await eventually("both runs", () => seen.messages().length === 2);
     expect(seen.messages()).toEqual(["shop-a panic", "shop-a again"]);
-    gone.abort();
+    reader.abort();
     await seen.ended;
   });
 
@@ -208,14 +208,14 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     pod("shop-b");
     write("shop-a", line(1, "a1"));
     write("shop-b", line(2, "b2"));
-    const gone = client();
-    const seen = await follow(gone.signal, "&instance=shop-b");
+    const reader = client();
+    const seen = await follow(reader.signal, "&instance=shop-b");
     await eventually("b2", () => open.has("shop-b"));
     write("shop-b", line(3, "b3"));
     await eventually("b3", () => seen.messages().includes("shop-b b3"));
     expect(seen.messages()).toEqual(["shop-b b2", "shop-b b3"]);
     expect([...open.keys()]).toEqual(["shop-b"]);
-    gone.abort();
+    reader.abort();
     await seen.ended;
     expect((await follow(client().signal, "&instance=other-a")).status).toBe(404);
   });
@@ -266,16 +266,16 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
   it("names instances whose node is silent, and follows them when it answers again", async () => {
     pod("shop-a");
     pod("shop-b");
-    const gone = client();
+    const reader = client();
     harness.apiserver.failNext((request) => follows(request) && podOf(request.path) === "shop-a", {
       status: 500,
       times: 2,
     });
-    const seen = await follow(gone.signal);
+    const seen = await follow(reader.signal);
     await eventually("the silent one", () => seen.text().includes('"unavailable_instances":["shop-a"]'));
     await eventually("both", () => open.size === 2);
     await eventually("both to be sent", () => seen.text().trimEnd().endsWith('"unavailable_instances":[]}'));
-    gone.abort();
+    reader.abort();
     await seen.ended;
   });
 
@@ -285,14 +285,14 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
   });
 
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
-  it("ends within five seconds of a key, a grant or a membership that was taken back, and others go on", async () => {
+  it("ends within five seconds of the revocation of a key, a grant or a membership, and others continue", async () => {
     pod("shop-a");
     const user = await harness.user(ORGANIZATION, "member", "project.logs.read on project:*");
     const [revoked, narrowed] = [0, 1].map(() => harness.key(ORGANIZATION, "project.logs.read on project:*"));
-    const gone = client();
-    const staying = await follow(gone.signal);
+    const reader = client();
+    const staying = await follow(reader.signal);
     const ending = await Promise.all(
-      [revoked, narrowed, user].map((caller) => follow(gone.signal, "", { "x-api-key": "", ...caller })),
+      [revoked, narrowed, user].map((caller) => follow(reader.signal, "", { "x-api-key": "", ...caller })),
     );
     await eventually("all to be open", () => harness.services.builds.streams.size === 4);
     harness.revoke(revoked ?? {});
@@ -303,7 +303,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     expect(performance.now() - since).toBeLessThan(5_000);
     expect(ending.map(({ text }) => text().includes("event: end"))).toEqual([false, false, false]);
     expect(harness.services.builds.streams.size).toBe(1);
-    gone.abort();
+    reader.abort();
     await staying.ended;
   });
 });

@@ -16,7 +16,7 @@ import { projectMetrics } from "../routes.ts";
 /** Snapshots of databases, from samples in memory. */
 
 const samples = new Map<string, MetricsSnapshot>();
-const askedFor: object[] = [];
+const queried: object[] = [];
 let harness: FakeHarness;
 let headers: Record<string, string>;
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   harness = await startFakeHarness({
     snapshots: {
       newest: async (name) => {
-        askedFor.push(name);
+        queried.push(name);
         return samples.get(name.instance);
       },
     },
@@ -64,7 +64,7 @@ function sample(
       reliability: allNull(valkeyMetrics.shape.reliability),
     },
   };
-  const made = metricsSnapshot.parse({
+  const snapshot = metricsSnapshot.parse({
     schema_version: 1,
     type,
     instance,
@@ -75,8 +75,8 @@ function sample(
     native: natives[type],
     ...change,
   });
-  samples.set(instance, made);
-  return made;
+  samples.set(instance, snapshot);
+  return snapshot;
 }
 
 const engineGroups = "resources connections activity cache storage locks latency reliability".split(" ");
@@ -164,7 +164,7 @@ describe("a snapshot", () => {
       resource,
       native,
     });
-    expect(askedFor.at(-1)).toEqual({
+    expect(queried.at(-1)).toEqual({
       organizationId: "acme",
       projectId: "ppg",
       projectUid: expect.stringMatching(/./),
