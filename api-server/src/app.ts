@@ -39,7 +39,7 @@ const TIMEOUTS: ClientTimeouts = {
 export interface AppOptions {
   timeouts?: ClientTimeouts | undefined;
   clients?: ClientLimits | undefined;
-  /** Says when new requests are refused; never without it. */
+  /** Decides when new requests are refused; without it none are. */
   shedder?: Pick<LoadShedder, "isOverloaded"> | undefined;
 }
 

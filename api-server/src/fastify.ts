@@ -21,7 +21,7 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Who sent it; set by the guard, except for public operations. */
     principal: Principal | undefined;
-    /** Whose hook was called; set by the guard of deliveries before the signature is verified. */
+    /** The organization whose hook was called; set by the guard of deliveries before the signature is verified. */
     hookOrganizationId: string | undefined;
     /** The project of the path; set by the guard of operations with project access. */
     project: ApiProject | undefined;

@@ -48,9 +48,9 @@ import type { Services } from "./services.ts";
 const FAILED_ATTEMPTS: RateLimit = { limit: 60, windowSeconds: 60, per: "ip" };
 /** How long a client waits for the cluster's answer to one call. */
 const KUBE_TIMEOUT_MS = 5_000;
-/** How long the ledger may take to say that it is there. */
-const LEDGER_LOOK_MS = 1_000;
-/** And for that of the store of network analytics, which gives a query up before. */
+/** How long the ledger may take to answer the readiness check. */
+const LEDGER_CHECK_MS = 1_000;
+/** And for that of the store of network analytics, which cancels a query earlier. */
 const ANALYTICS_TIMEOUT_MS = 12_000;
 
 /** Starts the process: wires the services, serves, and ends in order on SIGTERM or SIGINT. */
@@ -104,7 +104,7 @@ async function main(config: Config): Promise<void> {
   registerFiles(metrics.registry, [catalog, databaseImages, backups, buildSettings]);
   metrics.watchProjects(() => projects.size);
   metrics.watchJobRuns(() => jobRuns.size);
-  metrics.watchLedger(() => isLedgerReachable(ledger, LEDGER_LOOK_MS));
+  metrics.watchLedger(() => isLedgerReachable(ledger, LEDGER_CHECK_MS));
   metrics.watchStreams(() => streams.size);
 
   const oidc = oidcVerifier(config.oidcIssuers, {

@@ -8,7 +8,7 @@ export interface PolicyRule {
 
 /** What the API server may do in the whole cluster; the chart's ClusterRole is generated from it. */
 export const clusterRules: PolicyRule[] = [
-  // Whether an organization's namespace is there and guarded.
+  // Whether an organization's namespace exists and is provisioned.
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
   // Listed by a project's label, to see what it still has.
   {

@@ -13,13 +13,13 @@ const MAX_LINES = 5_000;
 /** Characters of a line that are shown. */
 const LONGEST = 20_000;
 
-/** A log that grows. It stays at its end until the user scrolls back, and lines can be filtered by a text. */
+/** A log that grows. It is scrolled to its end until the user scrolls back, and lines can be filtered by a text. */
 export interface LogPane {
   element: HTMLElement;
   append: (lines: readonly LogLine[]) => void;
   /** Empties it. */
   clear: () => void;
-  /** Says beside the log what it waits for: `Live`, `Ended`. */
+  /** Shows the state of the log beside it: `Live`, `Ended`. */
   state: (text: string, kind?: "good" | "moving" | "bad" | "still") => void;
 }
 

@@ -1,7 +1,7 @@
 import { Api, ApiFailure } from "../lib/api.ts";
 import { h } from "../lib/dom.ts";
 
-/** Bytes of a header that servers take. */
+/** Bytes of a header that servers accept. */
 const LONGEST_KEY = 4_096;
 
 /**

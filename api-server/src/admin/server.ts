@@ -21,7 +21,7 @@ export type RunCommand = (words: readonly string[]) => Promise<AdminResult>;
 /**
  * Serves admin commands, one a connection: the client sends `{"args":[...]}` and a line feed; the answer is an
  * {@link AdminResult} as one line of JSON, and the end of the connection. A connection that ends without an answer
- * leaves open whether the command was done; the audit log says so.
+ * leaves open whether the command was done; the audit log has its outcome.
  */
 export function adminServer(run: RunCommand, onError: (error: Error) => void): Server {
   const limiter = new ConcurrencyLimiter({

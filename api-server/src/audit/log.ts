@@ -25,7 +25,7 @@ export class RefusalBudget {
   readonly #left = new Map<string, { rows: number; at: number }>();
 
   /**
-   * Takes one row of an organization's budget.
+   * Counts one row against an organization's budget.
    * @param now milliseconds
    * @returns whether there was one
    */
@@ -64,7 +64,7 @@ export interface AuditLog {
   /**
    * Writes the row of a call that is about to change something.
    * @returns its key, for `finish`
-   * @throws when the ledger does not take it: then nothing may be changed
+   * @throws when the ledger does not store it: then nothing may be changed
    */
   begin(intent: AuditIntent): Promise<AuditKey>;
   /** Adds the outcome to a begun row. Never throws and never delays the client. */

@@ -74,7 +74,7 @@ export interface OidcKeysOptions {
   staleMs: number;
   /** A token with an unknown key causes another fetch of the keys, at most this often. */
   cooldownMs: number;
-  /** After a failure the issuer is left alone for this long. */
+  /** After a failure no request is sent to the issuer for this long. */
   failureMs: number;
   onFailure: (issuer: string, error: unknown) => void;
 }

@@ -70,7 +70,7 @@ export function oidcVerifier(
         if (error instanceof IssuerUnavailable) {
           throw failures.issuerUnavailable();
         }
-        // A key that WebCrypto does not take, or bytes that are none, is a TypeError or a DOMException.
+        // A key that WebCrypto does not accept, or bytes that are none, is a TypeError or a DOMException.
         if (
           error instanceof errors.JOSEError ||
           error instanceof TypeError ||

@@ -40,7 +40,7 @@ interface Entry {
 }
 
 /**
- * Caches for a few seconds whose a credential is, so that a read needs no query of the ledger. Concurrent calls
+ * Caches the owner of a credential for a few seconds, so that a read needs no query of the ledger. Concurrent calls
  * share one lookup. While the ledger is unavailable or slow, the last answer is used, up to `staleMs`: nothing can be
  * revoked in a ledger that is unavailable.
  */

@@ -92,7 +92,7 @@ function ofField(error: unknown, { prefix, repository }: { prefix: string; repos
 }
 
 /**
- * Gives a project another source. Where pushes are published, the branch's newest commit is built immediately; elsewhere the next
+ * Changes the source of a project. Where pushes are published, the branch's newest commit is built immediately; elsewhere the next
  * deploy uses the source. Until then the project runs what it did.
  * @throws Failure as `checkSource` and `changeSource`
  */

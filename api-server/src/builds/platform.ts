@@ -76,7 +76,7 @@ export interface BuildStore {
   claim(trigger: BuildTrigger, buildId: string): Promise<string | null>;
   /** Notes triggers that shall set nothing off. */
   note(triggers: readonly BuildTrigger[]): Promise<void>;
-  /** Deliveries of hooks, from their answer until they are worked off. */
+  /** Deliveries of hooks, from their answer until they are processed. */
   deliveries: DeliveryQueue;
 }
 

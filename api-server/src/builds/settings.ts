@@ -180,7 +180,7 @@ export const buildPatchBody = atLeastOneField(buildBody);
 export const toSource = (sent: unknown): NonNullable<ProjectSpec["source"]> =>
   toCamel(sent) as NonNullable<ProjectSpec["source"]>;
 
-/** Settings with what was sent of them; null takes one away. Pure. */
+/** Settings merged with those that were sent; null removes one. Pure. */
 export function withSettings<T extends object>(current: T, sent: Record<string, unknown>): T {
   const merged = { ...current, ...(toCamel(sent) as object) };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)) as T;

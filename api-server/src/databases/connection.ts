@@ -117,7 +117,7 @@ const SCHEMES: Readonly<Record<EngineName, string>> = {
   valkey: "rediss",
 };
 
-/** An address that the engine's own clients take. How the certificate is checked is the client's to say. */
+/** An address that the engine's own clients accept. The client decides how it verifies the certificate. */
 export function connectionString(
   engine: EngineName,
   { host, port, database, username, password }: Omit<SecretConnection, "connectionString">,

@@ -85,7 +85,7 @@ export function planChangeOf(project: Project, changedAt: string): PlanChangeVie
   if (before === spec.plan) {
     return undefined;
   }
-  // The same before the operator has taken it up, and after.
+  // The same before the operator has observed it, and after.
   const startedAt = spec.planRequestedAt ?? reported?.startedAt ?? changedAt;
   return { status: "in_progress", to_plan: spec.plan, started_at: startedAt };
 }

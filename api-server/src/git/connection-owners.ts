@@ -9,7 +9,7 @@ const LIST_TIMEOUT_MS = 30_000;
 
 type Metadata = Pick<GitConnection, "metadata">;
 
-/** Whose Git connections are: what a delivery of a hook, which names its connection alone, is counted under. */
+/** The owners of Git connections: a delivery of a hook, which names its connection alone, is counted under its owner. */
 export interface ConnectionOwners {
   /**
    * The organization of the connection with this id; undefined when there is none. It needs no request to the cluster: it is called before any authorization.

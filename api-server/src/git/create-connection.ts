@@ -35,7 +35,7 @@ const condition = (
   message,
 });
 
-/** Of one whose credential was taken just now. */
+/** Of one whose credential the server accepted just now. */
 export const acceptedStatus = (
   connection: GitConnection,
   capabilities: Capabilities,
@@ -109,7 +109,7 @@ export function assertConnectionLimit(
 
 /**
  * Creates a connection with its Secret, which has a new secret of hooks besides the account.
- * @param account what the server took
+ * @param account what the server accepted
  * @throws Failure 503; then nothing is left of it
  */
 export async function createConnectionWithSecret(

@@ -19,13 +19,13 @@ import { withLedgerErrors } from "../ledger/availability.ts";
 /** Deliveries that wait: an organization's own fill its own queue alone. */
 const LIMITS = { perOrganization: 1_000, perConnection: 250 };
 
-/** Deliveries of hooks from their answer until they are worked off. Everything throws Failure 503 when the ledger is unavailable. */
+/** Deliveries of hooks from their answer until they are processed. Everything throws Failure 503 when the ledger is unavailable. */
 export interface DeliveryQueue {
   /** @throws Failure 503 when too many wait */
   queue(delivery: GitDelivery, event: GitEvent): Promise<"queued" | "duplicate">;
-  /** Takes those that are due, the organization first of which fewest are worked at. */
+  /** Leases those that are due, the organization first of which fewest are being processed. */
   hold(bounds: { most: number; perOrganization: number; holdMs: number }): Promise<HeldDelivery[]>;
-  /** It was worked off, and is known from then on. */
+  /** Records that it was processed; a repeat is a duplicate from then on. */
   finish(held: HeldDelivery): Promise<void>;
   /** Drops it; the server may send it again. */
   drop(held: HeldDelivery): Promise<void>;
@@ -56,7 +56,7 @@ export interface DeliveryWorkerOptions {
   perOrganization: number;
   /** How often the queue is polled while nothing is due. */
   pollMs: number;
-  /** How long a delivery is worked at: then another replica takes it. */
+  /** How long a delivery is leased: then another replica processes it. */
   holdMs: number;
   /** Attempts at a delivery until it is dropped, and the pause after the first; each is twice as long as the one before. */
   tries: number;
@@ -101,7 +101,7 @@ export class DeliveryWorker {
     this.#loop ??= this.#run();
   }
 
-  /** Takes no more, and resolves when what it works at is done. */
+  /** Leases no more, and resolves when those in progress have ended. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#loop;
@@ -120,7 +120,7 @@ export class DeliveryWorker {
         continue;
       }
       const pause = sleep(pollMs, undefined, { signal }).catch(() => undefined);
-      // The next of a connection may be taken as soon as the one before has ended.
+      // The next of a connection may be leased as soon as the one before has ended.
       await Promise.race([pause, ...this.#underWay]);
     }
   }
@@ -139,14 +139,14 @@ export class DeliveryWorker {
     return held.length;
   }
 
-  /** Never rejects: a delivery whose outcome cannot be recorded is taken again once its lease has expired. */
+  /** Never rejects: a delivery whose outcome cannot be recorded is processed again once its lease has expired. */
   async #attempt(held: HeldDelivery): Promise<void> {
     const { organizationId, connectionId: connection, deliveryId: delivery, attempts } = held;
     const { tries, retryMs } = this.#options;
     const about = { organizationId, connection, delivery, attempts };
     try {
       if (attempts > tries) {
-        // No try has ended: each took its process along.
+        // No attempt has ended: each crashed its process.
         this.#logger.warn(about, "a Git delivery is dropped: no attempt at it has ended");
         return await this.#queue.drop(held);
       }

@@ -19,14 +19,14 @@ export interface DeliveryName {
   deliveryId: string;
 }
 
-/** What deliveries are taken with: the cluster, and the queue from which they are worked off. */
+/** What accepts deliveries: the cluster, and the queue from which they are processed. */
 export interface DeliveryPorts {
   /** The organization's connection with this id, as it is now. */
   findConnection(organizationId: string, id: string): Promise<GitConnection | undefined>;
   /** The secret that its deliveries are signed with. */
   hookSecret(connection: GitConnection): Promise<string>;
   /**
-   * Keeps it until it is worked off, unless it is known.
+   * Queues it until it is processed, unless it is a duplicate.
    * @throws Failure 503 when too many of the connection or its organization wait, or the ledger is unavailable
    */
   queue(delivery: DeliveryName, event: GitEvent): Promise<"queued" | "duplicate">;
@@ -45,8 +45,8 @@ export type DeliveryOutcome =
   | { kind: "invalid"; reason: string };
 
 /**
- * Takes one delivery. Nothing of the body is read before its signature was found right.
- * @param organizationId whose connection it is
+ * Accepts one delivery. Nothing of the body is read before its signature is verified.
+ * @param organizationId the owner of the connection
  * @param body as it came, before any parsing
  * @throws what the ports throw: then it is not kept, and the sender may send it again
  */

@@ -3,7 +3,7 @@ import type { AuditObserver } from "../audit/log.ts";
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Takes the outcome of each call of one operation. */
+/** Records the outcome of each call of one operation. */
 export interface OperationObservation {
   readonly operationId: string;
   /** @param seconds from the first byte of the request to the last of the answer */
@@ -154,7 +154,7 @@ export class ApiMetrics {
     return () => inMemory.inc();
   }
 
-  /** A request waited for a write of another replica, and saw it or gave up. */
+  /** A request waited for a write of another replica, and observed it or timed out. */
   waitedForWrite(seen: boolean): void {
     this.#waits.labels({ outcome: seen ? "seen" : "timeout" }).inc();
   }

@@ -8,7 +8,7 @@ import type { Answer } from "./exchange.ts";
 /**
  * Writes the audit row of a call, once, before it changes anything.
  * @param projectId what the call is about, when the path does not say
- * @throws Failure 503 when the ledger does not take it
+ * @throws Failure 503 when the ledger does not store it
  */
 export async function beginCallAudit(
   request: FastifyRequest,
@@ -53,7 +53,7 @@ export async function withAuditOutcome(
   }
 }
 
-/** The project that the path names, whether it is there or not. */
+/** The project that the path names, whether it exists or not. */
 export function projectOfPath(request: FastifyRequest): string | null {
   const { id } = (request.params ?? {}) as { id?: string };
   return id !== undefined && PROJECT_ID.test(id) ? id : null;

@@ -33,7 +33,7 @@ export function bodyBudgets(): BodyBudgets {
   };
 }
 
-/** The bytes that a body may take: as announced, or the limit when it is sent in chunks. */
+/** The bytes that a body may have: as announced, or the limit when it is sent in chunks. */
 function announcedBytes({ headers }: FastifyRequest, limit: number): number {
   return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : limit;
 }
@@ -74,7 +74,7 @@ export function reserveBody(budgets: BodyBudgets, limit: number): Hook {
   };
 }
 
-/** Which budget a body takes, and whose share of it. */
+/** The budget that a body counts against, and the key of its share. */
 function budgetOf(
   budgets: BodyBudgets,
   { principal, hookOrganizationId, ip }: FastifyRequest,

@@ -102,7 +102,7 @@ const FULL: MemoryUse = { heap: 0.92, process: 0.9 };
 const SAMPLE_MS = 250;
 
 /**
- * Says when the process has so little memory left that new requests are refused (503, with Retry-After) rather than all of them lost
+ * Decides when the process has so little memory left that new requests are refused (503, with Retry-After) rather than all of them lost
  * with it. One sample may be garbage that is not collected yet: it takes two in a row.
  */
 export class LoadShedder {

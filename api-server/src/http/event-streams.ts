@@ -50,7 +50,7 @@ export const eventAnswer = (stream: Readable): Answer => ({
 /** Generates the events of one stream; it ends, and releases its resources, when the signal aborts. */
 export type EventSource = (signal: AbortSignal) => AsyncGenerator<string, void>;
 
-/** Whose a stream is. */
+/** The caller and the organization of a stream. */
 export interface StreamCaller {
   organizationId: string;
   /** Rejects once the caller may read no more: its credential, membership or grant is deleted, or its token has expired. */

@@ -12,7 +12,7 @@ import { seeNewestWrite } from "./newest-writes.ts";
 /**
  * What is checked before every handler, in this order: credential (401), rate (429), permission (403),
  * existence (404). It runs before the body is read, so that a caller without a credential cannot send one.
- * A caller who reads projects sees what was last written in the organization, through any replica.
+ * A caller who reads projects observes the last write in the organization, through any replica.
  * No promise is created where the answers are in memory: this is the path of every read.
  */
 export function guard(

@@ -7,7 +7,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads JSON bodies: bytes that are no UTF-8, broken JSON, objects with `__proto__` or `constructor.prototype`, keys that
- * occur twice, endless nesting and more values than any operation takes are refused. An absent body is left undefined for the schema to check.
+ * occur twice, unbounded nesting and more values than any operation accepts are refused. An absent body is left undefined for the schema to check.
  */
 export function installJsonBody(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser("error", "error");
@@ -47,7 +47,7 @@ export function installRawBody(app: FastifyInstance): void {
 
 /** Deeper than any body of the API, and not deep enough to overflow the stack. */
 const DEEPEST = 32;
-/** Keys of one object, characters of one key as it is written, and values of a whole body: far more than any operation takes. */
+/** Keys of one object, characters of one key as it is written, and values of a whole body: far more than any operation accepts. */
 export const MAX_KEYS = 1_000;
 export const MAX_KEY_LENGTH = 256;
 export const MAX_VALUES = 10_000;
@@ -138,7 +138,7 @@ function stringEnd(text: string, from: number): number | undefined {
   }
 }
 
-/** Takes up the key between two quotes; returns what is wrong with it. */
+/** Reads the key between two quotes; returns what is wrong with it. */
 function addKey(keys: Set<string>, text: string, from: number, to: number): string | undefined {
   if (to - from - 1 > MAX_KEY_LENGTH) {
     return `a key is longer than ${MAX_KEY_LENGTH} characters`;

@@ -24,7 +24,7 @@ export function allowedMethods(routes: readonly Pick<AnyRoute, "method" | "path"
 
 /**
  * Answers every known path under every other method: 405 with `Allow`, and OPTIONS with 204 and `Allow`. They are routes,
- * not a lookup of unknown ones, so that `DELETE /v1/project/plans` does not reach the project whose id is `plans`.
+ * not a handler of unknown ones, so that `DELETE /v1/project/plans` does not reach the project whose id is `plans`.
  * No credential is needed: the paths and their methods are public in the OpenAPI document.
  */
 export function installOtherMethods(app: FastifyInstance, routes: readonly AnyRoute[]): void {

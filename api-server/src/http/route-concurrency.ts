@@ -95,7 +95,7 @@ export class RouteConcurrency {
   }
 }
 
-/** Whose share a call uses: of the organization that sends it or that its webhook belongs to, or of the address. */
+/** The key of the share that a call uses: the organization that sends it or that its webhook belongs to, or the address. */
 function sharerOf({ principal, hookOrganizationId, ip }: FastifyRequest): string {
   return principal?.organizationId ?? hookOrganizationId ?? addressGroup(ip);
 }

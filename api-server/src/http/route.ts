@@ -80,7 +80,7 @@ export interface ProjectCall<Params, Query, Body> extends Call<Params, Query, Bo
   project: ApiProject;
 }
 
-/** The same for an operation with project access, whose handler is given the project. */
+/** The same for an operation with project access, whose handler receives the project. */
 export function defineProjectRoute<Params, Query, Body>({
   handler,
   ...route

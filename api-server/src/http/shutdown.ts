@@ -12,7 +12,7 @@ export interface ShutdownPlan {
 /** Milliseconds after which the process ends although a step has not. */
 const STEPS_LIMIT_MS = 20_000;
 
-/** On SIGTERM or SIGINT: turn unready, serve on for a while, take the steps, end. A second signal ends the process immediately. */
+/** On SIGTERM or SIGINT: turn unready, serve until routers have noticed, run the steps, exit. A second signal ends the process immediately. */
 export function shutdownInOrder(logger: Logger, plan: ShutdownPlan): void {
   let ending = false;
   const end = async (signal: NodeJS.Signals) => {

@@ -59,7 +59,7 @@ async function findAny(
   return row && { run: runOfRow(row), row };
 }
 
-/** Far behind the last page of any cycle, and still a whole number that every database takes. */
+/** Far after the last page of any cycle, and still a whole number that every database accepts. */
 const FURTHEST = 1_000_000_000;
 
 type ListServices = Pick<Services, "jobRuns" | "ledger" | "now">;

@@ -34,7 +34,7 @@ export interface JobRuns extends Memory {
    */
   find(project: ApiProject, runId: string): Promise<JobRun | undefined>;
   /**
-   * Takes in what a write returned, or what was read live, so that the next read shows it, on this replica and on every
+   * Stores what a write returned, or what was read live, so that the next read shows it, on this replica and on every
    * other.
    */
   observe(run: JobRun): Promise<JobRun>;

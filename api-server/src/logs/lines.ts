@@ -129,7 +129,7 @@ export interface Position {
   lines: number;
 }
 
-/** Behind the lines, which were read from a position on. */
+/** The position after the lines, which were read from a position on. */
 export function positionAfter(lines: readonly LogLine[], before?: Position): Position | undefined {
   let position = before;
   for (const { time } of lines) {

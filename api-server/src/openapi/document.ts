@@ -12,7 +12,7 @@ Every answer is JSON with a \`status\`: \`success\`, or \`failed\` with a \`mess
 are BRL cents. A known path under another method answers 405 with \`Allow\`, an unknown path 404. Fields and parameters that
 an operation does not have are refused.`;
 
-/** The OpenAPI 3.1 document of the given routes: schemas, scopes and limits come from where the code takes them. */
+/** The OpenAPI 3.1 document of the given routes: schemas, scopes and limits come from the routes and the policy table. */
 function openApiDocument(routes: readonly AnyRoute[], version: string): Json {
   const documented = routes.filter((route) => !route.undocumented);
   const paths: Record<string, Json> = {};
@@ -52,7 +52,7 @@ function openApiDocument(routes: readonly AnyRoute[], version: string): Json {
   };
 }
 
-/** The id that a creation answers is what every operation on one project takes. */
+/** Links the id in the answer of a creation to every operation on one project. */
 function linkCreation(paths: Record<string, Json>, routes: readonly AnyRoute[]): void {
   const create = routes.find(({ operationId }) => operationId === "createProject");
   const post = paths[create?.path ?? ""]?.post as { responses: Record<string, Json> } | undefined;

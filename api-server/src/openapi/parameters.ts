@@ -24,7 +24,7 @@ export function parametersOf(route: AnyRoute, policy: Policy): Json[] {
   return [...pathParameters(route), ...queryParameters(route), ...headerParameters(route, policy)];
 }
 
-/** What the document says of a path's `:name`. */
+/** Schemas of a path's `:name`. */
 const pathSchemas: Readonly<Record<string, Json>> = {
   id: {
     description: "Id of the project.",

@@ -18,7 +18,7 @@ export type Access =
   | { kind: "everyProject"; permission: Permission }
   /** A grant on `organization:*`, which one depends on `config.type_project` of the body. */
   | { kind: "create"; byType: Readonly<Record<string, Permission>> }
-  /** A grant on `project:<id>` of the path. `missing` says who answers for a project that does not exist. */
+  /** A grant on `project:<id>` of the path. `missing` decides who answers for a project that does not exist. */
   | {
       kind: "project";
       permission: Permission;

@@ -169,7 +169,7 @@ async function claimNew(
   }
 }
 
-/** Gives claims back after a refusal. A write without an answer may be done: then the operator decides. */
+/** Deletes claims after a refusal. A write without an answer may be done: then the operator decides. */
 async function undo({ claimed, live }: Tries, error: unknown, services: ChangeServices): Promise<void> {
   if (error instanceof KubeError && (error.status === 0 || error.status >= 500)) {
     return;

@@ -23,7 +23,7 @@ const WRITE = { fieldManager: fieldManagers.api };
 /** Attempts at a claim that changes between two requests. */
 const ATTEMPTS = 5;
 
-/** What hostnames are taken ahead for: a spec that is yet to be written. */
+/** What hostnames are claimed ahead for: a spec that is yet to be written. */
 export interface Ahead {
   /** The generation whose spec will contain them. */
   generation: number;

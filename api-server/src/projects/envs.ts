@@ -163,7 +163,7 @@ function owned(secrets: readonly Secret[], project: Project): Secret[] {
 
 /**
  * Creates a Secret, or keeps the one of its name: it is marked as needed, since the operator may be about to remove what
- * nothing names, and takes the order of these variables.
+ * nothing names, and applies the order of these variables.
  * @throws KubeError
  */
 async function createOrKeep(secret: Secret, { kube, now }: ChangeServices): Promise<void> {

@@ -23,8 +23,8 @@ import { phaseOf } from "./view.ts";
 /** Pauses, resumes and deletes projects. */
 
 /** How long an answer waits for the operator. */
-const SEEN_LIMIT_MS = 2_000;
-const SEEN_EVERY_MS = 50;
+const OBSERVED_LIMIT_MS = 2_000;
+const POLL_INTERVAL_MS = 50;
 
 /**
  * Pauses a project, and releases its quota unless another call has resumed it meanwhile. Idempotent.
@@ -69,7 +69,7 @@ export async function resumeProject(
 
 /**
  * The project's status once the operator has observed the current spec and, where one is expected, the project has reached that status;
- * or as it is after a short wait: instances may take their time to end.
+ * or as it is after a short wait: instances may end slowly.
  */
 export async function statusOnceSeen(
   written: ApiProject,
@@ -80,8 +80,8 @@ export async function statusOnceSeen(
   const isSeen = ({ resource: { status } }: ApiProject): boolean =>
     (status?.observedGeneration ?? 0) >= generation && (awaited === undefined || status?.phase === awaited);
   let now = written;
-  for (let waited = 0; waited < SEEN_LIMIT_MS && !isSeen(now); waited += SEEN_EVERY_MS) {
-    await sleep(SEEN_EVERY_MS);
+  for (let waited = 0; waited < OBSERVED_LIMIT_MS && !isSeen(now); waited += POLL_INTERVAL_MS) {
+    await sleep(POLL_INTERVAL_MS);
     now = (await projects.find(written.organizationId, written.id)) ?? now;
   }
   return phaseOf(now.resource);
@@ -150,7 +150,7 @@ export async function refuseMissing(
   throw failures.projectAlreadyDeleted();
 }
 
-/** @returns the project whose end is to be waited for */
+/** @returns the project whose deletion is to be waited for */
 async function beginDeletion(
   { resource }: ApiProject,
   { kube, now }: Pick<Services, "kube" | "now">,

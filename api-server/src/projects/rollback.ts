@@ -191,7 +191,7 @@ export async function keepSecrets(
   }
 }
 
-/** @returns whether it is there; users' own are read only */
+/** @returns whether it exists; users' own are read only */
 async function keepSecret(
   kube: Pick<KubeClient, "getOrUndefined" | "patch">,
   ref: { namespace: string | undefined; name: string },

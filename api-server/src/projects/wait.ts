@@ -4,7 +4,7 @@ import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 
-const LOOK_EVERY_MS = 50;
+const POLL_INTERVAL_MS = 50;
 
 /**
  * Waits until the operator has reported a condition of a project.
@@ -17,7 +17,7 @@ export async function waitForProject(
   isReached: (project: Project) => boolean,
   limitMs: number,
 ): Promise<void> {
-  for (let waited = 0; ; waited += LOOK_EVERY_MS) {
+  for (let waited = 0; ; waited += POLL_INTERVAL_MS) {
     const now = await projects.find(organizationId, id);
     if (now === undefined) {
       throw failures.projectAlreadyDeleted();
@@ -28,6 +28,6 @@ export async function waitForProject(
     if (waited >= limitMs) {
       throw failures.operatorUnavailable();
     }
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }

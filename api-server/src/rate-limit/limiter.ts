@@ -11,7 +11,7 @@ export interface Decision {
   resetSeconds: number;
   /**
    * The resourceVersion of the newest write of the given organization, when one was published in the last
-   * minute: see `projects/newest-writes.ts`.
+   * minute: see `http/newest-writes.ts`.
    */
   newestWrite?: string;
   /** The same of the runs of its jobs. */

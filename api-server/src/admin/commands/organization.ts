@@ -91,7 +91,7 @@ function userIdOf({ user, issuer, subject }: UserOptions): string {
   return user;
 }
 
-/** Gives a user exactly this role and these grants in the organization, from the next seconds on. */
+/** Sets the role and the grants of a user in the organization, in force within seconds. */
 export async function setOrganizationMember(
   context: AdminContext,
   options: UserOptions & { role: Role; grant: string[] },
@@ -109,7 +109,7 @@ export async function setOrganizationMember(
   };
 }
 
-/** Takes a user out of the organization: its tokens are refused there within seconds. */
+/** Removes a user from the organization: its tokens are refused there within seconds. */
 export async function removeOrganizationMember(
   context: AdminContext,
   options: UserOptions,

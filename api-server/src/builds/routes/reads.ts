@@ -108,7 +108,7 @@ const listRoute = (operationId: OperationId, path: `/${string}`) =>
         ...ledgerName(project),
         ...(branch === undefined ? {} : { branch }),
         ...(status === undefined ? {} : { status }),
-        // Far behind the last one, and still a number that every database takes.
+        // Far after the last one, and still a number that every database accepts.
         offset: Math.min((page - 1) * limit, 1_000_000_000),
         limit,
       });

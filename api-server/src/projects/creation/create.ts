@@ -33,7 +33,7 @@ const LIMIT_MS = 20_000;
 /**
  * Refuses in the order of refusal, once the body has kept every rule: what the plan lacks (403), a blocked
  * organization (402), a subdomain that the platform keeps (409). What this platform cannot run (503) is refused by
- * {@link createProject}, after what else it finds to be taken.
+ * {@link createProject}, after quota and domains.
  * @throws Failure
  */
 export async function admitCreation(
@@ -79,8 +79,9 @@ export type CreationServices = ChangeServices &
   >;
 
 /**
- * Creates an admitted project under this id, or finishes a creation that was begun under it: `leftover` says that one may
- * be one. Refusals: 409 when the quota of the plan is exhausted or the domain is taken, 503 when the organization's namespace cannot take it.
+ * Creates an admitted project under this id, or completes one that was begun under it: `leftover` is set where one may exist.
+ * Refusals: 409 when the quota of the plan is exhausted or the domain is claimed, 503 when the organization's namespace is not
+ * provisioned.
  */
 export async function createProject(
   sent: CreateProjectRequest,

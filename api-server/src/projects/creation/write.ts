@@ -64,7 +64,7 @@ export const isDeleting = ({ metadata }: KubernetesObject): boolean =>
  *
  * @param written records every object as it is written
  * @returns the project as the cluster has it
- * @throws Failure 409 when a domain is taken, 503 when an existing object is being deleted; KubeError
+ * @throws Failure 409 when a domain is claimed, 503 when an existing object is being deleted; KubeError
  */
 export async function writeProject(
   kube: KubeClient,
@@ -80,7 +80,7 @@ export async function writeProject(
   } else if (isCreated(project)) {
     return project;
   }
-  // The operator claims for a project that it sees, too: then the claim exists and is already the project's.
+  // The operator claims for a project that it observes, too: then the claim exists and is already the project's.
   await claimHostnames(kube, project, plan.hostnames);
   for (const secret of plan.secrets) {
     await kube.patch(resources.secrets, secret.metadata, ownedBy(project), WRITE);
