@@ -12,7 +12,7 @@ import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldErrors } from "../http/validate.ts";
 import { specErrors } from "./change.ts";
-import { capabilityFailure, planErrors } from "./creation/plan-creation.ts";
+import { capabilityFailure, planErrors } from "./spec-errors.ts";
 
 /** How `PATCH plan` words the fields of the spec. */
 export const PLAN_FIELDS = { paymentMode: "payment_mode" };

@@ -12,7 +12,7 @@ import { type DomainPlatform, reservedDomainErrors } from "../../domains/spec.ts
 import { failures } from "../../errors/catalog.ts";
 import type { FieldError } from "../../errors/failure.ts";
 import type { Services } from "../../services.ts";
-import { planErrors } from "./plan-creation.ts";
+import { planErrors } from "../spec-errors.ts";
 import { awsErrors } from "./secrets.ts";
 
 type Json = Record<string, unknown>;

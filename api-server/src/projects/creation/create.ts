@@ -20,8 +20,9 @@ import type { Services } from "../../services.ts";
 import type { ChangeServices } from "../change.ts";
 import { readClaim } from "../claims.ts";
 import { type QuotaVersion, releaseProjectQuota, reserveProjectQuota } from "../quotas.ts";
+import { capabilityFailure } from "../spec-errors.ts";
 import { type Attempt, failedAttempt, nothingToUndo } from "./outcome.ts";
-import { capabilityFailure, planCreation } from "./plan-creation.ts";
+import { planCreation } from "./plan-creation.ts";
 import { envShards, variablesUsage } from "./secrets.ts";
 import { type CreationPlan, isDeleting, readLive, type WrittenObjects, writeProject } from "./write.ts";
 
