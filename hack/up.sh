@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Brings up Slipway on a cluster of its own, or on an existing one; see --help and docs/stack.md.
+# Installs Slipway on a cluster of its own, or on an existing one; see --help and docs/stack.md.
 # This part only gets Node and the dependencies ready; hack/up.ts does the rest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

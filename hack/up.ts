@@ -100,7 +100,7 @@ async function main(): Promise<void> {
   if (late) {
     await deliverAll();
   }
-  await step("last parts of the cluster", cluster.settle, log);
+  await step("last parts of the cluster", cluster.waitForSlowParts, log);
   say(summary(stack));
   say(`up in ${seconds(performance.now() - start)}`);
 }

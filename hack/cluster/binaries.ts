@@ -221,7 +221,7 @@ async function ensureBuilt(name: BinaryName): Promise<string> {
   ];
   await run("flock", [join(dir, ".lock"), "sh", "-c", build, "build", ...args], {
     cwd: join(clusterDir, binary.module),
-    // A Go older than a pinned module wants fetches the newer toolchain as a module.
+    // A Go older than a pinned module requires fetches the newer toolchain as a module.
     env: {
       GOTOOLCHAIN: "auto",
       GOFLAGS: "-mod=readonly",

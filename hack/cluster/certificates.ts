@@ -71,7 +71,7 @@ export async function ensureAuthority(dir: string, name: string): Promise<KeyPai
 }
 
 /**
- * A certificate signed by `authority`, kept in `dir` under `name`. Signed again when what it says changes,
+ * A certificate signed by `authority`, kept in `dir` under `name`. Signed again when its content changes,
  * when the authority is another, or 30 days before its end; the key stays.
  */
 export async function ensureCertificate(

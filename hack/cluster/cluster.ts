@@ -11,7 +11,7 @@ export interface Cluster {
   helm: string;
   /** Registry that the nodes pull from: as this machine pushes to it, and its host as the nodes name it. */
   registry: { push: Registry; pull: string } | undefined;
-  /** Brings an image into the nodes' runtimes; undefined where only a registry can. */
+  /** Imports an image into the nodes' runtimes; undefined where only a registry can. */
   importImage: ((image: BuiltImage) => Promise<void>) | undefined;
   /** Base addresses of the API and of the ingress from this machine, where the scripts arranged for them. */
   apiUrl: string | undefined;
@@ -34,7 +34,7 @@ export interface Cluster {
   databaseHost: string | undefined;
   /**
    * Folders of the nodes: the kubelet's of pods' logs, and one for the collector's buffer. Undefined where the ingress is not
-   * of these scripts, and nobody knows what it logs.
+   * of these scripts, and what it logs is unknown.
    */
   collector: { podLogs: string; stateFolder: string } | undefined;
   /** What builds need beside the platform, and how it is started; undefined where these scripts do not provide it. */
@@ -47,5 +47,5 @@ export interface Cluster {
       }
     | undefined;
   /** Waits for what nothing else waits for: slow parts of the cluster that Slipway starts without. */
-  settle: () => Promise<void>;
+  waitForSlowParts: () => Promise<void>;
 }

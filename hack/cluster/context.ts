@@ -24,10 +24,10 @@ export async function contextKubeconfig(command: string[], context: string): Pro
   const text = await run(program, [...before, ...view]).catch(() => {
     throw new UserError(`the current kubeconfig has no context ${context}`);
   });
-  const ask = ["--context", context, "--request-timeout=10s", "get", "--raw", "/version"];
-  await run(program, [...before, ...ask], { timeoutMs: 20_000 }).catch((error: Error) => {
-    const said = error instanceof CommandError ? error.stderr.trim().split("\n").at(-1) : error.message;
-    throw new UserError(`the cluster of context ${context} does not answer: ${said}`);
+  const query = ["--context", context, "--request-timeout=10s", "get", "--raw", "/version"];
+  await run(program, [...before, ...query], { timeoutMs: 20_000 }).catch((error: Error) => {
+    const reason = error instanceof CommandError ? error.stderr.trim().split("\n").at(-1) : error.message;
+    throw new UserError(`the cluster of context ${context} does not answer: ${reason}`);
   });
   return text;
 }
@@ -59,6 +59,6 @@ export async function useContext(
     databaseHost: undefined,
     collector: undefined,
     builds: undefined,
-    settle: async () => {},
+    waitForSlowParts: async () => {},
   };
 }

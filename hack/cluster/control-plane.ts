@@ -154,7 +154,7 @@ export const readVerbs: readonly string[] = ["get", "list", "watch"];
 
 /**
  * Metadata of every request that may write or run a command, and of reads of the accounts that are named: reads of all others would
- * drown them, and bodies hold Secrets. One line a request, when it has been answered; two of a watch.
+ * drown them, and bodies contain Secrets. One line a request, when it has been answered; two of a watch.
  * @param readers users whose reads are logged, by name
  */
 export const auditPolicy = (readers: readonly string[]) => ({

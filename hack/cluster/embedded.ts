@@ -57,7 +57,7 @@ const nodeAddons: AddonManifest[] = ["coredns", "local-path", "traefik", "metric
 const log = join(logDir, "up.log");
 
 /**
- * Brings up the embedded cluster, or repairs it: what runs as it should is left alone, what died or
+ * Starts the embedded cluster, or repairs it: what runs as it should is left alone, what ended or
  * changed is started again. State is in `.slipway/`.
  */
 export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster> {
@@ -132,7 +132,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
       ensure: () => ensureBuilds(pki, options.apiPort, log),
     },
     // It is ready once it has two samples of everything.
-    settle: () => waitForAddons(kubectl, ["metrics-server"], log),
+    waitForSlowParts: () => waitForAddons(kubectl, ["metrics-server"], log),
   };
 }
 

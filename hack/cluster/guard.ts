@@ -5,10 +5,10 @@ export const guardTable = "slipway_guard";
 
 /**
  * nftables rules that close the cluster to everything outside the machine: its components listen on all
- * addresses, since both 127.0.0.1 and the node's must answer, and forwarding would carry a neighbour's packets
+ * addresses, since both 127.0.0.1 and the node's must answer, and forwarding would route a neighbour's packets
  * to pods and Services. Node ports alone stay open: databases are reached there by whom their lists admit, which the
  * network policies' enforcer sees to. The registry accepts pushes without a password, so pods may not reach it
- * either; that of builds wants tokens.
+ * either; that of builds requires tokens.
  * Loading the text twice changes nothing.
  */
 export function guardRules(): string {

@@ -7,7 +7,7 @@ import { CommandError, run } from "../lib/exec.ts";
 import { ensureBinary } from "./binaries.ts";
 import { kindConfig } from "./kind.ts";
 
-/** Answers what kind asks of an engine before it looks at the configuration, and refuses everything after that. */
+/** Answers the queries that kind sends to Docker before it reads the configuration, and fails everything after that. */
 const docker = `#!/bin/sh
 case "$1" in
 info) echo '{"CgroupVersion":"2","MemoryLimit":true,"PidsLimit":true,"CPUShares":true,"SecurityOptions":[]}' ;;

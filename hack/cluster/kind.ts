@@ -41,7 +41,7 @@ export async function kindConfig(options: EmbeddedOptions): Promise<string> {
 }
 
 /**
- * Brings up a cluster of one node by kind, which runs it on Docker. kind has DNS, storage and network policies;
+ * Starts a cluster of one node by kind, which runs it on Docker. kind has DNS, storage and network policies;
  * Traefik and metrics-server are added as on the embedded cluster. Images are loaded into the node.
  */
 export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
@@ -117,7 +117,7 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
     databaseHost: "127.0.0.1",
     collector: { podLogs: "/var/log/pods", stateFolder: "/var/lib/slipway/collector" },
     builds: undefined,
-    settle: () => waitForAddons(kubectl, ["metrics-server"], log),
+    waitForSlowParts: () => waitForAddons(kubectl, ["metrics-server"], log),
   };
 }
 

@@ -1,8 +1,8 @@
 import { stringify } from "yaml";
 
 /**
- * What a fake node makes of a pod, said by the words in `args` of its first container, so that a test can choose it through
- * whatever makes the pod. Times are whole seconds, as the kubelet's are.
+ * What a fake node reports of a pod, chosen by the words in `args` of its first container, so that a test can choose it through
+ * whatever creates the pod. Times are whole seconds, as the kubelet's are.
  *
  * | word | meaning | without it |
  * |---|---|---|
@@ -36,12 +36,12 @@ export function scriptArgs(script: Script): string[] {
 /** A number among the words, in jq; `fallback` is jq as well. */
 const number = (word: string, fallback: number | string) =>
   `((.spec.containers[0].args // []) | map(select(startswith("${word}=")) | ltrimstr("${word}=") | tonumber) | first) // ${fallback}`;
-const said = (word: string) => `(.spec.containers[0].args // []) | map(select(. == "${word}")) | first`;
+const hasWord = (word: string) => `(.spec.containers[0].args // []) | map(select(. == "${word}")) | first`;
 
 /** The same in a stage's template. */
 const templateNumber = (variable: string, word: string, fallback: number) =>
   `{{ $${variable} := ${fallback} }}{{ range (index .spec.containers 0).args }}{{ if hasPrefix "${word}=" . }}{{ $${variable} = trimPrefix "${word}=" . }}{{ end }}{{ end }}\n`;
-const templateSaid = (variable: string, word: string) =>
+const templateHasWord = (variable: string, word: string) =>
   `{{ $${variable} := has "${word}" ((index .spec.containers 0).args | default list) }}\n`;
 
 interface Expression {
@@ -141,10 +141,10 @@ const stopAt = `(.metadata.deletionTimestamp | fromdate) - (.metadata.deletionGr
 
 /** The life of a pod on a fake node. */
 const podStages: object[] = [
-  stage("pod-stuck", [live, absent(".status.podIP"), exists(said("stuck"))], waiting("ImagePullBackOff")),
+  stage("pod-stuck", [live, absent(".status.podIP"), exists(hasWord("stuck"))], waiting("ImagePullBackOff")),
   stage(
     "pod-pull",
-    [live, absent(".status.podIP"), absent(said("stuck")), exists(`${number("wait", "null")}`)],
+    [live, absent(".status.podIP"), absent(hasWord("stuck")), exists(`${number("wait", "null")}`)],
     waiting("ContainerCreating"),
   ),
   stage(
@@ -152,8 +152,8 @@ const podStages: object[] = [
     [
       live,
       is(".status.phase", "Pending"),
-      absent(said("stuck")),
-      absent(said("unstartable")),
+      absent(hasWord("stuck")),
+      absent(hasWord("unstartable")),
       // With a wait, the pod is shown as pulling first.
       exists(`if (${number("wait", "null")}) == null or .status.podIP != null then true else null end`),
     ],
@@ -167,14 +167,14 @@ const podStages: object[] = [
   ),
   stage(
     "pod-unstartable",
-    [live, is(".status.phase", "Pending"), exists(said("unstartable"))],
+    [live, is(".status.phase", "Pending"), exists(hasWord("unstartable"))],
     neverRan(128, "StartError"),
   ),
   stage(
     "pod-end",
     [live, is(".status.phase", "Running"), exists(started)],
     ended(
-      `${templateSaid("oom", "oom")}${templateNumber("code", "exit", 0)}${templateNumber("run", "run", 1)}{{ if $oom }}{{ $code = 137 }}{{ end }}\n`,
+      `${templateHasWord("oom", "oom")}${templateNumber("code", "exit", 0)}${templateNumber("run", "run", 1)}{{ if $oom }}{{ $code = 137 }}{{ end }}\n`,
       after("$startedAt", "$run"),
     ),
     at(`(${started} | fromdate) + (${number("run", 1)})`),
@@ -195,7 +195,7 @@ const podStages: object[] = [
   ),
   // With a grace of 0 the apiserver removes the pod once its last finalizer is removed.
   stage(
-    "pod-gone",
+    "pod-removed",
     [
       deleted,
       is(".status.phase", "Succeeded", "Failed"),

@@ -46,7 +46,7 @@ test("of the machine's packet rules only the cluster's go", () => {
   expect(withoutClusterRules(saved)).toBe("*nat\n:DOCKER - [0:0]\n-A POSTROUTING -j MINE\nCOMMIT\n");
 });
 
-test("a certificate is kept while it says what is wanted, and signed again when that changes", async () => {
+test("a certificate is kept while its content is the requested one, and signed again when that changes", async () => {
   const authority = await ensureAuthority(dir, "ca");
   const wanted = { commonName: "node", organizations: ["system:nodes"], altNames: ["IP:10.244.0.1"] };
   const first = await ensureCertificate(dir, "node", authority, wanted);

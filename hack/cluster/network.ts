@@ -14,7 +14,7 @@ const settings: Record<string, string> = {
   "fs/inotify/max_user_watches": "524288",
 };
 
-/** Closes the cluster to the outside, then makes the bridge that carries the node's address. Repeatable. */
+/** Closes the cluster to the outside, then makes the bridge that has the node's address. Repeatable. */
 export async function ensureNetwork(): Promise<void> {
   await run("nft", ["-f", "-"], { input: guardRules() });
   if (!existsSync("/proc/sys/net/bridge")) {

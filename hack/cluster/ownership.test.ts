@@ -39,7 +39,7 @@ describe("the owner of a machine's embedded cluster", () => {
     expect(ownerOfMachine(folder)).toEqual({ root: "/checkout", alive: false });
   });
 
-  test("is read from a file of an earlier version, which holds the checkout's path alone", () => {
+  test("is read from a file of an earlier version, which has the checkout's path alone", () => {
     writeFileSync(join(folder, "owner"), "/checkout");
     expect(ownerOfMachine(folder)).toEqual({ root: "/checkout", alive: false });
     daemon(process.pid, own);

@@ -14,7 +14,7 @@ export interface Owner {
   alive: boolean;
 }
 
-/** The process that last brought the cluster up, as in a daemon's pid file. */
+/** The process that last started the cluster, as in a daemon's pid file. */
 interface OwnerFile {
   root: string;
   pid: number;

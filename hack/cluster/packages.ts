@@ -22,7 +22,7 @@ export const clusterPackages = [
 /** What the contract tests are installed with. */
 export const contractPackages = ["python3", "python3-venv"];
 
-/** What the console's tests look at it with: the browser, and letters for it. */
+/** What the console's tests run it with: the browser, and fonts for it. */
 export const browserPackages = ["chromium", "fonts-dejavu-core", "iproute2", "util-linux"];
 
 /** The packages of `wanted` that `dpkg-query -W -f '${Package} ${db:Status-Status}\n'` does not call installed. */
@@ -45,7 +45,7 @@ export async function ensurePackages(wanted: string[], log: string): Promise<str
   if (!(await succeeds("dpkg-query", ["--version"]))) {
     throw new UserError(`this needs Debian's apt; without it install by hand: ${wanted.join(" ")}`);
   }
-  // dpkg-query ends with 1 when it knows nothing of a name; its report is right all the same.
+  // dpkg-query ends with 1 for an unknown name; its report is right all the same.
   const script = `dpkg-query -W -f '\${Package} \${db:Status-Status}\\n' "$@" 2>/dev/null || true`;
   const names = [...new Set(wanted)];
   const missing = missingFrom(await run("sh", ["-c", script, "packages", ...names]), names);

@@ -15,7 +15,7 @@ export interface Pki {
   kubelet: KeyPair;
   registry: KeyPair;
   git: KeyPair;
-  /** Authority and client certificate of the aggregation layer; another authority, as Kubernetes asks. */
+  /** Authority and client certificate of the aggregation layer; another authority, as Kubernetes requires. */
   frontProxyAuthority: KeyPair;
   frontProxy: KeyPair;
   serviceAccounts: KeyPair;

@@ -50,7 +50,7 @@ const passedOn = [
   "SSL_CERT_FILE",
 ];
 
-/** The start time in a line of /proc/PID/stat; undefined for a zombie. The command's name may hold spaces. */
+/** The start time in a line of /proc/PID/stat; undefined for a zombie. The command's name may contain spaces. */
 export function parseStartTime(stat: string): string | undefined {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
@@ -112,7 +112,7 @@ export async function ensureDaemon(
     }
     return daemon.healthy();
   }).catch((error: Error) => {
-    throw new UserError(`${error.message}; run hack/up.sh again once the cause in its log is gone`, log);
+    throw new UserError(`${error.message}; run hack/up.sh again once the cause in its log is removed`, log);
   });
   return did;
 }
@@ -138,7 +138,7 @@ async function start(daemon: Daemon, hash: string, log: string, dirs: DaemonDirs
   child.unref();
   const started = child.pid === undefined ? undefined : startTime(child.pid);
   if (child.pid === undefined || !started) {
-    throw new UserError(`${daemon.name} ended at once`, log);
+    throw new UserError(`${daemon.name} ended immediately`, log);
   }
   await writeFile(pidFile(daemon.name, dirs), JSON.stringify({ pid: child.pid, startTime: started, hash }));
 }

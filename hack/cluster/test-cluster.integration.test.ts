@@ -168,6 +168,6 @@ test("survives a restart of the apiserver", { timeout: 150_000 }, async () => {
   await apply(job("before", { run: 5 }));
   await phase("before", "Running");
   await cluster.restart();
-  // Who watches looks again after half a minute at the latest.
+  // Watches reconnect after half a minute at the latest.
   await kubectl("wait", "job/before", "--for=condition=Complete", "--timeout=60s");
 });

@@ -62,7 +62,7 @@ export interface TestCluster extends TestApiserver {
 /**
  * Starts a control plane with fake nodes on free ports of 127.0.0.1, beside whatever else runs on the machine; takes
  * about 10 s. Pods are scheduled and get their statuses as a kubelet would write them, but no container runs: see `Script` for
- * how a pod says what becomes of it. The nodes stay Ready until a test says otherwise; nobody watches over them. Every process
+ * how a pod's arguments choose its statuses. The nodes stay Ready until a test changes them: no controller monitors them. Every process
  * ends with this one, however it ends.
  */
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {

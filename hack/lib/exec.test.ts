@@ -9,7 +9,7 @@ test("returns standard output and hands on input and environment", async () => {
   expect(out).toBe("in,out");
 });
 
-test("a failure carries the code and the end of what the command said", async () => {
+test("a failure has the code and the end of the command's output", async () => {
   const failing = run("sh", ["-c", "echo the reason >&2; exit 3"]);
   await expect(failing).rejects.toThrow(/ended with code 3: the reason/);
   await expect(failing).rejects.toBeInstanceOf(CommandError);

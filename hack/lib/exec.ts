@@ -55,7 +55,7 @@ export async function run(command: string, args: string[], options: RunOptions =
     log?.write(chunk);
   });
   if (options.input !== undefined) {
-    // A command that ends early closes its input; its exit code says more than EPIPE.
+    // A command that ends early closes its input; its exit code explains more than EPIPE.
     child.stdin?.on("error", () => {});
     child.stdin?.end(options.input);
   }

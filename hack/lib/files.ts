@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 
 /**
  * Replaces a file in one step, so that a reader sees the old or the new one; mode 0600 by default. A file that
- * already says the same is not touched: some daemons end when their configuration is written.
+ * already has this text is not touched: some daemons end when their configuration is written.
  */
 export async function writeFileAtomic(path: string, text: string, mode = 0o600): Promise<void> {
   const current = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {

@@ -1,4 +1,4 @@
-/** Commands that take the processors only when nobody else wants them. */
+/** Commands that take the processors only when nothing else needs them. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 
 /**

@@ -8,7 +8,7 @@ const HIGHEST = 29_999;
 const MISSES = 200;
 
 /**
- * Ports of 127.0.0.1 that were free a moment ago; all different, and drawn by lot, so that processes that look for some
+ * Ports of 127.0.0.1 that were free a moment ago; all different, and chosen at random, so that processes that search
  * at the same time find others.
  * @throws Error when there are none to be had
  */

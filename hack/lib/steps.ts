@@ -1,6 +1,6 @@
 import { CommandError } from "./exec.ts";
 
-/** A failure that says what to do about it; printed without a stack trace. */
+/** A failure whose message states what to do about it; printed without a stack trace. */
 export class UserError extends Error {
   readonly log: string | undefined;
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export class GiveUp extends Error {}
 
 /**
- * Asks `probe` again and again until it answers something other than `undefined` or `false`.
+ * Calls `probe` again and again until it returns something other than `undefined` or `false`.
  * What it throws counts as "not yet" and is named when time runs out; a {@link GiveUp} ends it immediately.
  * @throws Error naming `what` after `timeoutMs`
  */

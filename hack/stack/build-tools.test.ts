@@ -28,7 +28,7 @@ test("builds get mirrors alone: defaults are left out", () => {
   });
 });
 
-test("authorities are those that the machine's clients are configured with, without what stands between", async () => {
+test("authorities are those that the machine's clients are configured with, without the text between them", async () => {
   const file = join(folder, "bundle.crt");
   const pem = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
   await writeFile(file, `# somebody's\n${pem("QUE=")}\n\n${pem("QkI=")}\n`);

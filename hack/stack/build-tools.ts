@@ -38,7 +38,7 @@ export function toolVariables({ env, npmRegistry, pipIndex }: MachineClients): R
   };
 }
 
-/** Asks this machine's clients. */
+/** Reads the settings of this machine's clients. */
 export async function buildTools(env = process.env): Promise<Record<string, string>> {
   const [npmRegistry, pipIndex] = await Promise.all([
     answer("npm", ["config", "get", "registry"]),

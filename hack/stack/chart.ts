@@ -33,7 +33,7 @@ export interface BuildsOfChart {
 export interface ChartInput {
   images: { operator: string; apiServer: string; ledger: string; valkey: string; analytics: string };
   rateLimitScale: number;
-  /** Addresses of the cluster; undefined where these scripts do not know them, and the chart's defaults stand. */
+  /** Addresses of the cluster; undefined where these scripts do not know them, and the chart's defaults apply. */
   networks: Cluster["networks"];
   /** What builds need; undefined where these scripts do not provide it. */
   builds: BuildsOfChart | undefined;
@@ -79,7 +79,7 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       ...(databases.host ? { outside: { type: "NodePort", host: databases.host } } : {}),
     },
     ...(builds ? { git: gitValues(builds), builds: buildsValues(builds) } : {}),
-    // Small, and kept for the shortest time: what the embedded cluster holds is for trying things out.
+    // Small, and kept for the shortest time: data of the embedded cluster is for trials.
     backups: {
       enabled: true,
       store: "volume",

@@ -19,7 +19,7 @@ test.each([
   expect(chooseCluster(options, machine).cluster).toBe(cluster);
 });
 
-test("says why", () => {
+test("states why", () => {
   expect(chooseCluster(none, debian).why).toBe("no Docker engine answers");
   expect(chooseCluster({ ...none, context: "prod" }, debian).why).toBe("--context prod");
 });

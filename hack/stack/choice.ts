@@ -42,7 +42,7 @@ export function chooseCluster(options: Pick<UpOptions, "context" | "cluster">, m
   return { cluster: "embedded", why };
 }
 
-/** Looks at the machine that this runs on. */
+/** Inspects the machine that this runs on. */
 export async function inspectMachine(): Promise<Machine> {
   return {
     dockerAnswers: await succeeds("docker", ["info"], { timeoutMs: 5_000 }),

@@ -20,9 +20,9 @@ export function clientOf(log: string, path: string): string | undefined {
   return undefined;
 }
 
-/** Asks the ingress for a path that nothing serves and reads in its access log whom it saw asking. As a CIDR. */
+/** Requests a path from the ingress that nothing serves, and reads the client's address in its access log. As a CIDR. */
 export async function measureClientCidr(kubectl: Kubectl, ingressUrl: string): Promise<string> {
-  const path = `/who-asks-${randomBytes(6).toString("hex")}`;
+  const path = `/client-address-${randomBytes(6).toString("hex")}`;
   const response = await fetch(`${ingressUrl}${path}`, { signal: AbortSignal.timeout(10_000) });
   await response.body?.cancel();
   const client = await waitFor("the ingress's access log", 15_000, async () =>

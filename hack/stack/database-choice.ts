@@ -1,7 +1,7 @@
 import { type DatabaseImageSource, databaseImages } from "../images/databases.ts";
 import { UserError } from "../lib/steps.ts";
 
-/** What `--databases` asks for: one version of each engine, all, none, or those of a list. */
+/** What `--databases` selects: one version of each engine, all, none, or those of a list. */
 export type DatabaseChoice = "default" | "all" | "none" | string[];
 
 /** `engine:version`, as in the list of `--databases`. */

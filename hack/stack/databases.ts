@@ -53,7 +53,7 @@ export async function deliverDatabases(
 
 /**
  * Writes the certificate of the databases' authority where the stack file names it. The operator publishes it when it
- * starts; undefined, and said so, when it does not.
+ * starts; undefined, with a message, when it does not.
  */
 export async function writeDatabaseAuthority(cluster: Cluster): Promise<string | undefined> {
   try {

@@ -48,7 +48,7 @@ export function renderStack(stack: Stack): string {
   });
 }
 
-/** Asks the cluster for what only it knows, and writes the stack file, mode 0600. */
+/** Reads what only the cluster knows, and writes the stack file, mode 0600. */
 export async function writeStackFile(
   cluster: Cluster,
   images: StackImages,

@@ -2,7 +2,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { type BuiltImage, images, pushImage, type StackImage } from "../images/index.ts";
 import { say } from "../lib/steps.ts";
 
-/** References, as the nodes pull or hold them, by image. */
+/** References, as the nodes pull or have them, by image. */
 export type StackImages = Record<StackImage["name"], string>;
 
 /**
@@ -21,7 +21,7 @@ export async function deliverImages(cluster: Cluster): Promise<StackImages> {
   return references as StackImages;
 }
 
-/** Brings a built image to the cluster; answers the reference by which the nodes know it. */
+/** Delivers a built image to the cluster. @returns the reference by which the nodes know it */
 export async function deliver(
   cluster: Cluster,
   image: Pick<StackImage, "deliver"> & { name: string },

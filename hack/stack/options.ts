@@ -25,8 +25,8 @@ export interface UpOptions {
 export const usage = `usage: hack/up.sh [--cluster embedded|kind] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
                   [--databases default|all|none|ENGINE:VERSION,...] [--builds on|off]
 
-Brings up Slipway on a cluster of its own, or on an existing one. Run again, it upgrades what
-changed, repairs what died, and keeps the data.
+Installs Slipway on a cluster of its own, or on an existing one. Run again, it upgrades what
+changed, repairs what failed, and keeps the data.
 
   --cluster embedded   Kubernetes from processes of this machine (Linux, root); chosen where no Docker engine answers
   --cluster kind       kind on Docker; chosen where a Docker engine answers
@@ -35,7 +35,7 @@ changed, repairs what died, and keeps the data.
   --registry-ca FILE   with --registry: the CA of its certificate, if not one that the machine trusts
   --databases WHICH    images of databases to build: default (one version of each engine), all, none, or a list
                        as in postgresql:16,mariadb:10; none with --context. What a stack has, it keeps
-  --builds on|off      whether to bring up what builds from Git need: a Git server, a registry, base images (on; they are
+  --builds on|off      whether to start what builds from Git need: a Git server, a registry, base images (on; they are
                        for the embedded cluster alone). What of it runs is left running by off
   --help               this text
 
@@ -64,7 +64,7 @@ export function parseUpOptions(argv: string[], env: Record<string, string | unde
     throw new UserError("--context needs --registry: a registry that the cluster pulls from");
   }
   if (values.registry !== undefined && values.context === undefined) {
-    throw new UserError("--registry goes with --context; the other clusters bring their own");
+    throw new UserError("--registry goes with --context; the other clusters have their own");
   }
   if (values.builds !== undefined && values.builds !== "on" && values.builds !== "off") {
     throw new UserError(`--builds is on or off, not ${values.builds}`);

@@ -29,7 +29,7 @@ async function accepts(url: string, key: string): Promise<boolean | undefined> {
 
 /**
  * The first organization: the stack file's own while the API still takes its key, else a new one.
- * @param url base address of the API; undefined where this machine cannot reach it, then the stack file is believed
+ * @param url base address of the API; undefined where this machine cannot reach it, then the stack file is trusted
  */
 export async function ensureOrganization(cluster: Cluster, url: string | undefined): Promise<Organization> {
   const known = readEnvFile(stackFile);

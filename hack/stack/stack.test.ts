@@ -83,16 +83,16 @@ test("the summary shows addresses and no secret", () => {
 
 test("the client is read from the access-log line of its path alone", () => {
   const log = [
-    '{"level":"info","message":"Starting /who-asks-1"}',
-    '{"ClientHost":"10.0.0.1","RequestPath":"/who-asks-12"}',
-    "GET /who-asks-1 no json",
-    '{"ClientHost":"10.244.0.1","RequestPath":"/who-asks-1"}',
+    '{"level":"info","message":"Starting /client-address-1"}',
+    '{"ClientHost":"10.0.0.1","RequestPath":"/client-address-12"}',
+    "GET /client-address-1 no json",
+    '{"ClientHost":"10.244.0.1","RequestPath":"/client-address-1"}',
   ].join("\n");
-  expect(clientOf(log, "/who-asks-1")).toBe("10.244.0.1");
+  expect(clientOf(log, "/client-address-1")).toBe("10.244.0.1");
   expect(clientOf(log, "/other")).toBeUndefined();
 });
 
-test("a pod is ready when its condition says so, it has an address and it is not being deleted", () => {
+test("a pod is ready when its condition is True, it has an address and it is not being deleted", () => {
   const pod = (name: string, ready: string, podIP?: string, deletionTimestamp?: string) => ({
     metadata: { name, deletionTimestamp },
     status: { podIP, conditions: [{ type: "Ready", status: ready }] },

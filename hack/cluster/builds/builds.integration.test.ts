@@ -147,11 +147,11 @@ describe("the Git server", () => {
     };
     await commit("one");
     const deliveries: { event: unknown; signature: unknown; body: string }[] = [];
-    const receiver = createServer((asked, answer) => {
+    const receiver = createServer((request, answer) => {
       const chunks: Buffer[] = [];
-      asked.on("data", (chunk: Buffer) => chunks.push(chunk));
-      asked.on("end", () => {
-        const { "x-gitea-event": event, "x-gitea-signature": signature } = asked.headers;
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("end", () => {
+        const { "x-gitea-event": event, "x-gitea-signature": signature } = request.headers;
         deliveries.push({ event, signature, body: Buffer.concat(chunks).toString() });
         answer.end();
       });
@@ -177,7 +177,7 @@ describe("the Git server", () => {
     }
   });
 
-  test("its log and its process's words hold no secret", async () => {
+  test("its log and its process's arguments and environment contain no secret", async () => {
     const secrets = Object.values(
       JSON.parse(await readFile(join(server.folder, "secrets.json"), "utf8")) as object,
     );

@@ -56,9 +56,9 @@ async function ensureUser(
   // A user's tokens are distinguished by their names, which cannot be used again.
   const name = `stack-${randomBytes(4).toString("hex")}`;
   const generate = ["admin", "user", "generate-access-token", "--username", username, "--token-name", name];
-  const said = await gitea(server, binary, [...generate, "--scopes", "all", "--raw"]);
-  // Warnings may stand above it.
-  const token = said.split("\n").at(-1) ?? "";
+  const output = await gitea(server, binary, [...generate, "--scopes", "all", "--raw"]);
+  // Warnings may precede it.
+  const token = output.split("\n").at(-1) ?? "";
   if (!/^[0-9a-f]{40}$/.test(token)) {
     throw new Error(`Gitea made no token for ${username}`);
   }

@@ -34,18 +34,18 @@ export async function callGit(
     agent: false,
   };
   return new Promise((resolve, reject) => {
-    const ask = request(`${gitUrl(server)}/api/v1${path}`, options, (answer) => {
+    const call = request(`${gitUrl(server)}/api/v1${path}`, options, (answer) => {
       const chunks: Buffer[] = [];
       answer.on("data", (chunk: Buffer) => chunks.push(chunk));
       answer.on("error", reject);
       answer.on("end", () => {
-        const said = Buffer.concat(chunks).toString();
-        const isJson = answer.headers["content-type"]?.includes("json") === true && said !== "";
-        resolve({ status: answer.statusCode ?? 0, body: isJson ? JSON.parse(said) : said });
+        const content = Buffer.concat(chunks).toString();
+        const isJson = answer.headers["content-type"]?.includes("json") === true && content !== "";
+        resolve({ status: answer.statusCode ?? 0, body: isJson ? JSON.parse(content) : content });
       });
     });
-    ask.on("timeout", () => ask.destroy(new Error("the Git server did not answer within 30 s")));
-    ask.on("error", reject);
-    ask.end(text);
+    call.on("timeout", () => call.destroy(new Error("the Git server did not answer within 30 s")));
+    call.on("error", reject);
+    call.end(text);
   });
 }

@@ -3,7 +3,7 @@ export const room = { app: "/mnt/app", conf: "/mnt/conf", data: "/mnt/data" } as
 
 /** Made once for a server, and kept for as long as its data. */
 export interface GitSecrets {
-  /** Encrypts what the database holds in secret. */
+  /** Encrypts the secrets in the database. */
   secretKey: string;
   /** The server's own hooks show it. A JWT. */
   internalToken: string;

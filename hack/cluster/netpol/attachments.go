@@ -11,8 +11,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// cniResult is the part of a file that libcni keeps of each attachment, until it is detached, which tells the pod
-// and its addresses.
+// cniResult is the part of a file that libcni keeps of each attachment until it is detached: the pod and
+// its addresses.
 type cniResult struct {
 	CNIArgs [][2]string `json:"cniArgs"`
 	Result  struct {
@@ -44,16 +44,16 @@ func parseCNIResult(content []byte) (pod PodRef, addresses []netip.Addr, ok bool
 	return pod, addresses, pod.Name != "" && len(addresses) > 0
 }
 
-// LearnedAddresses reads which pod was given which address from libcni's folder. A pod's status tells it a second
-// or more after its containers have started; the file is there before. Files that cannot be read are left out.
-func LearnedAddresses(dir string) map[netip.Addr]PodRef {
-	learned := map[netip.Addr]PodRef{}
+// AttachedAddresses reads which pod was given which address from libcni's folder. A pod's status has it a second
+// or more after its containers have started; the file exists before. Files that cannot be read are left out.
+func AttachedAddresses(dir string) map[netip.Addr]PodRef {
+	attached := map[netip.Addr]PodRef{}
 	if dir == "" {
-		return learned
+		return attached
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return learned
+		return attached
 	}
 	// The newest attachment has an address that several files name: the others' were not cleaned up.
 	newest := map[netip.Addr]int64{}
@@ -69,15 +69,15 @@ func LearnedAddresses(dir string) map[netip.Addr]PodRef {
 		pod, addresses, ok := parseCNIResult(content)
 		for _, address := range addresses {
 			if modified := info.ModTime().UnixNano(); ok && modified >= newest[address] {
-				newest[address], learned[address] = modified, pod
+				newest[address], attached[address] = modified, pod
 			}
 		}
 	}
-	return learned
+	return attached
 }
 
-// WatchLearned calls changed whenever something in the folder is written or removed, until the context ends.
-func WatchLearned(ctx context.Context, dir string, changed func()) error {
+// WatchAttachments calls changed whenever something in the folder is written or removed, until the context ends.
+func WatchAttachments(ctx context.Context, dir string, changed func()) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// compiler holds what is looked up again and again while policies are compiled.
+// compiler keeps what is looked up again and again while policies are compiled.
 type compiler struct {
 	ruleset    *Ruleset
 	byNS       map[string][]*endpoint
@@ -62,7 +62,7 @@ func (c *compiler) addEndpoints(in Input) {
 		}
 		c.addEndpoint(pod.Status.PodIP, pod)
 	}
-	for addr, ref := range in.Learned {
+	for addr, ref := range in.Attached {
 		pod := byName[ref.Namespace+"/"+ref.Name]
 		if pod != nil && (ref.UID == "" || ref.UID == string(pod.UID)) {
 			c.addEndpoint(addr.String(), pod)

@@ -16,7 +16,7 @@ type Timing struct {
 	Debounce time.Duration
 	// Retry is how long to wait after a failure.
 	Retry time.Duration
-	// Check is how often to look whether the table is still there.
+	// Check is how often to check that the table is still loaded.
 	Check time.Duration
 }
 
@@ -27,7 +27,7 @@ var DefaultTiming = Timing{Debounce: 50 * time.Millisecond, Retry: time.Second, 
 type Kernel interface {
 	// Apply replaces the table by the one in the text, all or nothing.
 	Apply(ctx context.Context, text string) error
-	// Exists tells whether the table is loaded.
+	// Exists reports whether the table is loaded.
 	Exists(ctx context.Context) bool
 	// CutForbidden ends the connections of the changed addresses that the ruleset forbids.
 	CutForbidden(ruleset *Ruleset, changed map[netip.Addr]bool) (int, error)
@@ -50,7 +50,7 @@ type Enforcer struct {
 	status Status
 }
 
-// Status is what the health endpoint tells.
+// Status is what the health endpoint reports.
 type Status struct {
 	Healthy   bool      `json:"healthy"`
 	Error     string    `json:"error,omitempty"`
@@ -69,7 +69,7 @@ func NewEnforcer(node Node, kernel Kernel, timing Timing) *Enforcer {
 	}
 }
 
-// Trigger asks for the rules to be worked out again. It never blocks.
+// Trigger requests a reconcile. It never blocks.
 func (e *Enforcer) Trigger() {
 	select {
 	case e.trigger <- struct{}{}:
@@ -84,7 +84,7 @@ func (e *Enforcer) Status() Status {
 	return e.status
 }
 
-// CloseIfBare loads rules that know no pod, so that nothing from the bridge passes until the cluster has been read.
+// CloseIfBare loads rules without any pod, so that nothing from the bridge passes until the cluster has been read.
 // Rules that an earlier enforcer left stay.
 func (e *Enforcer) CloseIfBare(ctx context.Context) error {
 	if e.Kernel.Exists(ctx) {
@@ -107,7 +107,7 @@ func (e *Enforcer) Run(ctx context.Context) {
 			if e.text == "" || e.Kernel.Exists(ctx) {
 				continue
 			}
-			slog.Warn("table is gone, loading it again", "table", Table)
+			slog.Warn("table is missing, loading it again", "table", Table)
 			e.text = ""
 		case <-e.trigger:
 			if !sleep(ctx, e.Timing.Debounce) {

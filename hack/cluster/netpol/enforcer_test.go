@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// recorder is a kernel that remembers what it was told.
+// recorder is a kernel that records what was applied.
 type recorder struct {
 	mutex   sync.Mutex
 	loaded  string
@@ -75,10 +75,10 @@ func running(t *testing.T, kernel *recorder, input *Input) *Enforcer {
 	return enforcer
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t *testing.T, what string, met func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if holds() {
+		if met() {
 			return
 		}
 	}
@@ -103,8 +103,8 @@ func TestManyChangesAreOneLoadAndNoneIsNone(t *testing.T) {
 	if kernel.count() != 1 {
 		t.Fatalf("unchanged rules were loaded %d times", kernel.count())
 	}
-	guarded := parseInput(t, []byte(twoNamespaces+"---\n"+policyIn(`{ podSelector: { matchLabels: { app: web } } }`)))
-	kernel.set(func() { input = guarded })
+	isolated := parseInput(t, []byte(twoNamespaces+"---\n"+policyIn(`{ podSelector: { matchLabels: { app: web } } }`)))
+	kernel.set(func() { input = isolated })
 	for range 100 {
 		enforcer.Trigger()
 	}
@@ -116,7 +116,7 @@ func TestManyChangesAreOneLoadAndNoneIsNone(t *testing.T) {
 	kernel.set(func() {
 		for _, cut := range kernel.cuts[1:] {
 			if cut[netip.MustParseAddr(podWorker)] || cut[netip.MustParseAddr(podOther)] {
-				t.Errorf("connections of unchanged pods were judged: %v", kernel.cuts)
+				t.Errorf("connections of unchanged pods were evaluated: %v", kernel.cuts)
 			}
 		}
 	})
@@ -133,7 +133,7 @@ func TestFailuresShowAndAreRetried(t *testing.T) {
 	eventually(t, "recovery", func() bool { return enforcer.Status().Healthy })
 	kernel.set(func() {
 		if len(kernel.cuts[0]) != 3 {
-			t.Errorf("addresses whose connections could not be judged were forgotten: %v", kernel.cuts)
+			t.Errorf("addresses whose connections could not be evaluated were forgotten: %v", kernel.cuts)
 		}
 	})
 }

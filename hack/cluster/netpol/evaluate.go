@@ -18,7 +18,7 @@ type Connection struct {
 	FromNode bool
 }
 
-// Allows tells whether the rules let a new connection like this one pass. It judges as the nftables text does.
+// Allows reports whether the rules let a new connection like this one pass. It decides as the nftables text does.
 func (r *Ruleset) Allows(connection Connection) bool {
 	source, destination := connection.Source, connection.Destination
 	if connection.FromNode || source == destination {

@@ -178,17 +178,17 @@ func TestChangedNamesOnlyPodsTreatedInAnotherWay(t *testing.T) {
 		return ruleset
 	}
 	open := compile(twoNamespaces)
-	guarded := compile(twoNamespaces + "---\n" + policyIn(`{ podSelector: { matchLabels: { app: web } } }`))
-	gone := compile(strings.Replace(twoNamespaces, "phase: Running, podIP: 10.244.0.12", "phase: Failed, podIP: 10.244.0.12", 1))
+	isolated := compile(twoNamespaces + "---\n" + policyIn(`{ podSelector: { matchLabels: { app: web } } }`))
+	ended := compile(strings.Replace(twoNamespaces, "phase: Running, podIP: 10.244.0.12", "phase: Failed, podIP: 10.244.0.12", 1))
 	for name, row := range map[string]struct {
 		before, after *Ruleset
 		want          []string
 	}{
 		"nothing":   {open, open, nil},
 		"first":     {nil, open, []string{podWeb, podWorker, podOther}},
-		"a policy":  {open, guarded, []string{podWeb}},
-		"its end":   {guarded, open, []string{podWeb}},
-		"an ending": {open, gone, []string{podWorker}},
+		"a policy":  {open, isolated, []string{podWeb}},
+		"its end":   {isolated, open, []string{podWeb}},
+		"an ending": {open, ended, []string{podWorker}},
 	} {
 		changed := Changed(row.before, row.after)
 		if len(changed) != len(row.want) {

@@ -34,7 +34,7 @@ func CutForbidden(ruleset *Ruleset, changed map[netip.Addr]bool) (int, error) {
 	return int(deleted), nil
 }
 
-// MatchConntrackFlow tells netlink which connections to delete. Address translation shows as a difference between
+// MatchConntrackFlow selects the connections that netlink deletes. Address translation shows as a difference between
 // the two directions: who really answers is the source of the replies.
 func (f *forbiddenFlows) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	source, okSource := netip.AddrFromSlice(flow.Forward.SrcIP)
@@ -55,7 +55,7 @@ func (f *forbiddenFlows) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	})
 }
 
-// throughNodePort tells whether a connection called a node port and was led elsewhere.
+// throughNodePort reports whether a connection was opened to a node port and translated to another address.
 func (f *forbiddenFlows) throughNodePort(flow *netlink.ConntrackFlow, answering netip.Addr) bool {
 	called, ok := netip.AddrFromSlice(flow.Forward.DstIP)
 	node := f.ruleset.node

@@ -88,7 +88,7 @@ func testOpenNodePorts(l *lab) {
 	}
 }
 
-// testNodePortClients asks the pod itself whom it sees: policies are about that address.
+// testNodePortClients queries the pod itself for the client address that it sees: policies apply to that address.
 func testNodePortClients(l *lab) {
 	l.enforce()
 	var listener net.Listener
@@ -99,7 +99,7 @@ func testNodePortClients(l *lab) {
 	defer listener.Close()
 	for from, seen := range map[string]string{
 		"world": "198.51.100.7", "world-b": "198.51.100.200", "node": "10.199.0.1", "client": "10.199.0.22",
-		// Judged by its own address, but kube-proxy has its answers come back by the node's.
+		// Evaluated by its own address, but kube-proxy has its answers come back by the node's.
 		"node-b": "10.199.0.1",
 	} {
 		conn, err := dial(from, "tcp", labAddresses["nodeport"]+":30070")

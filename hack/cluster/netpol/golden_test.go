@@ -21,8 +21,8 @@ var testNode = Node{
 	NodePorts: PortSpan{30000, 32767},
 }
 
-// Each folder of testdata holds objects of the cluster and the nftables text that they mean.
-// UPDATE_GOLDEN=1 writes the text anew.
+// Each folder of testdata has objects of the cluster and the nftables text that they mean.
+// UPDATE_GOLDEN=1 writes the text again.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input.yaml")
 	if err != nil || len(inputs) == 0 {

@@ -26,7 +26,7 @@ func nft(ctx context.Context, input string, args ...string) error {
 // Apply replaces the table by the one in the text: all of it or, on an error, nothing.
 func Apply(ctx context.Context, text string) error { return nft(ctx, text, "-f", "-") }
 
-// Exists tells whether the table is loaded.
+// Exists reports whether the table is loaded.
 func Exists(ctx context.Context) bool {
 	return nft(ctx, "", "list", "chain", "inet", Table, "egress_forward") == nil
 }

@@ -75,7 +75,7 @@ func run(ctx context.Context, o options) error {
 	}
 	enforcer.Snapshot = cluster.Snapshot
 	if o.cniCache != "" {
-		if err := WatchLearned(ctx, o.cniCache, enforcer.Trigger); err != nil {
+		if err := WatchAttachments(ctx, o.cniCache, enforcer.Trigger); err != nil {
 			return fmt.Errorf("watching %s: %w", o.cniCache, err)
 		}
 	}

@@ -19,7 +19,7 @@ const Table = "slipway_netpol"
 type Node struct {
 	// Bridge is the interface that every pod is attached to.
 	Bridge string
-	// PodCIDR holds every pod's address and the node's own.
+	// PodCIDR contains every pod's address and the node's own.
 	PodCIDR netip.Prefix
 	// IP is the node's address as pods see it, the bridge's own.
 	IP netip.Addr
@@ -39,16 +39,16 @@ type PodRef struct {
 	Namespace, Name, UID string
 }
 
-// Input is a snapshot of the cluster. Learned holds addresses given to pods whose status does not tell them yet.
+// Input is a snapshot of the cluster. Attached has addresses given to pods whose status does not report them yet.
 type Input struct {
 	Policies   []*networkingv1.NetworkPolicy
 	Pods       []*corev1.Pod
 	Namespaces []*corev1.Namespace
-	Learned    map[netip.Addr]PodRef
+	Attached   map[netip.Addr]PodRef
 }
 
-// Ruleset is what the policies mean for each pod address. It renders itself as nftables text (Text) and judges
-// single connections (Allows), so that open ones can be held against it.
+// Ruleset is what the policies mean for each pod address. It renders itself as nftables text (Text) and evaluates
+// single connections (Allows), so that open ones can be checked against it.
 type Ruleset struct {
 	node      Node
 	endpoints []*endpoint
@@ -129,7 +129,7 @@ func newAllow(dir direction, who peers, ports []portRange) *allow {
 	return &allow{peers: who, ports: ports, lines: lines, chain: chainName("allow_"+string(dir), lines)}
 }
 
-// key tells two isolations apart: the names of its rules' chains, which are named by content. "open" for none.
+// key identifies an isolation: the names of its rules' chains, which are named by content. "open" for none.
 func (i *isolation) key() string {
 	if i == nil {
 		return "open"

@@ -22,7 +22,7 @@ func (l *lab) enforce(policies ...string) {
 	l.in("node", func() error { return l.enforcer.reconcile(l.t.Context()) })
 }
 
-// expect tries every connection, written "from > to:port/network", for real, and holds the judge against it too.
+// expect tries every connection, written "from > to:port/network", for real, and compares the result with Allows too.
 func (l *lab) expect(want bool, probes ...string) {
 	l.t.Helper()
 	var group sync.WaitGroup
@@ -46,24 +46,24 @@ func (l *lab) expect(want bool, probes ...string) {
 		if translated, ok := labTranslations[to+":"+port]; ok {
 			answering = netip.MustParseAddrPort(translated)
 		}
-		judged := l.enforcer.current.Allows(Connection{
+		allowed := l.enforcer.current.Allows(Connection{
 			Source: netip.MustParseAddr(labAddresses[from]), Destination: answering.Addr(), Port: answering.Port(),
 			Protocol: network, FromNode: namespaceOf(from) == namespaceOf("node") && to != "nodeport",
 		})
-		if judged != want {
-			l.t.Errorf("%s: judged %v, want %v", probe, judged, want)
+		if allowed != want {
+			l.t.Errorf("%s: allowed %v, want %v", probe, allowed, want)
 		}
 	}
 	group.Wait()
 }
 
-// labTranslations tells who answers in the place of what is called.
+// labTranslations maps the address that is called to the one that answers.
 var labTranslations = map[string]string{
 	"service:80": "10.199.0.21:8080", "hostport:8070": "10.199.0.21:8080", "nodeport:30080": "10.199.0.21:8080",
 	"nodeport:30099": "10.199.0.99:8080", "nodeport:30001": "10.199.0.1:8090",
 }
 
-// dial opens a connection from a namespace, from its second address where that is asked for; echo tells whether a
+// dial opens a connection from a namespace, from its second address where the name ends with -b; echo reports whether a
 // message comes back.
 func dial(from, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: patience}

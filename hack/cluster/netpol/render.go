@@ -12,10 +12,10 @@ import (
 // Elements' comments are cut: the kernel keeps at most 128 bytes of them.
 const maxComment = 120
 
-// base is the part of the table that never changes. Egress of the sending pod is judged first, ingress of the
+// base is the part of the table that never changes. Egress of the sending pod is evaluated first, ingress of the
 // receiving one in a later hook, since a verdict ends only its own hook. A source or destination on the bridge that
 // is no pod we know, and all of IPv6 (pods have link-local addresses), is dropped. Of what the node's own processes
-// send, only what went to a node port is judged: "ct original" is what they called, before its translation, which is
+// send, only what went to a node port is evaluated: "ct original" is what they called, before its translation, which is
 // done in this hook, so that its "oifname" is still the loopback device's.
 const base = `	chain egress_forward {
 		type filter hook forward priority filter; policy accept;
@@ -83,7 +83,7 @@ func (r *Ruleset) Text() string {
 	return text.String()
 }
 
-// addChains adds what judges the pods of an isolation, and returns the verdict that leads there.
+// addChains adds the chains of an isolation's pods, and returns the verdict that leads there.
 func addChains(chains map[string][]string, dir direction, isolated *isolation) string {
 	if isolated == nil {
 		return "accept"

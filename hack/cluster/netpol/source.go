@@ -75,10 +75,10 @@ func (c *Cluster) Snapshot() (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	return Input{Policies: policies, Pods: pods, Namespaces: namespaces, Learned: LearnedAddresses(c.cniCache)}, nil
+	return Input{Policies: policies, Pods: pods, Namespaces: namespaces, Attached: AttachedAddresses(c.cniCache)}, nil
 }
 
-// keepNeeded drops what the rules do not depend on, since the store holds every pod of the cluster.
+// keepNeeded drops what the rules do not depend on, since the store has every pod of the cluster.
 func keepNeeded(object any) (any, error) {
 	switch full := object.(type) {
 	case *corev1.Pod:

@@ -23,10 +23,10 @@ import (
 
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
-// Grow makes room for this many bytes in a volume on the disk; it may have it already.
+// Grow makes space for this many bytes in a volume on the disk; it may have it already.
 type Grow func(ctx context.Context, volume *corev1.PersistentVolume, bytes int64) error
 
-// Resizer grows the volumes of one provisioner whose claims ask for more.
+// Resizer grows the volumes of one provisioner whose claims request more.
 type Resizer struct {
 	client      kubernetes.Interface
 	provisioner string
@@ -54,7 +54,7 @@ func NewResizer(client kubernetes.Interface, provisioner string, grow Grow) (*Re
 		events:      broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "slipway-volumes"}),
 	}
 	enqueue := func(object any) {
-		if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && wantsMore(claim) {
+		if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && requestsMore(claim) {
 			r.queue.Add(claim.Namespace + "/" + claim.Name)
 		}
 	}
@@ -64,7 +64,7 @@ func NewResizer(client kubernetes.Interface, provisioner string, grow Grow) (*Re
 	return r, err
 }
 
-// Synced tells whether claims and volumes have been listed.
+// Synced reports whether claims and volumes have been listed.
 func (r *Resizer) Synced() bool {
 	for _, synced := range r.synced {
 		if !synced() {
@@ -99,7 +99,7 @@ func (r *Resizer) next(ctx context.Context) bool {
 		return false
 	}
 	defer r.queue.Done(key)
-	if err := r.meet(ctx, key); err != nil {
+	if err := r.reconcile(ctx, key); err != nil {
 		slog.Error("a volume could not grow; trying again", "claim", key, "error", err)
 		r.queue.AddRateLimited(key)
 		return true
@@ -108,14 +108,14 @@ func (r *Resizer) next(ctx context.Context) bool {
 	return true
 }
 
-// meet lets the volume of a claim grow, then tells the volume its new size, then the claim.
-func (r *Resizer) meet(ctx context.Context, key string) error {
+// reconcile grows the volume of a claim, then patches the new size into the PersistentVolume, then into the claim's status.
+func (r *Resizer) reconcile(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return nil
 	}
 	claim, err := r.claims.PersistentVolumeClaims(namespace).Get(name)
-	if errors.IsNotFound(err) || err == nil && !wantsMore(claim) {
+	if errors.IsNotFound(err) || err == nil && !requestsMore(claim) {
 		return nil
 	}
 	if err != nil {
@@ -152,14 +152,14 @@ func (r *Resizer) meet(ctx context.Context, key string) error {
 	return nil
 }
 
-// owns tells whether a volume is the claim's and of this program's provisioner.
+// owns reports whether a volume is the claim's and of this program's provisioner.
 func (r *Resizer) owns(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	ref := volume.Spec.ClaimRef
 	return ref != nil && ref.UID == claim.UID && volume.Annotations[provisionedBy] == r.provisioner
 }
 
-// wantsMore tells whether a bound claim asks for more than it has. Sizes never shrink; the apiserver refuses that.
-func wantsMore(claim *corev1.PersistentVolumeClaim) bool {
+// requestsMore reports whether a bound claim requests more than it has. Sizes never shrink; the apiserver rejects that.
+func requestsMore(claim *corev1.PersistentVolumeClaim) bool {
 	have, wanted := claim.Status.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	return claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil && have.Cmp(wanted) < 0
 }

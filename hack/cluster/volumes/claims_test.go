@@ -17,7 +17,7 @@ import (
 
 const local = "rancher.io/local-path"
 
-func room(context.Context, *corev1.PersistentVolume, int64) error { return nil }
+func grown(context.Context, *corev1.PersistentVolume, int64) error { return nil }
 
 func sized(size string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
@@ -45,7 +45,7 @@ func volumeOf(provisioner, has string) *corev1.PersistentVolume {
 func start(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 	t.Helper()
 	client := fake.NewClientset(objects...)
-	resizer, err := NewResizer(client, local, room)
+	resizer, err := NewResizer(client, local, grown)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestGrowsVolumeAndClaim(t *testing.T) {
 		claim, volume := sizes(t, client)
 		return claim == "5Gi" && volume == "5Gi"
 	})
-	eventually(t, "nobody is told", func() bool {
+	eventually(t, "no event is recorded", func() bool {
 		events, _ := client.CoreV1().Events("a").List(t.Context(), metav1.ListOptions{})
 		return len(events.Items) == 1 && events.Items[0].Reason == "VolumeResizeSuccessful"
 	})
@@ -99,7 +99,7 @@ func TestGrowsVolumeAndClaim(t *testing.T) {
 
 func TestWhatWasLeftHalfDoneIsFinished(t *testing.T) {
 	client := start(t, claimOf("5Gi", "1Gi", corev1.ClaimBound), volumeOf(local, "5Gi"))
-	eventually(t, "the claim is not told", func() bool { claim, _ := sizes(t, client); return claim == "5Gi" })
+	eventually(t, "the claim's status does not have the size", func() bool { claim, _ := sizes(t, client); return claim == "5Gi" })
 	for _, action := range client.Actions() {
 		if action.Matches("patch", "persistentvolumes") {
 			t.Error("a volume that has its size was patched")
@@ -113,7 +113,7 @@ func TestRefusalsAreTriedAgain(t *testing.T) {
 	client.PrependReactor("patch", "persistentvolumes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refused.Add(1) < 3, nil, errors.New("not now")
 	})
-	resizer, err := NewResizer(client, local, room)
+	resizer, err := NewResizer(client, local, grown)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,24 +121,24 @@ func TestRefusalsAreTriedAgain(t *testing.T) {
 	eventually(t, "the volume does not grow after refusals", func() bool { claim, _ := sizes(t, client); return claim == "5Gi" })
 }
 
-func TestNothingIsToldBeforeThereIsRoom(t *testing.T) {
+func TestNothingIsReportedBeforeTheDiskHasGrown(t *testing.T) {
 	client := fake.NewClientset(claimOf("5Gi", "1Gi", corev1.ClaimBound), volumeOf(local, "1Gi"))
-	var asked atomic.Int64
+	var requested atomic.Int64
 	full := func(_ context.Context, _ *corev1.PersistentVolume, bytes int64) error {
-		asked.Store(bytes)
-		return errors.New("no room")
+		requested.Store(bytes)
+		return errors.New("the disk is full")
 	}
 	resizer, err := NewResizer(client, local, full)
 	if err != nil {
 		t.Fatal(err)
 	}
 	go resizer.Run(t.Context())
-	eventually(t, "nobody is told why", func() bool {
+	eventually(t, "no event states why", func() bool {
 		events, _ := client.CoreV1().Events("a").List(t.Context(), metav1.ListOptions{})
 		return len(events.Items) > 0 && events.Items[0].Reason == "VolumeResizeFailed"
 	})
-	if claim, volume := sizes(t, client); claim != "1Gi" || volume != "1Gi" || asked.Load() != 5<<30 {
-		t.Errorf("claim %s, volume %s, asked for %d", claim, volume, asked.Load())
+	if claim, volume := sizes(t, client); claim != "1Gi" || volume != "1Gi" || requested.Load() != 5<<30 {
+		t.Errorf("claim %s, volume %s, requested %d", claim, volume, requested.Load())
 	}
 }
 
@@ -149,7 +149,7 @@ func TestLeavesAlone(t *testing.T) {
 	stranger := volumeOf(local, "1Gi")
 	stranger.Spec.ClaimRef.UID = "another"
 	for name, objects := range map[string][]runtime.Object{
-		"a claim that asks for less":       {claimOf("1Gi", "5Gi", corev1.ClaimBound), volumeOf(local, "1Gi")},
+		"a claim that requests less":       {claimOf("1Gi", "5Gi", corev1.ClaimBound), volumeOf(local, "1Gi")},
 		"a claim that is not bound":        {claimOf("5Gi", "1Gi", corev1.ClaimPending), volumeOf(local, "1Gi")},
 		"a claim on its way out":           {leaving, volumeOf(local, "1Gi")},
 		"another provisioner's volume":     {claimOf("5Gi", "1Gi", corev1.ClaimBound), volumeOf("csi.example", "1Gi")},

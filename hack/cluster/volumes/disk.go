@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Disk keeps volumes as files with a file system each, mounted beside them: so a volume ends where it was asked to, and
+// Disk keeps volumes as files with a file system each, mounted beside them: so a volume has the size that was requested, and
 // grows while it is in use. The volume `name` is the file `name.img` and the folder `name`.
 type Disk struct{ Folder string }
 
@@ -98,7 +98,7 @@ func (d Disk) Grow(ctx context.Context, name string, bytes int64) error {
 	return nil
 }
 
-// Drop removes a volume with all that is in it; it may be gone already.
+// Drop removes a volume with all that is in it; it may be deleted already.
 func (d Disk) Drop(ctx context.Context, name string) error {
 	folder, image := d.paths(name)
 	for range 20 {
@@ -168,7 +168,7 @@ func loopDevices(ctx context.Context, image string) ([]string, error) {
 	return strings.Fields(string(output)), nil
 }
 
-// command runs a program; what it says becomes the error.
+// command runs a program; its output becomes the error.
 func command(ctx context.Context, name string, args ...string) error {
 	output, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
@@ -177,7 +177,7 @@ func command(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// Bounded tells whether this machine can keep volumes as files with file systems, and why not.
+// Bounded reports why this machine cannot keep volumes as files with file systems; nil where it can.
 func Bounded() error {
 	for _, name := range []string{"mkfs.xfs", "xfs_growfs", "losetup", "mount", "umount"} {
 		if _, err := exec.LookPath(name); err != nil {

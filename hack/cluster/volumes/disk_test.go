@@ -34,8 +34,8 @@ func newDisk(t *testing.T) Disk {
 	return disk
 }
 
-// room is how many bytes a volume takes from anybody.
-func roomIn(t *testing.T, folder string) int64 {
+// freeBytes is how many bytes anybody can still write to a volume.
+func freeBytes(t *testing.T, folder string) int64 {
 	t.Helper()
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil {
@@ -44,15 +44,15 @@ func roomIn(t *testing.T, folder string) int64 {
 	return int64(stat.Bavail) * stat.Bsize
 }
 
-func TestVolumesEndWhereTheyWereAskedTo(t *testing.T) {
+func TestVolumesHaveTheRequestedSize(t *testing.T) {
 	disk := newDisk(t)
 	for name, size := range map[string]int64{"smallest": 200 * mib, "usual": 1 << 30, "large": 200 << 30} {
 		if err := disk.Make(t.Context(), name, size); err != nil {
 			t.Fatal(err)
 		}
 		folder := filepath.Join(disk.Folder, name)
-		if room := roomIn(t, folder); room < size || room > size+size/20+32*mib {
-			t.Errorf("%s: room for %d MiB of %d", name, room/mib, size/mib)
+		if free := freeBytes(t, folder); free < size || free > size+size/20+32*mib {
+			t.Errorf("%s: %d MiB free of %d", name, free/mib, size/mib)
 		}
 		if entries, _ := os.ReadDir(folder); len(entries) != 0 {
 			t.Errorf("%s is not empty: %v", name, entries)
@@ -84,10 +84,10 @@ func TestGrowsInUseAndKeepsWhatIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if room := roomIn(t, folder); room < 500*mib-mib {
-		t.Errorf("room for %d MiB", room/mib)
+	if free := freeBytes(t, folder); free < 500*mib-mib {
+		t.Errorf("%d MiB free", free/mib)
 	}
-	if err := disk.Grow(t.Context(), "v", 64*mib); err != nil || roomIn(t, folder) < 500*mib-mib {
+	if err := disk.Grow(t.Context(), "v", 64*mib); err != nil || freeBytes(t, folder) < 500*mib-mib {
 		t.Errorf("shrank: %v", err)
 	}
 	file.WriteString("after")
@@ -147,7 +147,7 @@ func TestFoldersWithoutAFileHaveRoom(t *testing.T) {
 	if err := os.WriteFile(path+makeSuffix, []byte("67108864"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	requests.meetAll(t.Context())
+	requests.handleAll(t.Context())
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o777 {
 		t.Fatalf("%v %v", info, err)
 	}

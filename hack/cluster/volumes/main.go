@@ -1,5 +1,5 @@
-// Command volumes keeps the volumes of the embedded cluster on the machine's disk, and grows those whose claims ask for
-// more. The provisioner (../local-path) asks for them. See README.md.
+// Command volumes keeps the volumes of the embedded cluster on the machine's disk, and grows those whose claims request
+// more. The provisioner (../local-path) requests them. See README.md.
 package main
 
 import (

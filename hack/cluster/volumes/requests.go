@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// What the provisioner's pods ask for (../addons/local-path.yaml), as files in the volumes' folder: `name.make` with a number
-// of bytes, and `name.drop`. A request that is gone was met, or `name.failed` tells why not.
+// What the provisioner's pods request (../addons/local-path.yaml), as files in the volumes' folder: `name.make` with a number
+// of bytes, and `name.drop`. A request whose file is deleted was carried out, or `name.failed` states why not.
 const (
 	makeSuffix   = ".make"
 	dropSuffix   = ".drop"
@@ -24,12 +24,12 @@ const (
 // volumeName is how the provisioner names volumes: <volume>_<namespace>_<claim>.
 var volumeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
-// Requests meets them, a few at a time.
+// Requests carries them out, a few at a time.
 type Requests struct {
 	Disk Disk
 	// Bounded is false where volumes are plain folders.
 	Bounded bool
-	// Every is how often to look. A look is one read of a folder.
+	// Every is how often the folder is read.
 	Every time.Duration
 }
 
@@ -38,7 +38,7 @@ func (r Requests) Run(ctx context.Context) {
 	ticker := time.NewTicker(r.Every)
 	defer ticker.Stop()
 	for {
-		r.meetAll(ctx)
+		r.handleAll(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -47,32 +47,32 @@ func (r Requests) Run(ctx context.Context) {
 	}
 }
 
-// meetAll meets the requests that are there now.
-func (r Requests) meetAll(ctx context.Context) {
+// handleAll carries out the requests that exist now.
+func (r Requests) handleAll(ctx context.Context) {
 	entries, err := os.ReadDir(r.Disk.Folder)
 	if err != nil {
 		slog.Error("the volumes' folder cannot be read", "error", err)
 		return
 	}
 	var group sync.WaitGroup
-	slots := make(chan struct{}, 4)
+	limit := make(chan struct{}, 4)
 	for _, entry := range entries {
 		suffix := filepath.Ext(entry.Name())
 		name := strings.TrimSuffix(entry.Name(), suffix)
 		if suffix != makeSuffix && suffix != dropSuffix || !entry.Type().IsRegular() || !volumeName.MatchString(name) {
 			continue
 		}
-		slots <- struct{}{}
+		limit <- struct{}{}
 		group.Add(1)
 		go func() {
-			defer func() { <-slots; group.Done() }()
-			r.meet(ctx, name, suffix)
+			defer func() { <-limit; group.Done() }()
+			r.handle(ctx, name, suffix)
 		}()
 	}
 	group.Wait()
 }
 
-func (r Requests) meet(ctx context.Context, name, suffix string) {
+func (r Requests) handle(ctx context.Context, name, suffix string) {
 	path := filepath.Join(r.Disk.Folder, name)
 	start := time.Now()
 	err := r.do(ctx, path, name, suffix)
@@ -84,10 +84,10 @@ func (r Requests) meet(ctx context.Context, name, suffix string) {
 		err = os.WriteFile(path+failedSuffix, []byte(err.Error()+"\n"), 0o644)
 	} else {
 		err = os.RemoveAll(path + failedSuffix)
-		slog.Info("request met", "volume", name, "request", suffix[1:], "milliseconds", time.Since(start).Milliseconds())
+		slog.Info("request carried out", "volume", name, "request", suffix[1:], "milliseconds", time.Since(start).Milliseconds())
 	}
 	if err := os.Remove(path + suffix); err != nil {
-		slog.Error("a request cannot be taken away", "volume", name, "error", err)
+		slog.Error("a request cannot be deleted", "volume", name, "error", err)
 	}
 }
 
