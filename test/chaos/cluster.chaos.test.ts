@@ -11,21 +11,21 @@ beforeAll(async () => {
 });
 afterAll(() => environment?.stop());
 
-/** The long form lets each fault last over several minutes of schedule. */
+/** In the long form each fault lasts several minutes of schedule. */
 const scale = long ? 8 : 1;
 const scripts = [{ run: 1 }, { run: 2, exit: 1 }, { run: 3 }, { run: 5, grace: 2 }, { run: 9 }];
 
-/** Lets projects run, by their schedules and by hand, while something fails; then nothing may be wrong. */
+/** Runs projects, by their schedules and by hand, during a fault; there must be no violation afterwards. */
 async function survives(name: string, fault: () => Promise<void>): Promise<void> {
   const projects = await environment.jobs(name, scripts);
   await Promise.all([keepRequesting(environment, projects, 6_000), sleep(3_000)]);
   const runs = async () => (await environment.observer.records(projects)).runs.length;
-  const asking = keepRequesting(environment, projects, 12_000 * scale);
-  await Promise.all([asking, fault()]);
+  const requests = keepRequesting(environment, projects, 12_000 * scale);
+  await Promise.all([requests, fault()]);
   const before = await runs();
-  // Runs continue after it, or nothing was shown.
+  // Runs must continue after it.
   await requestUntil(environment, projects, "more runs after the fault", async () => (await runs()) > before);
-  expectNoViolations(await environment.settle(projects));
+  expectNoViolations(await environment.closeAndCheck(projects));
 }
 
 const timeout = long ? 900_000 : 420_000;
@@ -72,16 +72,16 @@ test("an operator that starts again reads stale lists first", { timeout }, () =>
     for (let round = 0; round < scale; round += 1) {
       await environment.operator.kill();
       environment.proxy.repeatLists();
-      environment.proxy.holdWatches(true);
+      environment.proxy.pauseWatches(true);
       const { repeated } = environment.proxy;
       environment.operator.start();
       await waitFor(
-        "the operator to see the past",
+        "the operator to receive a stale list",
         60_000,
         async () => environment.proxy.repeated > repeated,
       );
       await sleep(5_000);
-      environment.proxy.holdWatches(false);
+      environment.proxy.pauseWatches(false);
     }
   }),
 );

@@ -23,8 +23,8 @@ test("an unavailable ledger loses no run and misses no occurrence", { timeout },
   if (intoMinute > 30_000) {
     await sleep(61_000 - intoMinute);
   }
-  const projects = await environment.jobs("away", [{ run: 1 }, { run: 2, exit: 1 }, { run: 4 }]);
-  // Over a full minute, so that occurrences are due while it is away.
+  const projects = await environment.jobs("unavailable", [{ run: 1 }, { run: 2, exit: 1 }, { run: 4 }]);
+  // Over a full minute, so that occurrences are due while it is unavailable.
   await sleep(60_000 - (Date.now() % 60_000) - 5_000);
   await ledgerProxy.down();
   await sleep(downMs);
@@ -37,7 +37,7 @@ test("an unavailable ledger loses no run and misses no occurrence", { timeout },
   expect(during.runs).toEqual([]);
   await ledgerProxy.up();
   await waitFor("charges", 60_000, async () => (await observer.records(projects)).runs.length > 0);
-  expectNoViolations(await environment.settle(projects));
+  expectNoViolations(await environment.closeAndCheck(projects));
   const after = await observer.records(projects);
   expect(after.projects.map(({ missed }) => missed)).toEqual(projects.map(() => 0));
   expect(after.runs.length).toBe(after.pods.length);
@@ -49,14 +49,14 @@ test("a commit that was done and not answered charges once", { timeout }, async 
   const rounds = long ? 30 : 3;
   for (let round = 0; round < rounds; round += 1) {
     ledgerProxy.faults.push("committed");
-    const struck = ledgerProxy.struck.length;
+    const injected = ledgerProxy.injected.length;
     await Promise.all([
       keepRequesting(environment, projects, 6_000),
-      waitFor("a commit to be struck", 120_000, async () => ledgerProxy.struck.length > struck),
+      waitFor("a fault at a commit", 120_000, async () => ledgerProxy.injected.length > injected),
     ]);
   }
-  expectNoViolations(await environment.settle(projects));
-  expect(ledgerProxy.struck.length).toBeGreaterThanOrEqual(rounds);
+  expectNoViolations(await environment.closeAndCheck(projects));
+  expect(ledgerProxy.injected.length).toBeGreaterThanOrEqual(rounds);
   expect((await observer.records(projects)).runs.length).toBeGreaterThanOrEqual(rounds);
 });
 
@@ -74,5 +74,5 @@ test("a ledger that stops answering delays no run for ever", { timeout }, async 
     "more than a run of each",
     async () => (await charged()) > projects.length,
   );
-  expectNoViolations(await environment.settle(projects));
+  expectNoViolations(await environment.closeAndCheck(projects));
 });

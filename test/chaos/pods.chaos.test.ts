@@ -20,8 +20,8 @@ interface Pod extends KubernetesObject {
   status?: { containerStatuses?: { name: string; state?: { running?: { startedAt: string } } }[] };
 }
 
-/** A run under way, and its pod. */
-interface Under {
+/** A run whose container runs, and its pod. */
+interface ActiveRun {
   run: string;
   pod: Pod;
 }
@@ -36,8 +36,8 @@ const kubectl = (...args: string[]) =>
     ...args,
   ]);
 
-/** Starts a run and waits until its container runs, as the operator has it too. */
-async function underWay(project: string): Promise<Under> {
+/** Starts a run and waits until the operator reports its container as running. */
+async function startRun(project: string): Promise<ActiveRun> {
   const { platform, namespace } = environment;
   const run = await runNow(environment, project);
   await waitFor(`${run} to run`, 90_000, async () => {
@@ -55,7 +55,7 @@ async function underWay(project: string): Promise<Under> {
 }
 
 /** What the kubelet writes when it evicts a pod for lack of memory. */
-async function evictByKubelet({ pod }: Under): Promise<void> {
+async function evictByKubelet({ pod }: ActiveRun): Promise<void> {
   const [container] = pod.status?.containerStatuses ?? [];
   const { startedAt } = container?.state?.running ?? {};
   const terminated = {
@@ -78,7 +78,7 @@ async function evictByKubelet({ pod }: Under): Promise<void> {
   );
 }
 
-async function evictByApi({ pod }: Under): Promise<void> {
+async function evictByApi({ pod }: ActiveRun): Promise<void> {
   const eviction = {
     apiVersion: "policy/v1",
     kind: "Eviction",
@@ -102,61 +102,61 @@ async function evictByApi({ pod }: Under): Promise<void> {
 
 const withoutFinalizers = '{"metadata":{"finalizers":null}}';
 
-/** What befalls a run of a minute, and how it has to end. */
+/** A fault of a run, and the phase in which it has to end. */
 const cases: {
   name: string;
   script: Script;
-  befalls: (under: Under) => Promise<unknown>;
+  fault: (active: ActiveRun) => Promise<unknown>;
   phase: JobRunPhase;
 }[] = [
   {
     name: "the pod is deleted",
     script: { run: 600, grace: 3 },
-    befalls: ({ pod }) => kubectl("delete", "pod", pod.metadata.name, "--wait=false"),
+    fault: ({ pod }) => kubectl("delete", "pod", pod.metadata.name, "--wait=false"),
     phase: "failed",
   },
   {
     name: "the pod is deleted by force",
     script: { run: 600 },
-    befalls: ({ pod }) => kubectl("delete", "pod", pod.metadata.name, "--force", "--wait=false"),
+    fault: ({ pod }) => kubectl("delete", "pod", pod.metadata.name, "--force", "--wait=false"),
     phase: "failed",
   },
-  { name: "the pod is evicted through the API", script: { run: 600 }, befalls: evictByApi, phase: "failed" },
+  { name: "the pod is evicted through the API", script: { run: 600 }, fault: evictByApi, phase: "failed" },
   {
     name: "the pod is evicted by its kubelet",
     script: { run: 600 },
-    befalls: evictByKubelet,
+    fault: evictByKubelet,
     phase: "failed",
   },
   {
     name: "the container is killed for memory",
     script: { run: 20, oom: true },
-    befalls: async () => undefined,
+    fault: async () => undefined,
     phase: "failed",
   },
   {
     name: "the JobRun is deleted by hand",
     script: { run: 20 },
-    befalls: ({ run }) => kubectl("delete", "jobrun", run, "--wait=false"),
+    fault: ({ run }) => kubectl("delete", "jobrun", run, "--wait=false"),
     phase: "succeeded",
   },
   {
-    // It goes once its run is charged: the container runs on.
+    // It is deleted once its run is charged: the container runs on.
     name: "the Job is deleted by hand",
     script: { run: 20 },
-    befalls: ({ run }) => kubectl("delete", "job", run, "--wait=false"),
+    fault: ({ run }) => kubectl("delete", "job", run, "--wait=false"),
     phase: "succeeded",
   },
   {
     name: "the Job is deleted by hand, its pod first",
     script: { run: 600 },
-    befalls: ({ run }) => kubectl("delete", "job", run, "--wait=false", "--cascade=foreground"),
+    fault: ({ run }) => kubectl("delete", "job", run, "--wait=false", "--cascade=foreground"),
     phase: "failed",
   },
   {
-    name: "the Job is torn out with its pod",
+    name: "the Job is removed by force with its pod",
     script: { run: 600 },
-    befalls: async ({ run, pod }) => {
+    fault: async ({ run, pod }) => {
       await kubectl("patch", "job", run, "--type=merge", "-p", withoutFinalizers);
       await kubectl("delete", "job", run, "--wait=false", "--cascade=orphan");
       await kubectl("delete", "pod", pod.metadata.name, "--wait=false");
@@ -166,7 +166,7 @@ const cases: {
   {
     name: "JobRun, Job and pod are deleted by hand",
     script: { run: 600, grace: 2 },
-    befalls: async ({ run, pod }) => {
+    fault: async ({ run, pod }) => {
       await kubectl("delete", "jobrun", run, "--wait=false");
       await kubectl("delete", "job", run, "--wait=false");
       await kubectl("delete", "pod", pod.metadata.name, "--wait=false").catch(() => undefined);
@@ -187,26 +187,26 @@ beforeAll(async () => {
 test.concurrent.for(cases.map((each, index) => ({ ...each, index })))(
   "$name",
   { timeout: 420_000 },
-  async ({ befalls, phase, index }, { expect }) => {
+  async ({ fault, phase, index }, { expect }) => {
     const project = projects[index] ?? "";
-    const under = await underWay(project);
-    await befalls(under);
-    expectNoViolations(await environment.settle([project]));
+    const active = await startRun(project);
+    await fault(active);
+    expectNoViolations(await environment.closeAndCheck([project]));
     const { runs } = await environment.observer.records([project]);
-    expect(runs.find(({ id }) => id === under.run)?.status).toBe(phase);
+    expect(runs.find(({ id }) => id === active.run)?.status).toBe(phase);
   },
 );
 
-// Alone, for they stop processes of the environment: a Job makes another pod in place of one that was torn out, within a fifth of a
+// Alone, for they stop processes of the environment: a Job makes another pod in place of one that was removed by force, within a fifth of a
 // second at times, and the operator may be faster or slower.
-describe("the pod is torn out of the cluster, finalizer and all", { timeout: 420_000 }, () => {
-  const tearOut = async ({ pod }: Under) => {
+describe("the pod is removed by force, with its finalizer", { timeout: 420_000 }, () => {
+  const removeByForce = async ({ pod }: ActiveRun) => {
     await kubectl("patch", "pod", pod.metadata.name, "--type=merge", "-p", withoutFinalizers);
     await kubectl("delete", "pod", pod.metadata.name, "--force", "--wait=false");
   };
   const start = async (name: string) => {
     const [project = ""] = await environment.jobs(name, [{ run: 600 }], NOT_NOW);
-    return { project, under: await underWay(project) };
+    return { project, active: await startRun(project) };
   };
   const podsOf = async (project: string, run: string) => {
     const { pods } = await environment.observer.records([project]);
@@ -215,37 +215,37 @@ describe("the pod is torn out of the cluster, finalizer and all", { timeout: 420
 
   test("before its Job can make another, the operator stops it", async () => {
     const { controllerManager } = environment.platform.cluster;
-    const { project, under } = await start("torn");
+    const { project, active } = await start("removed");
     await controllerManager.stop("SIGKILL");
-    await tearOut(under);
+    await removeByForce(active);
     await waitFor("the Job to be deleted", 60_000, async () => {
-      const ref = { namespace: environment.namespace, name: under.run };
+      const ref = { namespace: environment.namespace, name: active.run };
       const job = await environment.platform.client.getOrUndefined(resources.jobs, ref);
       return job === undefined || job.metadata?.deletionTimestamp !== undefined;
     });
     await controllerManager.restart();
-    const vanished = new Set([under.run]);
-    expectNoViolations(await environment.settle([project], { vanished }));
-    expect(await podsOf(project, under.run)).toHaveLength(1);
+    const vanished = new Set([active.run]);
+    expectNoViolations(await environment.closeAndCheck([project], { vanished }));
+    expect(await podsOf(project, active.run)).toHaveLength(1);
     const { runs } = await environment.observer.records([project]);
     expect(runs.map(({ status }) => status)).toEqual(["failed"]);
   });
 
   test("another that its Job has made by then is stopped, and costs nothing", async () => {
-    const { project, under } = await start("replaced");
+    const { project, active } = await start("replaced");
     environment.operator.freeze();
     try {
-      await tearOut(under);
+      await removeByForce(active);
       await waitFor("the Job's other pod", 60_000, async () => {
-        const [, other] = await podsOf(project, under.run);
+        const [, other] = await podsOf(project, active.run);
         return other?.startedAt !== undefined;
       });
     } finally {
       environment.operator.thaw();
     }
-    const runs = new Set([under.run]);
-    expectNoViolations(await environment.settle([project], { vanished: runs, replaced: runs }));
-    const [, other] = await podsOf(project, under.run);
+    const runs = new Set([active.run]);
+    expectNoViolations(await environment.closeAndCheck([project], { vanished: runs, replaced: runs }));
+    const [, other] = await podsOf(project, active.run);
     // Undisturbed, it would have run for 10 minutes.
     expect(other).toMatchObject({ exitCode: 143 });
     const charged = await environment.observer.records([project]);

@@ -16,9 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => environment?.stop());
 
-/** How often each write is struck at each moment. */
+/** How often the operator is killed at each moment of each write. */
 const rounds = long ? 5 : 1;
-/** It ends once all are struck, which takes as long as the operator takes to start so many times. */
+/** It ends once all faults are injected, which takes as long as so many starts of the operator. */
 const limitMs = 1_800_000;
 
 // Shows: docs/jobs.md#billing: each run is charged once, whatever fails
@@ -48,7 +48,7 @@ test("the operator is killed before, within and after every write in the life of
     { unstartable: true },
   ]);
   const [cancelled = ""] = await environment.jobs("cancelled", [{ run: 45 }]);
-  // Its pod is seen before it runs, whichever moment of that is struck.
+  // Its pod is observed before it runs, at whichever moment of that the operator is killed.
   const [manual = ""] = await environment.jobs("manual", [{ wait: 2, run: 4 }], NOT_NOW);
   const [closing = ""] = await environment.jobs("closing", [{}], NOT_NOW);
   const [refused = ""] = await environment.jobs("refused", [{ run: 1 }]);
@@ -75,10 +75,10 @@ test("the operator is killed before, within and after every write in the life of
     await silence(environment, "node-0", 2_000);
     await sleep(2_000);
   }
-  const wrong = await environment.settle(projects, { limitSeconds: 60 });
+  const wrong = await environment.closeAndCheck(projects, { limitSeconds: 60 });
   const records = await environment.observer.records(projects);
   console.log(
-    `${proxy.struck.length + ledgerProxy.struck.length} of ${faults} kills, ${environment.operator.starts} starts in ` +
+    `${proxy.injected.length + ledgerProxy.injected.length} of ${faults} kills, ${environment.operator.starts} starts in ` +
       `${Math.round((performance.now() - start) / 1_000)} s; ` +
       `${records.runs.length} runs charged, ${records.projects.reduce((sum, { missed }) => sum + missed, 0)} occurrences missed`,
   );

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { kindOf } from "./writes.ts";
 
-/** When the operator is struck: before its write reaches the apiserver, between the commit and the answer, after the answer. */
+/** When the operator is killed: before its write reaches the apiserver, between the commit and the answer, after the answer. */
 export const moments = ["before", "committed", "answered"] as const;
 export type Moment = (typeof moments)[number];
 
@@ -22,8 +22,8 @@ export interface Write {
 export interface Fault {
   kind: string;
   moment: Moment;
-  /** The write that it struck. */
-  struck?: Write;
+  /** The write at which it was injected. */
+  write?: Write;
 }
 
 export interface ProxyOptions {
@@ -31,7 +31,7 @@ export interface ProxyOptions {
   upstream: string;
   /** Folder with `admin.crt`, `admin.key` and `test-ca.crt`. */
   dir: string;
-  /** Strikes. The request is neither sent nor answered before it has resolved. */
+  /** Injects the fault. The request is neither sent nor answered before it has resolved. */
   killOperator: () => Promise<void>;
 }
 
@@ -51,18 +51,18 @@ export class ApiserverProxy {
   readonly #lists = new Map<string, Answer>();
   /** Lists that are answered once more with what they were. */
   #stale = new Map<string, Answer>();
-  #watchesHeld = false;
+  #watchesPaused = false;
   #watchesRefused = false;
   #refused = false;
-  /** Faults that are still to strike, each once; the first that fits a write takes it. */
+  /** Faults that are still to be injected, each once: the first one of a write's kind. */
   faults: Fault[] = [];
-  /** Those that have struck. */
-  struck: Fault[] = [];
+  /** Those that were injected. */
+  injected: Fault[] = [];
   /** Lists that were answered with the past. */
   repeated = 0;
   /** How often each kind of write was committed. */
   readonly committed = new Map<string, number>();
-  #striking = false;
+  #injecting = false;
 
   constructor(options: ProxyOptions) {
     this.#options = options;
@@ -99,11 +99,11 @@ export class ApiserverProxy {
     }
   }
 
-  /** From now on watches are open and silent; none of their events is lost once they are released. */
-  holdWatches(held: boolean): void {
-    this.#watchesHeld = held;
+  /** From now on watches are open and send nothing; none of their events is lost once they are resumed. */
+  pauseWatches(paused: boolean): void {
+    this.#watchesPaused = paused;
     for (const { upstream } of this.#watches) {
-      if (held) {
+      if (paused) {
         upstream.pause();
       } else {
         upstream.resume();
@@ -116,7 +116,7 @@ export class ApiserverProxy {
     this.#watchesRefused = refused;
   }
 
-  /** From now on nothing gets through, as if the apiserver were away. */
+  /** From now on nothing gets through, as if the apiserver were unavailable. */
   refuse(refused: boolean): void {
     this.#refused = refused;
     if (refused) {
@@ -162,7 +162,7 @@ export class ApiserverProxy {
   async #write(request: IncomingMessage, body: Buffer, write: Write, answer: ServerResponse): Promise<void> {
     const fault = this.#take(write);
     if (fault?.moment === "before") {
-      await this.#strike(fault, write);
+      await this.#inject(fault, write);
       answer.destroy();
       return;
     }
@@ -171,19 +171,19 @@ export class ApiserverProxy {
       given = await this.#forward(request, body);
     } catch (error) {
       if (fault) {
-        this.#giveBack(fault);
+        this.#putBack(fault);
       }
       throw error;
     }
     if (given.status >= 300) {
       // Nothing was committed: the fault waits for the next of this kind.
       if (fault) {
-        this.#giveBack(fault);
+        this.#putBack(fault);
       }
     } else {
       this.committed.set(write.kind, (this.committed.get(write.kind) ?? 0) + 1);
       if (fault?.moment === "committed") {
-        await this.#strike(fault, write);
+        await this.#inject(fault, write);
         answer.destroy();
         return;
       }
@@ -193,7 +193,7 @@ export class ApiserverProxy {
       if (!answer.closed) {
         await new Promise<void>((resolve) => answer.once("close", resolve));
       }
-      await this.#strike(fault, write);
+      await this.#inject(fault, write);
     }
   }
 
@@ -229,7 +229,7 @@ export class ApiserverProxy {
         this.#watches.delete(watch);
         answer.end();
       });
-      if (this.#watchesHeld) {
+      if (this.#watchesPaused) {
         upstream.pause();
       }
     });
@@ -263,31 +263,31 @@ export class ApiserverProxy {
     return httpsRequest(url, { method: request.method, headers, agent: this.#agent }, onAnswer);
   }
 
-  /** One at a time: a strike ends whatever else is under way. */
+  /** One at a time: a kill ends every other request in progress. */
   #take(write: Write): Fault | undefined {
-    if (this.#striking) {
+    if (this.#injecting) {
       return undefined;
     }
     const index = this.faults.findIndex(({ kind }) => kind === write.kind);
     if (index < 0) {
       return undefined;
     }
-    this.#striking = true;
+    this.#injecting = true;
     return this.faults.splice(index, 1)[0];
   }
 
-  #giveBack(fault: Fault): void {
-    this.#striking = false;
+  #putBack(fault: Fault): void {
+    this.#injecting = false;
     this.faults.unshift(fault);
   }
 
-  async #strike(fault: Fault, write: Write): Promise<void> {
-    fault.struck = write;
-    this.struck.push(fault);
+  async #inject(fault: Fault, write: Write): Promise<void> {
+    fault.write = write;
+    this.injected.push(fault);
     try {
       await this.#options.killOperator();
     } finally {
-      this.#striking = false;
+      this.#injecting = false;
     }
   }
 }

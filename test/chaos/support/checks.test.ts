@@ -4,13 +4,13 @@ import {
   type LedgerRun,
   type PodRecord,
   type Records,
-  unsettled,
+  unfinished,
   violations,
 } from "./checks.ts";
 
 const at = (time: string) => new Date(`2026-03-01T10:${time}Z`);
 
-/** A project after two minutes: one run that is well in every respect, and one occurrence that was missed. */
+/** A project after two minutes: one run without a violation, and one occurrence that was missed. */
 function sound(): Records {
   const run = {
     id: "p-1",
@@ -36,7 +36,7 @@ function sound(): Records {
         finishedAt: at("02:02"),
         exitCode: 3,
         finalizers: [],
-        gone: true,
+        deleted: true,
       },
     ],
     jobRuns: [
@@ -49,7 +49,7 @@ function sound(): Records {
         lastObservedRunningAt: at("02:00"),
         chargedAt: at("02:04"),
         refused: false,
-        gone: false,
+        deleted: false,
       },
     ],
     jobs: [],
@@ -84,9 +84,9 @@ const twice = (key: keyof Records, other: object = {}): Records => {
 const without = (key: keyof Records): Records => ({ ...sound(), [key]: [] });
 const rules = (records: Records) => violations(records).map(({ rule }) => rule);
 
-test("finds nothing where all is well", () => {
+test("finds nothing in records without a violation", () => {
   expect(violations(sound())).toEqual([]);
-  expect(unsettled(sound())).toEqual([]);
+  expect(unfinished(sound())).toEqual([]);
 });
 
 test.for<[string, Records, string]>([
@@ -100,18 +100,18 @@ test.for<[string, Records, string]>([
   ["an entry without a charge", without("charges"), "one charge per ledger entry"],
   ["a run that is not in the ledger", { ...sound(), runs: [], charges: [] }, "no run lost"],
   ["a run in the ledger that no pod ran", without("pods"), "nothing invented"],
-  ["a pod that nobody recorded", without("jobRuns"), "no container unrecorded"],
+  ["a pod without a record", without("jobRuns"), "no container unrecorded"],
   ["a refused run that started", changed({ jobRuns: { refused: true } }), "refused runs do not start"],
   ["another charge than the run's", changed({ charges: { amount: "0.02" } }), "charge is the run's amount"],
   ["another start", changed({ runs: { startedAt: at("01:02") } }), "times are the container's own"],
-  ["a pod that has told two ends", changed({ pods: { otherEnds: [at("02:01")] } }), "a pod ends once"],
+  ["a pod that has reported two ends", changed({ pods: { otherEnds: [at("02:01")] } }), "a pod ends once"],
   ["another end", changed({ runs: { finishedAt: at("02:03") } }), "times are the container's own"],
   [
     "another end of the billing",
     changed({ runs: { billedUntil: at("02:00") } }),
     "times are the container's own",
   ],
-  ["a failed run that succeeded", changed({ runs: { status: "succeeded" } }), "status tells the end"],
+  ["a failed run that succeeded", changed({ runs: { status: "succeeded" } }), "status is the outcome"],
   ["one minute too many", changed({ runs: { billedMinutes: 3 } }), "billed minutes are right"],
   ["an amount that is not exact", changed({ runs: { amount: "0.04001" } }), "amount is exact"],
   ["an admission an hour late", changed({ jobRuns: { admittedAt: at("02:00") } }), "never late"],
@@ -119,7 +119,7 @@ test.for<[string, Records, string]>([
   [
     "a run that began before the last one ended",
     twice("pods", { uid: "u2", run: "p-2", startedAt: at("02:01"), finishedAt: at("02:09") }),
-    "never two at once",
+    "never two concurrently",
   ],
   [
     "an occurrence that is neither",
@@ -135,17 +135,17 @@ test.for<[string, Records, string]>([
   expect(rules(records)).toContain(rule);
 });
 
-test("a pod that was made in place of one that was torn out is stopped, and costs nothing", () => {
+test("a pod that was made in place of one that was removed by force is stopped, and costs nothing", () => {
   const seen = { finishedAt: at("02:00"), billedUntil: at("02:00"), billedMinutes: 1, amount: "0.02" };
-  const torn = changed({
+  const removed = changed({
     pods: { finishedAt: undefined, exitCode: undefined },
     runs: seen,
     charges: { amount: "0.02" },
   });
-  const other = { ...torn.pods[0], uid: "u2", name: "p-1-y", startedAt: at("02:03") } as PodRecord;
+  const other = { ...removed.pods[0], uid: "u2", name: "p-1-y", startedAt: at("02:03") } as PodRecord;
   const both = (exitCode: number, ...more: PodRecord[]): Records => ({
-    ...torn,
-    pods: [...torn.pods, { ...other, finishedAt: at("02:09"), exitCode }, ...more],
+    ...removed,
+    pods: [...removed.pods, { ...other, finishedAt: at("02:09"), exitCode }, ...more],
   });
   const expected = { vanished: new Set(["p-1"]), replaced: new Set(["p-1"]) };
   const found = (records: Records, expectations: Expectations) =>
@@ -154,11 +154,11 @@ test("a pod that was made in place of one that was torn out is stopped, and cost
   expect(found(both(0), expected)).toContain("one pod per run");
   expect(found(both(143, { ...other, uid: "u3" }), expected)).toContain("one pod per run");
   const unexpected = found(both(143), { vanished: expected.vanished });
-  expect(unexpected).toEqual(expect.arrayContaining(["one pod per run", "never two at once"]));
+  expect(unexpected).toEqual(expect.arrayContaining(["one pod per run", "never two concurrently"]));
   const charged = { startedAt: at("02:03"), ...seen };
-  expect(found({ ...both(143), runs: [{ ...torn.runs[0], ...charged } as LedgerRun] }, expected)).toContain(
-    "times are the container's own",
-  );
+  expect(
+    found({ ...both(143), runs: [{ ...removed.runs[0], ...charged } as LedgerRun] }, expected),
+  ).toContain("times are the container's own");
 });
 
 test("finds an occurrence that was caught up", () => {
@@ -188,14 +188,14 @@ test("bills a run whose end was not observed up to the last observation", () => 
 });
 
 test.for<[string, Records, string]>([
-  ["a finalizer on a pod", changed({ pods: { gone: false, finalizers: ["f"] } }), "no finalizer stuck"],
+  ["a finalizer on a pod", changed({ pods: { deleted: false, finalizers: ["f"] } }), "no finalizer stuck"],
   [
     "a finalizer on a Job",
     { ...sound(), jobs: [{ name: "p-1", project: "p", finalizers: ["f"] }] },
     "no finalizer stuck",
   ],
   ["a run that is not charged", changed({ jobRuns: { chargedAt: undefined } }), "every run is charged"],
-  ["a slot that is held", changed({ projects: { activeRun: "p-1" } }), "slots are given back"],
-])("is not settled with %s", ([, records, rule]) => {
-  expect(unsettled(records).map((violation) => violation.rule)).toContain(rule);
+  ["a slot that is not released", changed({ projects: { activeRun: "p-1" } }), "slots are released"],
+])("is not finished with %s", ([, records, rule]) => {
+  expect(unfinished(records).map((violation) => violation.rule)).toContain(rule);
 });

@@ -1,6 +1,6 @@
 /**
- * What must hold of runs whatever has happened to the operator: a pure comparison of what the cluster's pods say, what the
- * ledger says, and what the project says of its schedule.
+ * Invariants of runs, whatever fault the operator has had: a pure comparison of what the cluster's pods report, what the
+ * ledger has, and what the project's status has of its schedule.
  */
 
 /** A pod as it was last observed, deleted ones included. */
@@ -16,7 +16,7 @@ export interface PodRecord {
   otherEnds?: readonly Date[];
   exitCode?: number;
   finalizers: readonly string[];
-  gone: boolean;
+  deleted: boolean;
 }
 
 /** A JobRun as it was last observed, deleted ones included. */
@@ -31,7 +31,7 @@ export interface JobRunRecord {
   chargedAt?: Date;
   /** Refused for good. */
   refused: boolean;
-  gone: boolean;
+  deleted: boolean;
 }
 
 /** A Job that exists. */
@@ -43,7 +43,7 @@ export interface JobRecord {
 
 export interface ProjectRecord {
   id: string;
-  /** The first that was seen of its present schedule. */
+  /** The first that was observed of its current schedule. */
   scheduledSince?: Date;
   lastScheduledAt?: Date;
   missed: number;
@@ -67,7 +67,7 @@ export interface LedgerRun {
   amount: string;
 }
 
-/** A charge in the ledger, of whatever run it says. */
+/** A charge in the ledger, of the run that it names. */
 export interface LedgerCharge {
   run: string;
   project: string;
@@ -84,11 +84,11 @@ export interface Records {
 }
 
 export interface Expectations {
-  /** Runs whose pods were torn out so that nobody could see how they ended. */
+  /** Runs whose pods were removed by force, so that their end could not be observed. */
   vanished?: ReadonlySet<string>;
   /**
-   * Those of them whose Jobs made another pod before the operator could know of it: the Job's controller is as fast, and nobody
-   * can hold it back. The second pod is stopped and costs nothing.
+   * Those of them whose Jobs made another pod before the operator could know of it: the Job's controller is as fast, and nothing
+   * can delay it. The second pod is stopped and costs nothing.
    */
   replaced?: ReadonlySet<string>;
   /** Seconds after which a run is ended; 3,600. */
@@ -109,7 +109,7 @@ const MINUTE = 60_000;
 const STOPPED = 143;
 const WINDOW_MS = 120_000;
 
-/** Every way in which the records contradict what was promised; minutely schedules are assumed. Empty when all is well. */
+/** Every way in which the records contradict what is promised; minutely schedules are assumed. Empty without a violation. */
 export function violations(records: Records, expectations: Expectations = {}): Violation[] {
   const pods = Map.groupBy(records.pods, ({ run }) => run);
   const runs = Map.groupBy(records.runs, ({ id }) => id);
@@ -130,7 +130,7 @@ export function violations(records: Records, expectations: Expectations = {}): V
     }
     for (const { name, otherEnds = [] } of itsPods) {
       if (otherEnds.length > 0) {
-        report("a pod ends once", `${name} has told ${otherEnds.map(iso)} before`);
+        report("a pod ends once", `${name} has reported ${otherEnds.map(iso)} before`);
       }
     }
     if (itsPods.length > 0 && !jobRun) {
@@ -172,28 +172,28 @@ export function violations(records: Records, expectations: Expectations = {}): V
   return found;
 }
 
-/** What keeps the records from being final: runs under way, charges outstanding, finalizers not fallen. */
-export function unsettled(records: Records): Violation[] {
+/** What keeps the records from being final: active runs, outstanding charges, finalizers that are still set. */
+export function unfinished(records: Records): Violation[] {
   const found: Violation[] = [];
-  const held = (rule: string, subject: string, detail: string) => found.push({ rule, subject, detail });
+  const report = (rule: string, subject: string, detail: string) => found.push({ rule, subject, detail });
   for (const pod of records.pods) {
-    if (!pod.gone && pod.finalizers.length > 0) {
-      held("no finalizer stuck", pod.run, `pod ${pod.name} has ${pod.finalizers.join(", ")}`);
+    if (!pod.deleted && pod.finalizers.length > 0) {
+      report("no finalizer stuck", pod.run, `pod ${pod.name} has ${pod.finalizers.join(", ")}`);
     }
   }
   for (const job of records.jobs) {
     if (job.finalizers.length > 0) {
-      held("no finalizer stuck", job.name, `its Job has ${job.finalizers.join(", ")}`);
+      report("no finalizer stuck", job.name, `its Job has ${job.finalizers.join(", ")}`);
     }
   }
   for (const jobRun of records.jobRuns) {
-    if (!jobRun.gone && !jobRun.chargedAt && !jobRun.refused) {
-      held("every run is charged", jobRun.name, "its JobRun is there and not charged");
+    if (!jobRun.deleted && !jobRun.chargedAt && !jobRun.refused) {
+      report("every run is charged", jobRun.name, "its JobRun exists and is not charged");
     }
   }
   for (const project of records.projects) {
     if (project.activeRun) {
-      held("slots are given back", project.id, `held by ${project.activeRun}`);
+      report("slots are released", project.id, `${project.activeRun} is its active run`);
     }
   }
   return found;
@@ -229,22 +229,22 @@ function checkBilling(
   equal("started", run.startedAt, pod.startedAt);
   const cancelled = jobRun?.cancelRequestedAt;
   if (vanished?.has(run.id)) {
-    // Its end was seen by nobody: it is billed up to where it was seen running last.
+    // Its end was not observed: it is billed up to when it was last observed running.
     equal("finished", run.finishedAt, jobRun?.lastObservedRunningAt);
     if (!["failed", "cancelled"].includes(run.status)) {
-      report("status tells the end", run.status);
+      report("status is the outcome", run.status);
     }
   } else {
     // A runtime records the start of a container that ends immediately after its end, and so sometimes a second later.
-    const endOf = (told: Date) =>
-      new Date(run.startedAt.getTime() + Math.max(0, told.getTime() - (pod.startedAt?.getTime() ?? 0)));
+    const endOf = (reported: Date) =>
+      new Date(run.startedAt.getTime() + Math.max(0, reported.getTime() - (pod.startedAt?.getTime() ?? 0)));
     const end = pod.finishedAt && endOf(pod.finishedAt);
     equal("finished", run.finishedAt, end);
     const ran = ((end?.getTime() ?? 0) - run.startedAt.getTime()) / 1_000;
     const plain = pod.exitCode === 0 ? "succeeded" : "failed";
     const wanted = ran >= limitSeconds ? ["deadline_exceeded"] : cancelled ? ["cancelled", plain] : [plain];
     if (!wanted.includes(run.status)) {
-      report("status tells the end", `${run.status}, with exit code ${pod.exitCode} after ${ran} s`);
+      report("status is the outcome", `${run.status}, with exit code ${pod.exitCode} after ${ran} s`);
     }
   }
   if (run.status === "cancelled" && cancelled && !vanished?.has(run.id)) {
@@ -279,7 +279,7 @@ function checkProject(project: ProjectRecord, records: Records, { replaced }: Ex
     }
     const end = before.finishedAt?.getTime() ?? Number.POSITIVE_INFINITY;
     if (Number(pod.startedAt) < end) {
-      report("never two at once", `${before.run} and ${pod.run}`);
+      report("never two concurrently", `${before.run} and ${pod.run}`);
     }
     const jobRun = scheduled.get(pod.run);
     // Container times are whole seconds: one that ended in the second of the minute was active at it.

@@ -46,8 +46,8 @@ interface Followed {
  * only if the operator removes the finalizers after a new list. So a test that stops the apiserver has to call `relist`.
  */
 export class ClusterObserver {
-  readonly #pods = new Map<string, { pod: Pod; gone: boolean; ends: Set<string> }>();
-  readonly #jobRuns = new Map<string, { jobRun: JobRun; gone: boolean }>();
+  readonly #pods = new Map<string, { pod: Pod; deleted: boolean; ends: Set<string> }>();
+  readonly #jobRuns = new Map<string, { jobRun: JobRun; deleted: boolean }>();
   readonly #since = new Map<string, { schedule: string | undefined; since: Date }>();
   readonly #jobs: Store<Job>;
   readonly #projects: Store<Project>;
@@ -72,14 +72,14 @@ export class ClusterObserver {
       if (terminated?.finishedAt) {
         ends.add(terminated.finishedAt);
       }
-      const gone = type === "delete";
-      this.#pods.set(uid, { pod: object, gone, ends });
-      this.#log.add(runOf(object), podLine(object, gone));
+      const deleted = type === "delete";
+      this.#pods.set(uid, { pod: object, deleted, ends });
+      this.#log.add(runOf(object), podLine(object, deleted));
     });
     follow<JobRun>(jobRunResource).subscribe(({ type, object }) => {
-      const gone = type === "delete";
-      this.#jobRuns.set(object.metadata.uid ?? "", { jobRun: object, gone });
-      this.#log.add(object.metadata.name, jobRunLine(object, gone));
+      const deleted = type === "delete";
+      this.#jobRuns.set(object.metadata.uid ?? "", { jobRun: object, deleted });
+      this.#log.add(object.metadata.name, jobRunLine(object, deleted));
     });
     this.#jobs = follow<Job>(resources.jobs);
     this.#jobs.subscribe(({ type, object }) =>
@@ -109,10 +109,10 @@ export class ClusterObserver {
 
   /** Whether the caches equal the live objects of some projects. */
   async isUpToDate(projects: readonly string[]): Promise<boolean> {
-    const asked = new Set(projects);
+    const wanted = new Set(projects);
     const versions = (objects: readonly KubernetesObject[], resource: Resource) =>
       objects
-        .filter((object) => asked.has(projectOf(object, resource)))
+        .filter((object) => wanted.has(projectOf(object, resource)))
         .map(({ metadata }) => `${metadata?.uid} ${metadata?.resourceVersion}`)
         .toSorted()
         .join();
@@ -157,15 +157,15 @@ export class ClusterObserver {
 
   /** What is known of some projects now. */
   async records(projects: readonly string[]): Promise<Records> {
-    const asked = new Set(projects);
-    const of = <T extends { project: string }>(all: T[]) => all.filter(({ project }) => asked.has(project));
+    const wanted = new Set(projects);
+    const of = <T extends { project: string }>(all: T[]) => all.filter(({ project }) => wanted.has(project));
     return {
-      pods: of([...this.#pods.values()].map(({ pod, gone, ends }) => podRecord(pod, gone, ends))),
-      jobRuns: of([...this.#jobRuns.values()].map(({ jobRun, gone }) => jobRunRecord(jobRun, gone))),
+      pods: of([...this.#pods.values()].map(({ pod, deleted, ends }) => podRecord(pod, deleted, ends))),
+      jobRuns: of([...this.#jobRuns.values()].map(({ jobRun, deleted }) => jobRunRecord(jobRun, deleted))),
       jobs: of(this.#jobs.list().map(jobRecord)),
       projects: this.#projects
         .list()
-        .filter(({ metadata }) => asked.has(metadata.name))
+        .filter(({ metadata }) => wanted.has(metadata.name))
         .map((project) => projectRecord(project, this.#since.get(project.metadata.name)?.since)),
       ...(await this.#ledgerRecords(projects)),
     };
@@ -196,7 +196,7 @@ function projectOf(object: KubernetesObject, resource: Resource): string {
 
 const runOf = ({ metadata }: Pod): string => metadata?.labels?.["batch.kubernetes.io/job-name"] ?? "";
 
-function podRecord(pod: Pod, gone: boolean, ends: ReadonlySet<string>): PodRecord {
+function podRecord(pod: Pod, deleted: boolean, ends: ReadonlySet<string>): PodRecord {
   const { metadata } = pod;
   const { running, terminated } = pod.status?.containerStatuses?.[0]?.state ?? {};
   return {
@@ -209,11 +209,11 @@ function podRecord(pod: Pod, gone: boolean, ends: ReadonlySet<string>): PodRecor
     otherEnds: [...ends].filter((end) => end !== terminated?.finishedAt).map((end) => new Date(end)),
     exitCode: terminated?.exitCode,
     finalizers: (metadata?.finalizers ?? []).filter((name) => name.startsWith("slipway.dev/")),
-    gone,
+    deleted,
   };
 }
 
-function jobRunRecord({ metadata, spec, status }: JobRun, gone: boolean): JobRunRecord {
+function jobRunRecord({ metadata, spec, status }: JobRun, deleted: boolean): JobRunRecord {
   return {
     name: metadata.name,
     project: spec.projectRef.name,
@@ -226,7 +226,7 @@ function jobRunRecord({ metadata, spec, status }: JobRun, gone: boolean): JobRun
     refused:
       status?.conditions?.some(({ type, status: value }) => type === "Admitted" && value === "False") ??
       false,
-    gone,
+    deleted,
   };
 }
 

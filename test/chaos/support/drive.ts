@@ -81,7 +81,9 @@ export async function silence(
   ms: number,
 ): Promise<void> {
   const report = async (ready: "Unknown" | "True") => {
-    const conditions = [{ type: "Ready", status: ready, reason: "Told", lastTransitionTime: new Date() }];
+    const conditions = [
+      { type: "Ready", status: ready, reason: "SetByTest", lastTransitionTime: new Date() },
+    ];
     await client.patch(
       resources.nodes,
       { name: node },

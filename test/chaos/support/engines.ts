@@ -1,4 +1,4 @@
-/** Databases of every engine, as tests that hold for all of them use them. */
+/** Databases of every engine, as tests that run for all of them use them. */
 import type { WriteSession } from "../../e2e/support/acknowledged.ts";
 import * as clickhouse from "../../e2e/support/clickhouse.ts";
 import { type DatabaseProject, databaseProject } from "../../e2e/support/databases.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../kit/processes/job-platform.ts";
 import { OperatorProcess } from "../../kit/processes/operator-process.ts";
 import { ApiserverProxy } from "./apiserver-proxy.ts";
-import { type Expectations, unsettled, type Violation, violations } from "./checks.ts";
+import { type Expectations, unfinished, type Violation, violations } from "./checks.ts";
 import { ClusterObserver } from "./cluster-observer.ts";
 import { LedgerProxy } from "./ledger-proxy.ts";
 import type { ReportedViolation } from "./observation-log.ts";
@@ -19,7 +19,7 @@ import type { ReportedViolation } from "./observation-log.ts";
 /** Whether the long forms were requested. */
 export const long = process.env.SLIPWAY_TEST_LONG === "1";
 
-/** An operator of its own between two proxies, and a observer that sees past them. */
+/** An operator of its own between two proxies, and an observer that bypasses them. */
 export interface ChaosEnvironment {
   platform: JobPlatform;
   proxy: ApiserverProxy;
@@ -33,8 +33,8 @@ export interface ChaosEnvironment {
   addOperator(): OperatorProcess;
   /** Creates jobs, one for each script, minutely by default; waits until their schedules are followed. @returns their ids */
   jobs(name: string, scripts: readonly Script[], cron?: string): Promise<string[]>;
-  /** Closes the schedules, waits until nothing is under way, and compares all records. @returns what is wrong */
-  settle(projects: readonly string[], expectations?: Expectations): Promise<ReportedViolation[]>;
+  /** Closes the schedules, waits until no run is active, and compares all records. @returns the violations */
+  closeAndCheck(projects: readonly string[], expectations?: Expectations): Promise<ReportedViolation[]>;
   stop(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export async function startEnvironment(env: Record<string, string> = {}): Promis
     await platform.stop();
   };
   try {
-    await platform.guarded();
+    await platform.provisioned();
   } catch (error) {
     const log = readFileSync(operator.log, "utf8")
       .split("\n")
@@ -123,12 +123,12 @@ export async function startEnvironment(env: Record<string, string> = {}): Promis
       }
       return ids;
     },
-    settle: async (projects, expectations) => {
+    closeAndCheck: async (projects, expectations) => {
       for (const name of projects) {
         await setClosed({ platform, namespace }, name, true);
       }
       let open: Violation[] = [];
-      const settled = await waitFor("all runs to end and be charged", 180_000, async () => {
+      const final = await waitFor("all runs to end and be charged", 180_000, async () => {
         const records = await observer.records(projects);
         const closed = await Promise.all(
           projects.map(async (name) => {
@@ -137,7 +137,7 @@ export async function startEnvironment(env: Record<string, string> = {}): Promis
           }),
         );
         open = [
-          ...unsettled(records),
+          ...unfinished(records),
           ...projects
             .filter((_, index) => !closed[index])
             .map((subject) => ({ rule: "schedules are closed", subject, detail: "it is not acknowledged" })),
@@ -152,8 +152,8 @@ export async function startEnvironment(env: Record<string, string> = {}): Promis
           throw error;
         }
       });
-      const wrong = settled ? violations(settled, expectations) : open;
-      const records = settled ?? (await observer.records(projects));
+      const wrong = final ? violations(final, expectations) : open;
+      const records = final ?? (await observer.records(projects));
       const crashes = operators.flatMap((one) => one.crashes);
       wrong.push(
         ...crashes.map((detail) => ({ rule: "operators do not crash", subject: "operator", detail })),

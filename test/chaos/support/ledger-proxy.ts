@@ -14,9 +14,9 @@ interface Talk {
  * the connection before the server receives it, or before the operator receives the answer.
  */
 export class LedgerProxy extends TcpProxy {
-  /** Moments of commits at which to strike, each once. */
+  /** Moments of commits at which to inject a fault, each once. */
   readonly faults: Moment[];
-  readonly struck: Moment[];
+  readonly injected: Moment[];
   /** Transactions with runs whose commit was confirmed. */
   readonly commits: { count: number };
 
@@ -24,15 +24,15 @@ export class LedgerProxy extends TcpProxy {
   constructor(port: number, onCut: (moment: Moment) => void = () => {}) {
     const talks = new Map<number, Talk>();
     const faults: Moment[] = [];
-    const struck: Moment[] = [];
+    const injected: Moment[] = [];
     const commits = { count: 0 };
-    const strike = (moment: Moment): boolean => {
+    const inject = (moment: Moment): boolean => {
       const index = faults.indexOf(moment);
       if (index < 0) {
         return false;
       }
       faults.splice(index, 1);
-      struck.push(moment);
+      injected.push(moment);
       onCut(moment);
       return true;
     };
@@ -48,22 +48,22 @@ export class LedgerProxy extends TcpProxy {
           return "pass";
         }
         talk.committing = true;
-        return strike("before") ? "cut" : "pass";
+        return inject("before") ? "cut" : "pass";
       }
       if (!talk.committing || !text.includes("COMMIT\0")) {
         return "pass";
       }
       Object.assign(talk, { runs: false, committing: false });
       commits.count += 1;
-      if (strike("committed")) {
+      if (inject("committed")) {
         return "cut";
       }
       // The operator is dead before it has read any of it, or right after: both happen.
-      strike("answered");
+      inject("answered");
       return "pass";
     });
     this.faults = faults;
-    this.struck = struck;
+    this.injected = injected;
     this.commits = commits;
   }
 

@@ -6,20 +6,20 @@ test("passes without a violation", () => {
 });
 
 test("reports every violation in full, and what was observed of each subject once", () => {
-  const log = ["10:00:00.000 pod a-1-x: not started, held by []"];
+  const log = ["10:00:00.000 pod a-1-x: not started, finalizers []"];
   const wrong = [
     { rule: "one pod per run", subject: "a-1", detail: "a-1-x, a-1-y", log },
-    { rule: "never two at once", subject: "a", detail: "a-1 and a-1", log: [] },
+    { rule: "never two concurrently", subject: "a", detail: "a-1 and a-1", log: [] },
     { rule: "no run lost", subject: "a-1", detail: "its container started", log },
   ];
   expect(() => expectNoViolations(wrong)).toThrow(
     [
       "one pod per run: a-1: a-1-x, a-1-y",
-      "never two at once: a: a-1 and a-1",
+      "never two concurrently: a: a-1 and a-1",
       "no run lost: a-1: its container started",
-      "what was seen of a-1:",
+      "what was observed of a-1:",
       ...log,
-      "what was seen of a:",
+      "what was observed of a:",
     ].join("\n"),
   );
 });

@@ -28,10 +28,10 @@ export interface Job extends KubernetesObject {
   };
 }
 
-/** Lines of one subject that are kept: its beginning, which says most. */
+/** Lines of one subject that are kept: its beginning, which explains most. */
 const MAX_LINES = 60;
 
-/** Lines by run or project, each with the moment at which it was seen. */
+/** Lines by run or project, each with the moment at which it was observed. */
 export class ObservationLog {
   readonly #lines = new Map<string, string[]>();
 
@@ -40,8 +40,8 @@ export class ObservationLog {
     const lines = this.#lines.get(subject) ?? [];
     this.#lines.set(subject, lines);
     const object = line.split(":", 1)[0] ?? "";
-    const said = lines.findLast((known) => known.slice(MOMENT).startsWith(`${object}:`))?.slice(MOMENT);
-    if (said === line || lines.length > MAX_LINES) {
+    const last = lines.findLast((known) => known.slice(MOMENT).startsWith(`${object}:`))?.slice(MOMENT);
+    if (last === line || lines.length > MAX_LINES) {
       return;
     }
     lines.push(`${new Date().toISOString().slice(11, 23)} ${lines.length === MAX_LINES ? "…" : line}`);
@@ -55,7 +55,7 @@ export class ObservationLog {
 /** Length of a moment with its space. */
 const MOMENT = 13;
 
-/** What a project says of its schedule, and the ledger of a run: the last lines of their log. */
+/** What a project's status has of its schedule, and the ledger of a run: the last lines of their log. */
 export function recordLines(subject: string, { projects, runs, charges }: Records): string[] {
   const lines = <T>(what: string, all: readonly T[], isIts: (one: T) => boolean) =>
     all.filter(isIts).map((one) => `${what} ${JSON.stringify(one)}`);
@@ -66,41 +66,43 @@ export function recordLines(subject: string, { projects, runs, charges }: Record
   ];
 }
 
-export function podLine({ metadata, status }: Pod, gone: boolean): string {
+export function podLine({ metadata, status }: Pod, deleted: boolean): string {
   const { running, terminated } = status?.containerStatuses?.[0]?.state ?? {};
   const ended =
     terminated && `ended ${terminated.exitCode} ${terminated.startedAt} to ${terminated.finishedAt}`;
   const state = ended ?? (running ? `running since ${running.startedAt}` : "not started");
-  const held = `held by [${(metadata?.finalizers ?? []).join(", ")}]`;
-  return `pod ${metadata?.name}: ${state}, ${held}${leaving(metadata)}${gone ? ", gone" : ""}`;
+  const finalizers = `finalizers [${(metadata?.finalizers ?? []).join(", ")}]`;
+  return `pod ${metadata?.name}: ${state}, ${finalizers}${deletion(metadata)}${deleted ? ", deleted" : ""}`;
 }
 
-export function jobLine({ metadata, spec, status }: Job, gone: boolean): string {
+export function jobLine({ metadata, spec, status }: Job, deleted: boolean): string {
   const { active, terminating, succeeded, failed, conditions = [] } = status ?? {};
   const counts = JSON.stringify({ active, terminating, succeeded, failed });
   const summary = conditions.map(({ type, status: value, reason }) => ` ${type}=${value} ${reason}`);
   const state = spec?.suspend ? "suspended" : "admitted";
-  return `Job: ${state} ${counts}${summary.join("")}${leaving(metadata)}${gone ? ", gone" : ""}`;
+  return `Job: ${state} ${counts}${summary.join("")}${deletion(metadata)}${deleted ? ", deleted" : ""}`;
 }
 
-export function jobRunLine({ metadata, spec, status }: JobRun, gone: boolean): string {
+export function jobRunLine({ metadata, spec, status }: JobRun, deleted: boolean): string {
   const { phase, podName, startedAt, finishedAt, billedUntil, lastObservedRunningAt, chargedAt } =
     status ?? {};
   const { cancelRequestedAt } = spec;
   const times = { startedAt, lastObservedRunningAt, cancelRequestedAt, finishedAt, billedUntil, chargedAt };
   const conditions = (status?.conditions ?? []).map(({ type, status: value }) => ` ${type}=${value}`);
   const state = `${phase ?? "no phase"} ${podName ?? "no pod"} ${JSON.stringify(times)}${conditions.join("")}`;
-  return `JobRun: ${state}${leaving(metadata)}${gone ? ", gone" : ""}`;
+  return `JobRun: ${state}${deletion(metadata)}${deleted ? ", deleted" : ""}`;
 }
 
-export function projectLine({ metadata, status }: Project, gone: boolean): string {
+export function projectLine({ metadata, status }: Project, deleted: boolean): string {
   const { activeRun, scheduledSince, lastScheduledAt, lastFinishedAt, missed } = status?.job ?? {};
   const job = { activeRun, scheduledSince, lastScheduledAt, lastFinishedAt, missed };
-  return `project: ${JSON.stringify(job)}${leaving(metadata)}${gone ? ", gone" : ""}`;
+  return `project: ${JSON.stringify(job)}${deletion(metadata)}${deleted ? ", deleted" : ""}`;
 }
 
-function leaving(metadata: KubernetesObject["metadata"]): string {
-  return metadata?.deletionTimestamp === undefined ? "" : `, deleted ${metadata.deletionTimestamp}`;
+function deletion(metadata: KubernetesObject["metadata"]): string {
+  return metadata?.deletionTimestamp === undefined
+    ? ""
+    : `, deletion requested ${metadata.deletionTimestamp}`;
 }
 
 /** A violation with all that was observed of the run or the project that it is about. */
@@ -115,6 +117,6 @@ export function expectNoViolations(wrong: readonly ReportedViolation[]): void {
   }
   const lines = wrong.map(({ rule, subject, detail }) => `${rule}: ${subject}: ${detail}`);
   const logs = new Map(wrong.map(({ subject, log }) => [subject, log]));
-  const seen = [...logs].flatMap(([subject, log]) => [`what was seen of ${subject}:`, ...log]);
+  const seen = [...logs].flatMap(([subject, log]) => [`what was observed of ${subject}:`, ...log]);
   throw new Error([...lines, ...seen].join("\n"));
 }

@@ -1,11 +1,11 @@
 /**
  * What each write of the operator does in the life of a run, recognized by the request alone. A write to a resource of runs that is
- * not known here is `unknown: …`: the tests fail until it is named and struck.
+ * not known here is `unknown: …`: the tests fail until it is named and has its faults.
  */
 
 type Json = Record<string, unknown>;
 
-/** Kinds of writes in the life of a run. Each is struck before it, between commit and answer, and after it. */
+/** Kinds of writes in the life of a run. At each the operator is killed before it, between commit and answer, and after it. */
 export const runWrites = {
   scheduleFollowed: "Project: schedule followed",
   scheduleClosed: "Project: schedule closed",
@@ -24,13 +24,13 @@ export const runWrites = {
   neverStarted: "JobRun: never started",
   runCharged: "JobRun: charged",
   runFinalizerOn: "JobRun: finalizer set",
-  runFinalizerOff: "JobRun: finalizer taken off",
+  runFinalizerOff: "JobRun: finalizer removed",
   runDeleted: "JobRun: deleted",
   jobCreated: "Job: created",
   jobAdmitted: "Job: admitted",
-  jobFinalizerOff: "Job: finalizer taken off",
+  jobFinalizerOff: "Job: finalizer removed",
   jobDeleted: "Job: deleted",
-  podFinalizerOff: "Pod: finalizer taken off",
+  podFinalizerOff: "Pod: finalizer removed",
   podStopped: "Pod: stopped",
 } as const;
 export type RunWrite = (typeof runWrites)[keyof typeof runWrites];
@@ -180,6 +180,6 @@ function finalizer(metadata: Json | undefined, off: RunWrite, on?: RunWrite): Ru
   if (finalizers === undefined) {
     return undefined;
   }
-  const held = Array.isArray(finalizers) && finalizers.includes("slipway.dev/jobrun");
-  return held ? on : off;
+  const isSet = Array.isArray(finalizers) && finalizers.includes("slipway.dev/jobrun");
+  return isSet ? on : off;
 }

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import {
   type Expectations,
   type Records,
-  unsettled,
+  unfinished,
   type Violation,
   violations,
 } from "../../chaos/support/checks.ts";
@@ -37,7 +37,7 @@ export async function startStackObserver(): Promise<StackObserver> {
     check: (projects, expectations) =>
       eventually(async () => {
         const records = await observer.records(projects);
-        const left = unsettled(records);
+        const left = unfinished(records);
         if (left.length > 0) {
           throw new Error(`not over: ${JSON.stringify(left)}`);
         }
