@@ -1,4 +1,4 @@
-/** The model's apiserver: what etcd and the registry of a real one decide, at once and in memory. */
+/** The model's apiserver: what etcd and the registry of a real one decide, immediately and in memory. */
 
 import {
   KubeError,
@@ -93,14 +93,14 @@ export class Apiserver {
       generation: 1,
       creationTimestamp: wholeSeconds(this.#timeline.now),
     };
-    // The status is a subresource of every kind here, so a creation cannot bring one.
+    // The status is a subresource of every kind here, so a creation cannot set one.
     const { status: _status, ...rest } = sent;
     const stored = this.#store(resource, collection, key, {
       ...rest,
       metadata,
       ...(resource === resources.pods ? { status: { phase: "Pending" } } : {}),
     });
-    this.#tell({ type: "add", resource, object: stored });
+    this.#notify({ type: "add", resource, object: stored });
     return stored as T;
   }
 
@@ -124,7 +124,7 @@ export class Apiserver {
   }
 
   /**
-   * Deletes: at once, or when the last finalizer falls and, of a pod that runs, its node has confirmed the end.
+   * Deletes: immediately, or when the last finalizer is removed and, of a pod that runs, its node has confirmed the end.
    * @throws KubeError 404, 409 Conflict
    */
   delete(
@@ -136,8 +136,8 @@ export class Apiserver {
     check(live, options);
     const grace = resource === resources.pods ? podGrace(live as StoredPod, options.gracePeriodSeconds) : 0;
     const { deletionTimestamp, deletionGracePeriodSeconds: granted } = live.metadata;
-    const held = (live.metadata.finalizers ?? []).length > 0;
-    if (!held && grace === 0) {
+    const hasFinalizers = (live.metadata.finalizers ?? []).length > 0;
+    if (!hasFinalizers && grace === 0) {
       this.#remove(resource, live);
       return;
     }
@@ -154,7 +154,7 @@ export class Apiserver {
     this.#update(resource, live, { ...live, metadata });
   }
 
-  /** Takes an object away whatever holds it, as an administrator does who strips its finalizers. */
+  /** Removes an object with its finalizers, as an administrator does by force. */
   strip(resource: Resource, ref: ObjectRef): void {
     const live = this.get(resource, ref);
     if (live) {
@@ -172,16 +172,16 @@ export class Apiserver {
       metadata.generation = live.metadata.generation + 1;
     }
     const changed = { ...next, metadata };
-    const gone =
+    const isRemoved =
       metadata.deletionTimestamp !== undefined &&
       (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
       (metadata.finalizers ?? []).length === 0;
-    if (gone) {
+    if (isRemoved) {
       return this.#remove(resource, changed);
     }
     const collection = this.#collection(resource);
     const stored = this.#store(resource, collection, refKey(live.metadata), changed);
-    this.#tell({ type: "update", resource, object: stored, old: live });
+    this.#notify({ type: "update", resource, object: stored, old: live });
     return stored;
   }
 
@@ -192,7 +192,7 @@ export class Apiserver {
       ...object,
       metadata: { ...object.metadata, resourceVersion: String(this.#version) },
     });
-    this.#tell({ type: "delete", resource, object: last });
+    this.#notify({ type: "delete", resource, object: last });
     return last;
   }
 
@@ -226,7 +226,7 @@ export class Apiserver {
     return found;
   }
 
-  #tell(change: Change): void {
+  #notify(change: Change): void {
     for (const listener of this.#listeners) {
       listener(change);
     }
@@ -256,12 +256,12 @@ function sameMeta(next: Stored, live: Stored): boolean {
 }
 
 /** Seconds of grace, as the apiserver's strategy of pods decides. */
-function podGrace(pod: StoredPod, asked: number | undefined): number {
+function podGrace(pod: StoredPod, requested: number | undefined): number {
   if (pod.spec.nodeName === undefined) {
     return 0;
   }
   if (pod.status.phase === "Succeeded" || pod.status.phase === "Failed") {
     return 0;
   }
-  return asked ?? pod.spec.terminationGracePeriodSeconds ?? 30;
+  return requested ?? pod.spec.terminationGracePeriodSeconds ?? 30;
 }

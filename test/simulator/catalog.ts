@@ -1,4 +1,4 @@
-/** Plans and prices of the model, and when each price held. Money is decimal text in BRL cents. */
+/** Plans and prices of the model, and when each price applied. Money is decimal text in BRL cents. */
 
 import type { Catalog } from "@slipway/crds";
 import type { Timeline } from "./timeline.ts";
@@ -6,7 +6,7 @@ import type { Timeline } from "./timeline.ts";
 /** Plans of the model. */
 export const PLANS = ["job-basic", "job-premium", "job-business"] as const;
 
-/** Prices that a plan may get, some with fractions that no float holds. */
+/** Prices that a plan may get, some with fractions that no float represents. */
 const PRICES = ["0.1", "0.35", "1", "1.005", "2.3333", "7", "12.75", "0.0001"] as const;
 
 export class ModelCatalog {
@@ -43,7 +43,7 @@ export class ModelCatalog {
     this.jobPlans = this.#plansNow();
   }
 
-  /** Prices that held at some moment of [from, to]. */
+  /** Prices that applied at some moment of [from, to]. */
   pricesWithin(plan: string, from: number, to: number): string[] {
     const all = this.#history.get(plan) ?? [];
     return all

@@ -1,4 +1,4 @@
-/** Everything that goes wrong around the operator: machines, networks, the controller-manager, the ledger, administrators. */
+/** Faults around the operator: machines, networks, the controller-manager, the ledger, administrators. */
 
 import { KubeError, resources } from "@slipway/controller-runtime";
 import type { Apiserver } from "./apiserver.ts";
@@ -20,8 +20,8 @@ export interface ChaosOptions {
   ledgerStopsMs: number;
   clockStepsMs: number;
   priceChangesMs: number;
-  /** Of all containers, those that something happens to. */
-  strikes: number;
+  /** Of all containers, those that have a fault; a probability. */
+  containerFaults: number;
   maxSkewMs: number;
 }
 
@@ -57,16 +57,16 @@ export class Chaos {
     this.#stopped = true;
   }
 
-  /** Something may happen to a container that has started. */
+  /** A container that has started may have a fault. */
   started(record: ContainerRecord): void {
     const { timeline, chance } = this.#parts;
-    if (this.#stopped || !chance.happens(this.#options.strikes)) {
+    if (this.#stopped || !chance.happens(this.#options.containerFaults)) {
       return;
     }
     const after = chance.happens(0.5) ? chance.between(0, 3_000) : chance.exponential(30_000);
     timeline.after(after, () => {
       if (!this.#stopped) {
-        this.#strike(record);
+        this.#injectFault(record);
       }
     });
   }
@@ -90,7 +90,7 @@ export class Chaos {
     const how = chance.weighted({ partition: 6, crash: 4, loss: 1 });
     const ms = how === "loss" ? chance.between(200_000, 900_000) : chance.between(3_000, 700_000);
     if (node.reachable) {
-      checker.noteAll(`${node.name} fails for ${Math.round(ms / 1_000)} s: ${how}`);
+      checker.recordForAll(`${node.name} fails for ${Math.round(ms / 1_000)} s: ${how}`);
     }
     nodes.fail(node, how, ms);
   }
@@ -101,7 +101,7 @@ export class Chaos {
     chance.pick(nodes.all).clockOffset = Math.round(chance.between(-maxSkewMs, maxSkewMs));
   }
 
-  #strike(record: ContainerRecord): void {
+  #injectFault(record: ContainerRecord): void {
     const { api, chance, kubelets, checker } = this.#parts;
     const { namespace, pod: name, run, project } = record;
     const pod = api.get<StoredPod>(resources.pods, { namespace, name });
@@ -109,9 +109,9 @@ export class Chaos {
       return;
     }
     const how = chance.weighted({ oom: 4, evict: 4, delete: 6, hurry: 2, job: 3, strip: 2, pod: 2 });
-    checker.note(project, () => `strike: ${how} ${name}`);
+    checker.record(project, () => `fault: ${how} ${name}`);
     if (how === "oom" || how === "evict") {
-      kubelets.strike(record.podUid, how);
+      kubelets.injectFault(record.podUid, how);
     } else if (how === "delete") {
       this.#delete(() => api.delete(resources.pods, { namespace, name }));
     } else if (how === "hurry") {

@@ -10,7 +10,7 @@ export interface ChargeLimits {
   skewMs: number;
 }
 
-/** What is wrong with a row; empty when nothing is. */
+/** The faults of a row; empty without any. */
 export function faultsOfCharge(row: ChargedRun, truth: RunTruth, limits: ChargeLimits): string[] {
   const faults: string[] = [];
   const started = row.started_at.getTime();
@@ -52,17 +52,19 @@ export function faultsOfCharge(row: ChargedRun, truth: RunTruth, limits: ChargeL
 function faultsOfEnd(
   finished: number,
   started: number,
-  told: string | undefined,
+  reported: string | undefined,
   truth: RunTruth,
   { skewMs }: ChargeLimits,
 ): string[] {
   const known =
-    told !== undefined && truth.reportedEnds.has(told) ? Math.max(time(told), started) : undefined;
+    reported !== undefined && truth.reportedEnds.has(reported)
+      ? Math.max(time(reported), started)
+      : undefined;
   if (known !== undefined && finished === known) {
     return [];
   }
   if (known !== undefined && !truth.tampered) {
-    return [`finished at ${iso(finished)}, its pod said ${iso(known)}`];
+    return [`finished at ${iso(finished)}, its pod reported ${iso(known)}`];
   }
   const seen = time(truth.ended?.status?.lastObservedRunningAt);
   const expected = Number.isNaN(seen) ? started : Math.max(seen, started);
@@ -70,7 +72,7 @@ function faultsOfEnd(
     return [`finished at ${iso(finished)}, last seen running at ${iso(expected)}`];
   }
   const ended = Math.max(...truth.containers.map(({ endedAt }) => endedAt ?? Number.POSITIVE_INFINITY));
-  // Two clocks, and the time in which a dead container is still told as running by a node that is told as ready.
+  // Two clocks, and the time in which a dead container is still reported as running by a node that is reported as ready.
   return finished > ended + skewMs + MAX_SILENT_MS
     ? [`finished at ${iso(finished)}, long after its container`]
     : [];
@@ -98,7 +100,7 @@ function faultsOfStatus(
       return [`${row.status} although it was cancelled`];
     }
     if (!cancelled) {
-      return ["cancelled although nobody asked for it in time"];
+      return ["cancelled although nobody requested it in time"];
     }
     return billed === expected ? [] : [`billed until ${iso(billed)} instead of ${iso(expected)}`];
   }
@@ -119,13 +121,13 @@ function faultsOfStatus(
   return (row.status === "succeeded") === succeeded ? [] : [`${row.status} with exit code ${exitCode}`];
 }
 
-/** A request to cancel counts from what it says, but no more than 10 s before the run was last seen without it. */
+/** A request to cancel counts from the time in it, but no more than 10 s before the run was last seen without it. */
 function cancelOf({ ended, seenBeforeCancel }: RunTruth): number {
-  const asked = time(ended?.spec.cancelRequestedAt);
-  return Math.max(asked, (time(seenBeforeCancel) || 0) - 10_000);
+  const requested = time(ended?.spec.cancelRequestedAt);
+  return Math.max(requested, (time(seenBeforeCancel) || 0) - 10_000);
 }
 
-/** Whether the pod may have been gone before anybody read its end. */
+/** Whether the pod may have been deleted before its end was read. */
 function isUnsure(truth: RunTruth): boolean {
   return truth.tampered || truth.reportedEnds.size === 0;
 }
@@ -148,7 +150,7 @@ export function minutesBetween(from: number, to: number): number {
   return minutes;
 }
 
-/** Moments that a status holds. */
+/** A time of a status, in milliseconds; NaN without one. */
 export function time(text: string | undefined): number {
   return text === undefined ? Number.NaN : Date.parse(text);
 }

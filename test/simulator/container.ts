@@ -15,7 +15,7 @@ export interface Behaviour {
   exitCode: number;
   /** The runtime's reason of the end: Completed, Error, OOMKilled. */
   reason: string;
-  /** What it does when asked to stop: after so long, with this code. Over the grace it is killed. */
+  /** How it ends on SIGTERM: after so long, with this code. Over the grace it is killed. */
   stopMs: number;
   stopCode: number;
 }
@@ -32,7 +32,7 @@ export interface ContainerRecord {
   /** True times in milliseconds. */
   startedAt: number;
   endedAt: number | undefined;
-  /** What its node says: whole seconds of the node's clock. */
+  /** What its node reports: whole seconds of the node's clock. */
   readonly reportedStartedAt: string;
   reportedFinishedAt: string | undefined;
   exitCode: number | undefined;
@@ -43,7 +43,7 @@ export interface ContainerRecord {
   stripped: boolean;
 }
 
-/** Who looks on, to checker. */
+/** What observes containers. */
 export interface ContainerObserver {
   containerStarted(record: ContainerRecord): void;
   containerEnded(record: ContainerRecord): void;

@@ -82,7 +82,7 @@ export class CronJobController {
     }
   }
 
-  /** The status without Jobs that have finished or are gone; the CronJob's own when nothing of it changed. */
+  /** The status without Jobs that have finished or are deleted; the CronJob's own when nothing of it changed. */
   #observed(cronJob: StoredCronJob): NonNullable<StoredCronJob["status"]> {
     const { namespace } = cronJob.metadata;
     const status = cronJob.status ?? {};

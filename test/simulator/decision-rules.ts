@@ -28,7 +28,7 @@ export interface Decision {
 export interface DecisionCheck {
   faults: string[];
   admitted: number | undefined;
-  /** The run that gave back the slot, and whether its occurrence was counted as missed. */
+  /** The run that released the slot, and whether its occurrence was counted as missed. */
   released: { run: string; missed: boolean } | undefined;
   /** Newly counted misses by reason. */
   missed: Record<string, number>;
@@ -36,7 +36,7 @@ export interface DecisionCheck {
 
 /**
  * Every occurrence that a decision passes over must be counted, exactly once, but the one that it admits; and one that never
- * started is counted as its slot is given back.
+ * started is counted as its slot is released.
  */
 export function faultsOfDecision(decision: Decision): DecisionCheck {
   const { before, after, now, nameOf } = decision;
@@ -48,7 +48,7 @@ export function faultsOfDecision(decision: Decision): DecisionCheck {
   }
   const sum = (after.missedReasons ?? []).reduce((all, { count }) => all + count, 0);
   if ((after.missed ?? 0) !== sum) {
-    faults.push(`${after.missed} missed, the reasons say ${sum}`);
+    faults.push(`${after.missed} missed, the reasons add up to ${sum}`);
   }
   faults.push(...faultsOfRest(decision));
 
@@ -58,7 +58,7 @@ export function faultsOfDecision(decision: Decision): DecisionCheck {
   );
   const released = before.activeRun !== undefined && after.activeRun !== before.activeRun;
   const expected = passed.length - (admitted === undefined ? 0 : 1);
-  // An occurrence that was admitted and never started is counted as its slot is given back.
+  // An occurrence that was admitted and never started is counted as its slot is released.
   const returned = total - expected;
   if (returned !== 0 && !(returned === 1 && released)) {
     const range = passed.map((at) => new Date(at).toISOString().slice(11, 16)).join(" ");
@@ -123,15 +123,15 @@ function faultsOfRest({ before, after, changes, now, slackMs }: Decision): strin
     const rested = changes.some(
       (change) => isResting(change) && change.at > time(before.scheduledSince) - slackMs,
     );
-    return rested ? [] : ["rests although nobody asked for it"];
+    return rested ? [] : ["rests although nobody requested it"];
   }
   const since = time(after.scheduledSince);
   if (Math.abs(since - now) > slackMs) {
     return [`follows the schedule since ${after.scheduledSince}`];
   }
   const from = time(before.scheduledSince) || 0;
-  const asked = changes.some(({ at }) => at > from - slackMs);
-  return asked ? [] : ["began anew although nobody changed anything"];
+  const changed = changes.some(({ at }) => at > from - slackMs);
+  return changed ? [] : ["began again although nobody changed anything"];
 }
 
 function isResting({ spec, deleting }: SpecChange): boolean {

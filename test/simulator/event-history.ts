@@ -11,8 +11,8 @@ export class EventHistory {
     this.#now = now;
   }
 
-  /** @param text made only when somebody reads it: what it tells of must not change */
-  note(project: string, text: () => string): void {
+  /** @param text called only when the history is read: what it describes must not change */
+  record(project: string, text: () => string): void {
     const entries = this.#entries.get(project) ?? [];
     entries.push({ at: this.#now(), text });
     if (entries.length > 2 * MAX_ENTRIES) {

@@ -1,4 +1,4 @@
-/** The controller-manager's garbage collectors: dependents of what is gone, and pods that no node will ever end. */
+/** The controller-manager's garbage collectors: dependents of deleted owners, and pods that no node will ever end. */
 
 import { type Resource, resources } from "@slipway/controller-runtime";
 import { jobRunResource } from "../../operator/src/resources.ts";
@@ -9,7 +9,7 @@ import { ownerUid, type Stored, type StoredPod, TRACKING_FINALIZER } from "./obj
 import type { Timeline } from "./timeline.ts";
 
 const DEPENDENTS: readonly Resource[] = [resources.cronJobs, resources.jobs, resources.pods, jobRunResource];
-/** How often pods are looked through. */
+/** How often pods are listed. */
 const POD_PERIOD_MS = 20_000;
 /** A node that is missing may show up again for so long (podgc: quarantineTime). */
 const QUARANTINE_MS = 40_000;
@@ -30,7 +30,7 @@ export class GarbageCollector {
     api.onChange(({ type, resource, object }) => {
       const { uid } = object.metadata;
       if (DEPENDENTS.includes(resource)) {
-        this.#note(type, resource, object);
+        this.#track(type, resource, object);
       }
       if (type === "delete" && this.#dependents.has(uid)) {
         this.#planCollection(uid);
@@ -39,7 +39,7 @@ export class GarbageCollector {
     timeline.after(POD_PERIOD_MS, () => this.#collectPods());
   }
 
-  #note(type: "add" | "update" | "delete", resource: Resource, object: Stored): void {
+  #track(type: "add" | "update" | "delete", resource: Resource, object: Stored): void {
     const owner = ownerUid(object);
     if (owner === undefined || type === "update") {
       return;
@@ -71,7 +71,7 @@ export class GarbageCollector {
     });
   }
 
-  /** The Job controller lets go of pods whose Job is gone. */
+  /** The Job controller removes its finalizer from pods whose Job is deleted. */
   #untrack(pod: Stored): void {
     const live = this.#api.get<StoredPod>(resources.pods, pod.metadata);
     if (live?.metadata.uid !== pod.metadata.uid) {
@@ -81,19 +81,19 @@ export class GarbageCollector {
     this.#api.patch(resources.pods, live.metadata, { metadata: { finalizers } });
   }
 
-  /** Pods whose node is gone, and pods that were deleted before they had one. */
+  /** Pods whose node is deleted, and pods that were deleted before they had one. */
   #collectPods(): void {
     if (this.#manager.downFor() === 0) {
       for (const pod of this.#api.list<StoredPod>(resources.pods)) {
         const { nodeName } = pod.spec;
         const lost =
-          nodeName === undefined ? pod.metadata.deletionTimestamp !== undefined : this.#isGone(nodeName);
+          nodeName === undefined ? pod.metadata.deletionTimestamp !== undefined : this.#isDeleted(nodeName);
         if (lost) {
           this.#forceDelete(pod);
         }
       }
       for (const name of this.#missing.keys()) {
-        if (this.#isThere(name)) {
+        if (this.#exists(name)) {
           this.#missing.delete(name);
         }
       }
@@ -101,9 +101,9 @@ export class GarbageCollector {
     this.#timeline.after(POD_PERIOD_MS, () => this.#collectPods());
   }
 
-  /** Whether a node that was found missing is missing still, after the quarantine. */
-  #isGone(name: string): boolean {
-    if (this.#isThere(name)) {
+  /** Whether a node that was found missing is still missing after the quarantine. */
+  #isDeleted(name: string): boolean {
+    if (this.#exists(name)) {
       return false;
     }
     const since = this.#missing.get(name);
@@ -113,7 +113,7 @@ export class GarbageCollector {
     return since !== undefined && this.#timeline.now - since >= QUARANTINE_MS;
   }
 
-  #isThere(name: string): boolean {
+  #exists(name: string): boolean {
     return this.#api.get(resources.nodes, { name }) !== undefined;
   }
 

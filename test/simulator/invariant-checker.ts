@@ -1,4 +1,4 @@
-/** Looks on at everything that is committed and at every container, and says what must not be. */
+/** Observes every committed change and every container, and reports violations of the invariants of runs. */
 
 import { resources } from "@slipway/controller-runtime";
 import { annotations, finalizers, jobRunName } from "@slipway/crds";
@@ -32,7 +32,7 @@ export interface Violation {
   history: string[];
 }
 
-/** Runs of a project that are looked at when another is admitted. */
+/** Runs of a project that are compared with one that is admitted. */
 const MAX_KEPT = 8;
 
 interface ProjectTruth {
@@ -45,9 +45,9 @@ export class InvariantChecker implements ContainerObserver {
   readonly violations: Violation[] = [];
   readonly history: EventHistory;
   readonly runs = new Map<string, RunTruth>();
-  /** Occurrences by what became of them. */
+  /** Occurrences by their outcome. */
   readonly decided: Record<string, number> = { admitted: 0 };
-  /** Sum of what the model says the rows should come to, in units of `charge-rules.ts`. */
+  /** The sum of the ledger's rows by the model, in units of `charge-rules.ts`. */
   expectedSum = 0n;
   readonly #timeline: Timeline;
   readonly #api: Apiserver;
@@ -73,7 +73,7 @@ export class InvariantChecker implements ContainerObserver {
     this.#ledger = ledger;
     this.#catalog = catalog;
     this.#options = options;
-    // Answers that come late, a watch that is behind, and another try.
+    // Late answers, a watch that is behind, and a retry.
     this.#leadership = new LeadershipPeriods(2 * options.latencyMs);
     this.history = new EventHistory(() => timeline.now);
     ledger.onRow = (row) => this.#charged(row);
@@ -85,13 +85,13 @@ export class InvariantChecker implements ContainerObserver {
     api.onChange((change) => this.#observe(change));
   }
 
-  /** Says that something must not be. */
+  /** Reports a violation. */
   violate(project: string, what: string): void {
     this.violations.push({ at: this.#timeline.now, project, text: what, history: this.history.of(project) });
   }
 
-  note(project: string, what: () => string): void {
-    this.history.note(project, what);
+  record(project: string, what: () => string): void {
+    this.history.record(project, what);
   }
 
   /** The operator has logged an error: the model gives it no cause for any. */
@@ -101,19 +101,19 @@ export class InvariantChecker implements ContainerObserver {
     this.violate(key.split("/").at(-1) ?? "", `${message}: ${JSON.stringify(rest)} ${cause}`);
   }
 
-  /** Something that matters to every project. */
-  noteAll(what: string): void {
+  /** Records an event that concerns every project. */
+  recordForAll(what: string): void {
     for (const id of this.#projects.keys()) {
-      this.history.note(id, () => what);
+      this.history.record(id, () => what);
     }
   }
 
-  /** An operator begins to lead, or the one that led stops or stands still. */
-  leads(somebody: boolean): void {
-    this.#leadership.changed(somebody, this.#timeline.now);
+  /** An operator begins to lead, or the one that led stops or is frozen. */
+  leadershipChanged(leads: boolean): void {
+    this.#leadership.changed(leads, this.#timeline.now);
   }
 
-  /** A run's pod is taken away from outside, finalizers or not: its end cannot be known for sure. */
+  /** A run's pod is removed by force, with its finalizers: its end cannot be known for sure. */
   tampered(run: string, podUid: string): void {
     const truth = this.runs.get(run);
     if (!truth) {
@@ -129,14 +129,17 @@ export class InvariantChecker implements ContainerObserver {
 
   containerStarted(record: ContainerRecord): void {
     const { project, run } = record;
-    this.note(project, () => `container of ${run} starts (${record.node} says ${record.reportedStartedAt})`);
+    this.record(
+      project,
+      () => `container of ${run} starts (${record.node} reports ${record.reportedStartedAt})`,
+    );
     const truth = this.#run(run, project);
     const state = this.#projects.get(project);
     for (const other of state?.active ?? []) {
-      // A pod that was taken out of the apiserver by force ends when its node finds out.
+      // A pod that was removed from the apiserver by force ends when its node observes it.
       const excused = other.stripped || (other.run === run && truth.tampered);
       if (!excused) {
-        this.violate(project, `two containers at once: ${other.pod} and ${record.pod}`);
+        this.violate(project, `two containers concurrently: ${other.pod} and ${record.pod}`);
       }
     }
     if (truth.containers.length > 0 && !truth.tampered) {
@@ -149,21 +152,21 @@ export class InvariantChecker implements ContainerObserver {
     if (!this.#api.get(jobRunResource, { namespace, name: run }) && !truth.tampered) {
       this.violate(project, `a container of ${run} started without a JobRun`);
     }
-    const held = this.#api.get<StoredProject>(projectResource, { namespace, name: project })?.status?.job
+    const activeRun = this.#api.get<StoredProject>(projectResource, { namespace, name: project })?.status?.job
       ?.activeRun;
-    if (held !== run && !truth.tampered) {
-      this.violate(project, `${run} started while ${held} holds the slot`);
+    if (activeRun !== run && !truth.tampered) {
+      this.violate(project, `${run} started while ${activeRun} has the slot`);
     }
   }
 
   containerEnded(record: ContainerRecord): void {
     const how = record.lost ? "is lost" : `ends with ${record.exitCode} (${record.reportedFinishedAt})`;
-    this.note(record.project, () => `container of ${record.run} ${how}`);
+    this.record(record.project, () => `container of ${record.run} ${how}`);
     this.#projects.get(record.project)?.active.delete(record);
   }
 
-  /** What must hold once everything has come to rest. */
-  settled(): void {
+  /** Checks the state after the last event: every run charged, nothing stuck. */
+  checkFinalState(): void {
     for (const truth of this.runs.values()) {
       const charged = this.#ledger.rows.has(this.#rowKey(truth));
       if (isKnown(truth) && !charged) {
@@ -171,7 +174,7 @@ export class InvariantChecker implements ContainerObserver {
       }
     }
     for (const run of this.#api.list<StoredJobRun>(jobRunResource)) {
-      this.violate(run.spec.projectRef.name, `JobRun ${run.metadata.name} is still there: ${text(run)}`);
+      this.violate(run.spec.projectRef.name, `JobRun ${run.metadata.name} still exists: ${text(run)}`);
     }
     for (const resource of [resources.jobs, resources.pods]) {
       for (const { metadata } of this.#api.list(resource)) {
@@ -212,14 +215,14 @@ export class InvariantChecker implements ContainerObserver {
     const truth = this.#projects.get(id) ?? { id, changes: [], active: new Set() };
     this.#projects.set(id, truth);
     if (type === "delete") {
-      this.note(id, () => "project is gone");
+      this.record(id, () => "project deleted");
       return;
     }
     const deleting = object.metadata.deletionTimestamp !== undefined;
     if (object.spec !== old?.spec || deleting !== (old?.metadata.deletionTimestamp !== undefined)) {
       truth.changes.push({ at: now, spec: object.spec, deleting });
       const { job, paused, plan } = object.spec;
-      this.note(
+      this.record(
         id,
         () => `spec: ${text({ cron: job?.cron, closed: job?.closedAt, paused, plan, deleting })}`,
       );
@@ -236,7 +239,7 @@ export class InvariantChecker implements ContainerObserver {
     const { id } = truth;
     const { activeRun, lastScheduledAt, lastFinishedAt, scheduledSince, missedReasons } = after;
     const counts = (missedReasons ?? []).map(({ reason, count }) => `${reason} ${count}`).join(", ");
-    this.note(
+    this.record(
       id,
       () =>
         `status: ${text({ activeRun, lastScheduledAt, lastFinishedAt, scheduledSince })} missed ${counts}`,
@@ -265,12 +268,12 @@ export class InvariantChecker implements ContainerObserver {
     }
   }
 
-  /** A slot is given back once the container has ended, or can never start; what never ran is counted, once. */
+  /** A slot is released once the container has ended, or can never start; what never ran is counted, once. */
   #checkRelease(project: string, { run, missed }: { run: string; missed: boolean }): void {
     const truth = this.#run(run, project);
     const running = truth.containers.some(({ endedAt }) => endedAt === undefined);
     if (running && !truth.tampered) {
-      this.violate(project, `the slot of ${run} was given back while it runs`);
+      this.violate(project, `the slot of ${run} was released while it runs`);
     }
     if (missed && isKnown(truth)) {
       this.violate(project, `${run} ran and is counted as missed`);
@@ -308,10 +311,10 @@ export class InvariantChecker implements ContainerObserver {
     if (type === "add") {
       truth.trigger = object.spec.trigger;
       truth.scheduledAt = Date.parse(object.spec.scheduledAt);
-      this.note(project, () => `JobRun ${name} made (${object.spec.trigger})`);
+      this.record(project, () => `JobRun ${name} created (${object.spec.trigger})`);
     }
     if (type === "update" && object.spec.cancelRequestedAt !== old?.spec.cancelRequestedAt) {
-      this.note(project, () => `${name} is to be cancelled at ${object.spec.cancelRequestedAt}`);
+      this.record(project, () => `${name} is to be cancelled at ${object.spec.cancelRequestedAt}`);
       truth.cancelled = true;
       truth.seenBeforeCancel = old?.status?.lastObservedRunningAt;
     }
@@ -319,7 +322,7 @@ export class InvariantChecker implements ContainerObserver {
       truth.seen = true;
     }
     if (type === "update" && phase !== old?.status?.phase && phase !== undefined) {
-      this.note(project, () => `${name} is ${phase} (${text(object.status)})`);
+      this.record(project, () => `${name} is ${phase} (${text(object.status)})`);
       if (truth.ended) {
         this.violate(project, `${name} changed from ${truth.ended.status?.phase} to ${phase}`);
       }
@@ -334,12 +337,12 @@ export class InvariantChecker implements ContainerObserver {
       !charged &&
       truth.containers.length > 0
     ) {
-      this.violate(project, `${name} is told as charged and is not in the ledger`);
+      this.violate(project, `${name} is reported as charged and is not in the ledger`);
     }
     if (type === "delete") {
-      this.note(project, () => `JobRun ${name} gone`);
+      this.record(project, () => `JobRun ${name} deleted`);
       if (isKnown(truth) && !charged) {
-        this.violate(project, `${name} ran and is gone without a charge`);
+        this.violate(project, `${name} ran and is deleted without a charge`);
       }
       truth.ended = undefined;
     }
@@ -350,26 +353,26 @@ export class InvariantChecker implements ContainerObserver {
     const project = object.metadata.labels?.["slipway.dev/project"] ?? "";
     const truth = this.#run(name, project);
     if (type === "add") {
-      this.note(project, () => `Job ${name} made`);
+      this.record(project, () => `Job ${name} created`);
     }
     if (type === "delete") {
-      this.note(project, () => `Job ${name} gone`);
+      this.record(project, () => `Job ${name} deleted`);
     }
     const admitted = object.spec.suspend !== true && (old === undefined || old.spec.suspend === true);
     if (type === "delete" || !admitted) {
       return;
     }
-    this.note(project, () => `Job ${name} let go`);
+    this.record(project, () => `Job ${name} admitted`);
     truth.admittedAt = this.#timeline.now;
     truth.plan = marks[annotations.plan];
     truth.price = marks[annotations.pricePerMinute];
     const { now } = this.#timeline;
     const { latencyMs, windowMs, skewMs } = this.#options;
     if (!this.#catalog.pricesWithin(truth.plan ?? "", now - latencyMs, now).includes(truth.price ?? "")) {
-      this.violate(project, `${name} let go at ${truth.price} a minute of ${truth.plan}`);
+      this.violate(project, `${name} admitted at ${truth.price} a minute of ${truth.plan}`);
     }
     if (truth.trigger === "schedule" && now > truth.scheduledAt + windowMs + skewMs + latencyMs) {
-      this.violate(project, `${name} let go ${(now - truth.scheduledAt) / 1_000} s after its minute`);
+      this.violate(project, `${name} admitted ${(now - truth.scheduledAt) / 1_000} s after its minute`);
     }
   }
 
@@ -377,20 +380,20 @@ export class InvariantChecker implements ContainerObserver {
     const truth = this.#runOfPod.get(object.metadata.uid);
     const project = object.metadata.labels?.["slipway.dev/project"] ?? "";
     if (type === "add") {
-      this.note(project, () => `Pod ${object.metadata.name} made`);
+      this.record(project, () => `Pod ${object.metadata.name} created`);
     }
     if (type === "update" && object.metadata.deletionTimestamp !== old?.metadata.deletionTimestamp) {
-      this.note(project, () => `Pod ${object.metadata.name} is being deleted`);
+      this.record(project, () => `Pod ${object.metadata.name} is being deleted`);
     }
     if (!truth) {
       return;
     }
-    // Nobody will ever know what ran on a node that is gone, nor when it ended.
+    // What ran on a node that is deleted, and when it ended, stays unknown.
     if (object.status.conditions?.some(({ reason }) => reason === "DeletionByPodGC")) {
       truth.tampered = true;
     }
     if (type === "delete") {
-      this.note(project, () => `Pod ${object.metadata.name} gone`);
+      this.record(project, () => `Pod ${object.metadata.name} deleted`);
       this.#runOfPod.delete(object.metadata.uid);
     }
     for (const { state } of object.status.containerStatuses ?? []) {
@@ -398,18 +401,18 @@ export class InvariantChecker implements ContainerObserver {
       const finishedAt = state.terminated?.finishedAt;
       if (finishedAt && !truth.reportedEnds.has(finishedAt)) {
         truth.reportedEnds.add(finishedAt);
-        this.note(project, () => `Pod ${object.metadata.name} tells of its end at ${finishedAt}`);
+        this.record(project, () => `Pod ${object.metadata.name} reports its end at ${finishedAt}`);
       }
     }
     const had = old?.metadata.finalizers?.includes(finalizers.jobRun) === true;
     const has = object.metadata.finalizers?.includes(finalizers.jobRun) === true;
     const charged = this.#ledger.rows.has(this.#rowKey(truth));
     if (had && !has && !charged && !truth.tampered && isKnown(truth)) {
-      this.violate(project, `the finalizer of ${object.metadata.name} fell before the charge`);
+      this.violate(project, `the finalizer of ${object.metadata.name} was removed before the charge`);
     }
   }
 
-  /** What a pod told of its start counts for as long as it tells it; taken back, only if somebody led who read it before. */
+  /** A reported start counts for as long as the pod reports it; afterwards only if a leader observed it before. */
   #checkStart(truth: RunTruth, startedAt: string | null | undefined): void {
     const { now } = this.#timeline;
     if (truth.containers.some(({ reportedStartedAt }) => reportedStartedAt === startedAt)) {
@@ -422,9 +425,9 @@ export class InvariantChecker implements ContainerObserver {
 
   #charged(row: ChargedRun): void {
     const truth = this.runs.get(row.id);
-    this.note(row.project_id, () => `ledger: ${text(row)}`);
+    this.record(row.project_id, () => `ledger: ${text(row)}`);
     if (!truth) {
-      this.violate(row.project_id, `charged ${row.id}, which nobody knows`);
+      this.violate(row.project_id, `charged ${row.id}, which never existed`);
       return;
     }
     const faults = faultsOfCharge(row, truth, this.#options);
@@ -460,9 +463,9 @@ export class InvariantChecker implements ContainerObserver {
 }
 
 /**
- * Whether the operator knows that a run had a container: it has seen it, or nothing kept it from seeing. What started on a
- * node that was lost before it told anybody is known to nobody; nor is it when nobody led while it was told, for a node that
- * comes back tells of a container that it has lost without its times.
+ * Whether the operator knows that a run had a container: it has observed it, or nothing kept it from observing it. It cannot know of
+ * one that started on a node that was lost before it reported the start; nor of one whose start was reported while nobody led,
+ * for a node that comes back reports a container that it has lost without its times.
  */
 function isKnown({ containers, tampered, seen, isStartReported }: RunTruth): boolean {
   if (seen) {

@@ -21,7 +21,7 @@ import { DelayQueue } from "./timeline.ts";
 
 type JobStatus = NonNullable<StoredJob["status"]>;
 
-/** Changes of pods are gathered for so long before their Job is looked at. */
+/** Changes of pods are gathered for so long before their Job is reconciled. */
 const BATCH_MS = 1_000;
 
 export class JobController {
@@ -139,7 +139,7 @@ export class JobController {
     }
   }
 
-  /** Why the Job has failed, or asks to be looked at again when it would. */
+  /** Why the Job has failed, or adds it to the queue for when it would. */
   #failure(job: StoredJob, status: JobStatus, failed: number): string | undefined {
     if (failed > (job.spec.backoffLimit ?? 6)) {
       return "BackoffLimitExceeded";

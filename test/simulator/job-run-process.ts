@@ -82,7 +82,7 @@ export class JobRunProcess {
     );
   }
 
-  /** Whether its memory is filled. */
+  /** Whether its caches are synced. */
   get synced(): boolean {
     return this.#controller.hasSynced();
   }
@@ -156,7 +156,7 @@ const noSamples: RunSamples = {
   forget: () => {},
 };
 
-/** A defect of the reconciler, such as a change of a shared object, is a violation. Time limits pass while a process stands still. */
+/** A defect of the reconciler, such as a change of a shared object, is a violation. Time limits pass while a process is frozen. */
 function defectLogger(checker: InvariantChecker, process: ModelProcess): Logger {
   const logger = (bound: object): Logger => ({
     ...silentLogger,

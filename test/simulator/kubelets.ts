@@ -1,4 +1,4 @@
-/** The scheduler and the kubelets: pods get a node, their image and a container, and in the end a word on how it went. */
+/** The scheduler and the kubelets: pods get a node, their image and a container, and in the end a report of how it ended. */
 
 import { parseKey, refKey, resources } from "@slipway/controller-runtime";
 import type { Apiserver } from "./apiserver.ts";
@@ -18,14 +18,14 @@ interface LocalPod {
   readonly behaviour: Behaviour;
   node: ModelNode | undefined;
   record: ContainerRecord | undefined;
-  /** Nothing of it runs any more, or ever will. */
+  /** Nothing of it runs, or ever will. */
   over: boolean;
-  /** How its container ended, where it never began or was lost. */
-  verdict: ContainerState["terminated"] | "none" | undefined;
+  /** What is reported of its container, where it never started or was lost. */
+  terminated: ContainerState["terminated"] | "none" | undefined;
   /** Reason of the pod's status: Evicted. */
   reason: string | undefined;
   stopping: boolean;
-  /** Deleted in the apiserver, as far as the kubelet knows. */
+  /** Deleted in the apiserver, as far as the kubelet has observed. */
   deleted: boolean;
   next: Planned | undefined;
   kill: Planned | undefined;
@@ -71,7 +71,7 @@ export class Kubelets {
       const deleted = pod.metadata.deletionTimestamp !== undefined;
       const hurried = pod.metadata.deletionGracePeriodSeconds !== old?.metadata.deletionGracePeriodSeconds;
       if (type === "delete" || (deleted && hurried)) {
-        this.#soon(local, () => this.#seeDeletion(local));
+        this.#soon(local, () => this.#observeDeletion(local));
       }
     });
   }
@@ -84,7 +84,7 @@ export class Kubelets {
   }
 
   /** Ends a running container for lack of memory, or evicts its pod. Returns whether there was one. */
-  strike(podUid: string, how: "oom" | "evict"): boolean {
+  injectFault(podUid: string, how: "oom" | "evict"): boolean {
     const local = this.#pods.get(podUid);
     if (!local?.record || local.over || !local.node?.reachable) {
       return false;
@@ -107,7 +107,7 @@ export class Kubelets {
       node: undefined,
       record: undefined,
       over: false,
-      verdict: undefined,
+      terminated: undefined,
       reason: undefined,
       stopping: false,
       deleted: false,
@@ -150,13 +150,13 @@ export class Kubelets {
     if (!node || local.over || local.stopping) {
       return;
     }
-    const told = wholeSeconds(this.#nodes.clock(node));
+    const reportedAt = wholeSeconds(this.#nodes.clock(node));
     if (behaviour.startError) {
       const never = {
         exitCode: 128,
         reason: "StartError",
         startedAt: "1970-01-01T00:00:00Z",
-        finishedAt: told,
+        finishedAt: reportedAt,
       };
       this.#neverRun(local, this.#chance.happens(0.5) ? never : { ...never, startedAt: null });
       return;
@@ -171,7 +171,7 @@ export class Kubelets {
       node: node.name,
       startedAt: this.#timeline.now,
       endedAt: undefined,
-      reportedStartedAt: told,
+      reportedStartedAt: reportedAt,
       reportedFinishedAt: undefined,
       exitCode: undefined,
       reason: undefined,
@@ -201,15 +201,15 @@ export class Kubelets {
     this.#publishSoon(local);
   }
 
-  #neverRun(local: LocalPod, verdict: LocalPod["verdict"]): void {
+  #neverRun(local: LocalPod, terminated: LocalPod["terminated"]): void {
     local.over = true;
     local.next?.cancel();
-    local.verdict = verdict;
+    local.terminated = terminated;
     this.#publishSoon(local);
   }
 
-  /** The kubelet has learned that its pod is being deleted, or is gone. */
-  #seeDeletion(local: LocalPod): void {
+  /** The kubelet has observed that its pod is being deleted, or is deleted. */
+  #observeDeletion(local: LocalPod): void {
     const pod = this.#live(local);
     local.deleted = true;
     if (!local.node) {
@@ -251,7 +251,7 @@ export class Kubelets {
       if (local.over || !local.record) {
         continue;
       }
-      // Nobody has seen it end.
+      // Its end was not observed.
       local.over = true;
       local.record.endedAt = this.#timeline.now;
       local.record.lost = true;
@@ -263,28 +263,28 @@ export class Kubelets {
     for (const local of this.#on(node)) {
       const { record } = local;
       if (rebooted && !local.over) {
-        // A restarted kubelet knows of the pods that the apiserver still has, and starts none that is being deleted.
+        // A restarted kubelet lists the pods that the apiserver still has, and starts none that is being deleted.
         const pod = this.#live(local);
-        const leaving = !pod || pod.metadata.deletionTimestamp !== undefined;
-        if (local.deleted || leaving) {
+        const isDeleting = !pod || pod.metadata.deletionTimestamp !== undefined;
+        if (local.deleted || isDeleting) {
           this.#neverRun(local, STATUS_UNKNOWN);
         } else {
           this.#pull(local);
         }
       } else if (rebooted && record?.lost && record.reportedFinishedAt === undefined) {
-        // The runtime finds the container's leavings, or nothing at all.
+        // The runtime finds what is left of the container, or nothing at all.
         if (this.#chance.happens(0.6)) {
           record.lost = false;
           record.reportedFinishedAt = wholeSeconds(this.#nodes.clock(node));
           record.exitCode = 255;
           record.reason = "Unknown";
         } else {
-          local.verdict = STATUS_UNKNOWN;
+          local.terminated = STATUS_UNKNOWN;
         }
       }
       const pod = this.#live(local);
       if (!pod || pod.metadata.deletionTimestamp !== undefined) {
-        this.#soon(local, () => this.#seeDeletion(local));
+        this.#soon(local, () => this.#observeDeletion(local));
       }
       this.#publishSoon(local);
     }
@@ -300,7 +300,7 @@ export class Kubelets {
     }
   }
 
-  /** Once the kubelet hears of something: not before its node is reachable. */
+  /** Once the kubelet receives a change: not before its node is reachable. */
   #soon(local: LocalPod, run: () => void): void {
     this.#timeline.after(this.#chance.between(10, 500), () => {
       // What happened during an outage is read when the node is back.
@@ -329,7 +329,7 @@ export class Kubelets {
       if (local.over) {
         this.#pods.delete(local.uid);
       } else {
-        this.#soon(local, () => this.#seeDeletion(local));
+        this.#soon(local, () => this.#observeDeletion(local));
       }
       return;
     }
@@ -355,36 +355,36 @@ export class Kubelets {
 }
 
 /** The pod status that a kubelet reports. */
-function podStatus({ record, over, verdict, reason, behaviour }: LocalPod): PodStatus {
+function podStatus({ record, over, terminated, reason, behaviour }: LocalPod): PodStatus {
   const named = { name: "app", restartCount: 0, image: "app", imageID: "" };
-  const told = (state: ContainerState, running = false) => [
+  const containers = (state: ContainerState, running = false) => [
     { ...named, ready: running, started: running, state },
   ];
   const why = reason === undefined ? {} : { reason };
   if (!over && !record) {
     const waiting = Number.isFinite(behaviour.pullMs) ? "ContainerCreating" : "ImagePullBackOff";
-    return { phase: "Pending", containerStatuses: told({ waiting: { reason: waiting } }) };
+    return { phase: "Pending", containerStatuses: containers({ waiting: { reason: waiting } }) };
   }
   if (!over && record) {
     const running = { startedAt: record.reportedStartedAt };
-    return { phase: "Running", containerStatuses: told({ running }, true) };
+    return { phase: "Running", containerStatuses: containers({ running }, true) };
   }
-  if (verdict === "none") {
+  if (terminated === "none") {
     return { phase: "Failed", ...why };
   }
-  if (verdict !== undefined || !record || record.reportedFinishedAt === undefined) {
+  if (terminated !== undefined || !record || record.reportedFinishedAt === undefined) {
     return {
       phase: "Failed",
       ...why,
-      containerStatuses: told({ terminated: verdict as typeof STATUS_UNKNOWN }),
+      containerStatuses: containers({ terminated: terminated as typeof STATUS_UNKNOWN }),
     };
   }
-  const terminated = {
+  const ended = {
     exitCode: record.exitCode ?? 255,
     reason: record.reason ?? "Error",
     startedAt: record.reportedStartedAt,
     finishedAt: record.reportedFinishedAt,
   };
-  const phase = terminated.exitCode === 0 && reason === undefined ? "Succeeded" : "Failed";
-  return { phase, ...why, containerStatuses: told({ terminated }) };
+  const phase = ended.exitCode === 0 && reason === undefined ? "Succeeded" : "Failed";
+  return { phase, ...why, containerStatuses: containers({ terminated: ended }) };
 }

@@ -1,12 +1,12 @@
-/** When an operator led and went on: what was to be seen then, and for long enough, was seen. */
+/** Periods in which an operator led: what was reported then, for long enough, was observed. */
 
-/** A stretch of time in which one process led; without end while it does. */
+/** A period in which one process led; without end while it does. */
 interface Period {
   from: number;
   to: number;
 }
 
-/** Stretches that are kept: those of hours. */
+/** Periods that are kept: those of hours. */
 const MAX_KEPT = 50;
 
 export class LeadershipPeriods {
@@ -14,12 +14,12 @@ export class LeadershipPeriods {
   readonly #periods: Period[] = [];
   #since: number | undefined;
 
-  /** @param noticeMs in how many milliseconds a leader has noticed, and written down, what is reported to it */
+  /** @param noticeMs in how many milliseconds a leader has observed, and recorded, what is reported to it */
   constructor(noticeMs: number) {
     this.#noticeMs = noticeMs;
   }
 
-  /** Whether somebody leads, from now on. A leader that follows another starts a stretch of its own. */
+  /** Whether somebody leads, from now on. A leader that follows another starts a period of its own. */
   changed(leads: boolean, now: number): void {
     const from = this.#since;
     if (from !== undefined && now - from >= this.#noticeMs) {
@@ -31,7 +31,7 @@ export class LeadershipPeriods {
     this.#since = leads ? now : undefined;
   }
 
-  /** Whether what could be seen from one moment to another was noticed by a leader. */
+  /** Whether what was reported from one moment to another was observed by a leader. */
   noticed(from: number, to: number): boolean {
     const latest = { from: this.#since ?? Number.POSITIVE_INFINITY, to: Number.POSITIVE_INFINITY };
     return [...this.#periods, latest].some(

@@ -1,4 +1,4 @@
-/** The ledger of the model: it keeps what it acknowledged, whatever becomes of the answer. */
+/** The ledger of the model: it keeps what it acknowledged, even if the answer is lost. */
 
 import type { ChargedRun, RecordedRun, RunLedger } from "../../operator/src/jobs/runs/ports.ts";
 import type { Chance } from "./random.ts";
@@ -30,7 +30,7 @@ export class ModelLedger {
   readonly rows = new Map<string, ChargedRun>();
   /** Called for every row as it is first committed. */
   onRow: (row: ChargedRun) => void = () => {};
-  /** Called for a row that stood there otherwise. */
+  /** Called for a row that exists with other values. */
   onDifference: (row: ChargedRun, present: ChargedRun) => void = () => {};
   readonly #timeline: Timeline;
   readonly #chance: Chance;
@@ -43,7 +43,7 @@ export class ModelLedger {
     this.#faults = faults;
   }
 
-  /** Answers nobody for a while. */
+  /** Answers no call for a while. */
   stop(ms: number): void {
     this.#downUntil = Math.max(this.#downUntil, this.#timeline.now + ms);
   }
@@ -59,14 +59,14 @@ export class ModelLedger {
           const fate = chance.next();
           this.#timeline.after(chance.between(1, 30) + delay / 2, () => {
             const down = this.#timeline.now < this.#downUntil;
-            let settle = () => reject(new Error("the ledger does not answer"));
+            let respond = () => reject(new Error("the ledger does not answer"));
             if (!down && fate >= this.#faults.refused) {
               const answer = this.#commit(sent);
               if (fate >= this.#faults.refused + this.#faults.unanswered) {
-                settle = () => resolve(answer);
+                respond = () => resolve(answer);
               }
             }
-            this.#timeline.after(chance.between(1, 10) + delay / 2, () => wake(settle));
+            this.#timeline.after(chance.between(1, 10) + delay / 2, () => wake(respond));
           });
         });
       },

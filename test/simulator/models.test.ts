@@ -65,7 +65,7 @@ function makeCronJob(spec: object = {}): void {
           backoffLimit: 0,
           podReplacementPolicy: "Failed",
           template: {
-            metadata: { finalizers: ["held"] },
+            metadata: { finalizers: ["test"] },
             spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "app" }] },
           },
         },
@@ -101,7 +101,7 @@ test("a CronJob makes suspended Jobs named after the minute, and with Forbid non
   expect(pod()).toBeUndefined();
 });
 
-test("once the Job is gone it catches up with the most recent missed minute only", async () => {
+test("once the Job is deleted it catches up with the most recent missed minute only", async () => {
   makeCronJob();
   await after(52);
   await after(3 * 60);
@@ -128,7 +128,7 @@ test("an unsuspended Job creates one pod and completes; finalizers keep the pod"
   await after(10);
   expect(records).toHaveLength(1);
   expect(conditions()).toEqual(["Complete"]);
-  expect(pod()?.metadata.finalizers).toEqual(["held"]);
+  expect(pod()?.metadata.finalizers).toEqual(["test"]);
   expect(state()?.terminated).toMatchObject({ exitCode: 0, reason: "Completed" });
   api.delete(resources.jobs, jobs()[0]?.metadata ?? ref);
   await after(2);
@@ -137,7 +137,7 @@ test("an unsuspended Job creates one pod and completes; finalizers keep the pod"
   expect(pod()).toBeUndefined();
 });
 
-test("a deleted pod is asked to stop and then killed; its Job fails and makes no other", async () => {
+test("a deleted pod gets SIGTERM and is then killed; its Job fails and makes no other", async () => {
   behaviour = { ...usual, runMs: Number.POSITIVE_INFINITY, stopMs: Number.POSITIVE_INFINITY };
   await start();
   api.delete(resources.pods, pod()?.metadata ?? ref);

@@ -8,20 +8,20 @@ import type { Timeline } from "./timeline.ts";
 
 /**
  * The defaults of Kubernetes 1.34: a kubelet renews its Lease every 10 s (kubelet: nodeLeaseDurationSeconds 40, a quarter of
- * it), the node lifecycle controller looks every 5 s (nodeMonitorPeriod), and a node is not ready when nothing came for 50 s
+ * it), the node lifecycle controller checks every 5 s (nodeMonitorPeriod), and a node is not ready when nothing came for 50 s
  * (nodeMonitorGracePeriod).
  */
 const RENEW_MS = 10_000;
-const LOOK_MS = 5_000;
+const MONITOR_MS = 5_000;
 const GRACE_MS = 50_000;
 /** The longest time in which a silent node is still reported as ready. */
-export const MAX_SILENT_MS = GRACE_MS + LOOK_MS;
+export const MAX_SILENT_MS = GRACE_MS + MONITOR_MS;
 /** After so long its pods are deleted (the toleration that every pod has). */
 const EVICT_MS = 300_000;
 
 export interface ModelNode {
   readonly name: string;
-  /** Whether the apiserver and the kubelet hear one another. */
+  /** Whether the apiserver and the kubelet reach one another. */
   reachable: boolean;
   /** Whether the machine runs. */
   alive: boolean;
@@ -63,7 +63,7 @@ export class Nodes {
     }
   }
 
-  /** One that can take a pod: the scheduler binds to none that is not there, or that is tainted as not ready. */
+  /** One that can take a pod: the scheduler binds to none that is unreachable, or that is tainted as not ready. */
   pick(): ModelNode | undefined {
     const ready = this.all.filter((node) => node.reachable && node.alive && this.#isReady(node));
     return ready.length === 0 ? undefined : this.#chance.pick(ready);
@@ -106,8 +106,8 @@ export class Nodes {
   }
 
   #isReady({ name }: ModelNode): boolean {
-    const told = this.#api.get<StoredNode>(resources.nodes, { name });
-    return told?.status.conditions.some(({ status }) => status === "True") ?? false;
+    const node = this.#api.get<StoredNode>(resources.nodes, { name });
+    return node?.status.conditions.some(({ status }) => status === "True") ?? false;
   }
 
   #restore(node: ModelNode, rebooted: boolean): void {

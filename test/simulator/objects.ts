@@ -104,7 +104,7 @@ export interface StoredNode extends Stored {
   status: { conditions: { type: string; status: string; reason: string; lastTransitionTime: string }[] };
 }
 
-/** The finalizer that the Job controller holds on pods until it has counted them. */
+/** The finalizer that the Job controller keeps on pods until it has counted them. */
 export const TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking";
 
 /** RFC 3339 in whole seconds, as `metav1.Time` is written. */

@@ -16,13 +16,13 @@ import type { Stored } from "./objects.ts";
 import type { Chance } from "./random.ts";
 import type { Timeline } from "./timeline.ts";
 
-/** How often what goes wrong with one call; each is a probability. */
+/** Faults of one call; each is a probability. */
 export interface CallFaults {
   /** The process is killed before a write is sent, after it is committed, and after its answer. */
   killBefore: number;
   killCommitted: number;
   killAnswered: number;
-  /** Nothing is sent, or the answer is lost: nobody knows which. */
+  /** Nothing is sent, or the answer is lost: the caller cannot distinguish them. */
   unsent: number;
   unanswered: number;
   /** 429 or 500: nothing is done. */
@@ -52,7 +52,7 @@ export interface ProcessOptions {
   clockOffset: number;
   /** Called once when it is killed by a fault. */
   onKilled: () => void;
-  /** Changes how the cluster is asked: a faulty variant for a test. */
+  /** Replaces the connection to the cluster: a faulty variant for a test. */
   wrap?: (cluster: RunCluster) => RunCluster;
 }
 
@@ -79,10 +79,10 @@ export class ModelProcess {
     this.#options = options;
     this.clockOffset = options.clockOffset;
     const { timeline } = options;
-    const bornAt = timeline.now;
+    const startedAt = timeline.now;
     this.clock = {
       now: () => new Date(timeline.now + this.clockOffset),
-      monotonic: () => timeline.now - bornAt,
+      monotonic: () => timeline.now - startedAt,
       setTimeout: (callback, ms) => this.#timer(callback, ms),
     };
     const cluster = this.#connection();
@@ -97,7 +97,7 @@ export class ModelProcess {
     return this.#frozen;
   }
 
-  /** Whether its time has stood still before. */
+  /** Whether it was frozen before. */
   get wasFrozen(): boolean {
     return this.#wasFrozen;
   }
@@ -118,7 +118,7 @@ export class ModelProcess {
     this.#wasFrozen = true;
   }
 
-  /** Continues: all that came meanwhile is delivered together. */
+  /** Continues: all that arrived meanwhile is delivered together. */
   thaw(): void {
     if (!this.#frozen) {
       return;
@@ -175,7 +175,7 @@ export class ModelProcess {
     const changes = feed.pending;
     feed.pending = [];
     for (const { type, object } of changes) {
-      // A list may have been ahead of what the watch still had to bring.
+      // A list may have been ahead of the events that the watch still had to deliver.
       const known = feed.store.resourceVersion;
       const version = object.metadata.resourceVersion;
       if (known === undefined || compareResourceVersions(version, known) <= 0) {
@@ -285,8 +285,8 @@ export class ModelProcess {
             : "answered";
       const [out, back] = [chance.between(1, 15), chance.between(1, 15)];
       const delay = chance.happens(faults.slow) ? chance.between(500, 5_000) : 0;
-      const answer = (settle: () => void, ms: number) =>
-        timeline.after(ms, () => this.wake(signal?.aborted ? () => reject(signal.reason) : settle));
+      const answer = (respond: () => void, ms: number) =>
+        timeline.after(ms, () => this.wake(signal?.aborted ? () => reject(signal.reason) : respond));
       timeline.after(out + (chance.happens(0.5) ? delay : 0), () => {
         if (fate === "unsent") {
           answer(() => reject(noAnswer()), back);
@@ -296,12 +296,12 @@ export class ModelProcess {
           answer(() => reject(refusal(500, "InternalError", "etcd has no leader")), back);
           return;
         }
-        let settle: () => void;
+        let respond: () => void;
         try {
           const result = run();
-          settle = fate === "unanswered" ? () => reject(noAnswer()) : () => resolve(result);
+          respond = fate === "unanswered" ? () => reject(noAnswer()) : () => resolve(result);
         } catch (error) {
-          settle = () => reject(error);
+          respond = () => reject(error);
         }
         if (write && chance.happens(faults.killCommitted)) {
           this.kill();
@@ -309,7 +309,7 @@ export class ModelProcess {
         const killed = write && chance.happens(faults.killAnswered);
         answer(
           () => {
-            settle();
+            respond();
             if (killed) {
               timeline.after(chance.between(0, 5), () => this.kill());
             }

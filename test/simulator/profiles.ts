@@ -1,4 +1,4 @@
-/** Ready settings of a simulation: everything that can go wrong, or nothing. */
+/** Ready settings of a simulation: with every fault, or with none. */
 
 import { NO_CALL_FAULTS } from "./process.ts";
 import type { SimulationOptions } from "./simulation.ts";
@@ -6,7 +6,7 @@ import type { SimulationOptions } from "./simulation.ts";
 const NEVER = Number.POSITIVE_INFINITY;
 const MINUTE = 60_000;
 
-/** Everything goes wrong at times. */
+/** Every fault happens at times. */
 export function stormy(seed: number, occurrences: number, projects = 200): SimulationOptions {
   const maxSkewMs = 2_000;
   // Seeds differ in how long a run may last: short limits are met more often.
@@ -34,7 +34,7 @@ export function stormy(seed: number, occurrences: number, projects = 200): Simul
       ledgerStopsMs: 40 * MINUTE,
       clockStepsMs: 10 * MINUTE,
       priceChangesMs: 15 * MINUTE,
-      strikes: 0.05,
+      containerFaults: 0.05,
       maxSkewMs,
     },
     replicas: {
@@ -77,7 +77,7 @@ export function calm(seed: number, occurrences: number, projects = 40): Simulati
       ledgerStopsMs: NEVER,
       clockStepsMs: NEVER,
       priceChangesMs: NEVER,
-      strikes: 0,
+      containerFaults: 0,
       maxSkewMs: 0,
     },
     replicas: {

@@ -1,6 +1,6 @@
 /**
  * What the project controller does for a job: its CronJob, whether it is accepted, and its deletion, which closes the
- * schedule and waits until every run is charged. It comes late by random amounts and holds no slot.
+ * schedule and waits until every run is charged. It acts late by random amounts and takes no slot.
  */
 
 import { type ObjectRef, parseKey, refKey, resources } from "@slipway/controller-runtime";
@@ -149,20 +149,20 @@ export class ProjectController {
     };
   }
 
-  /** Goes on with a deletion once no run is left that is not charged. */
+  /** Continues a deletion once no run is left that is not charged. */
   #finish(project: StoredProject): void {
     const { namespace, name, uid } = project.metadata;
     const runs = this.#api
       .list<StoredJobRun>(jobRunResource)
       .filter(({ metadata, spec }) => metadata.namespace === namespace && spec.projectRef.name === name);
-    const settled = runs.every(
+    const charged = runs.every(
       ({ status }) =>
         status?.chargedAt !== undefined ||
         status?.conditions?.some((item) => item.type === "Admitted" && item.status === "False") ||
         status?.conditions?.some((item) => item.type === "Charged" && item.status === "True"),
     );
     const closed = project.status?.job?.scheduleClosedAt !== undefined;
-    if (!settled || !closed || project.status?.job?.activeRun !== undefined) {
+    if (!charged || !closed || project.status?.job?.activeRun !== undefined) {
       this.#queue.add(refKey(project.metadata), this.#chance.between(1_000, 3_000));
       return;
     }

@@ -1,4 +1,4 @@
-/** The operator's processes: one leads, another follows the cluster and takes over. They die, freeze and come back. */
+/** The operator's processes: one leads, another follows the cluster and takes over. They are killed, frozen and started again. */
 
 import type { RunCluster } from "../../operator/src/jobs/runs/cluster.ts";
 import type { Apiserver } from "./apiserver.ts";
@@ -20,7 +20,7 @@ export interface ReplicasOptions {
   watchCutsMs: number;
   /** Milliseconds between a change and its arrival in the leader's memory. */
   watchDelayMs: readonly [number, number];
-  /** Changes how the cluster is asked: a faulty variant for a test. */
+  /** Replaces the connection to the cluster: a faulty variant for a test. */
   wrap?: (cluster: RunCluster) => RunCluster;
 }
 
@@ -49,8 +49,8 @@ export class Replicas {
   freezes = 0;
   /** Called for what happens to them. */
   onEvent: (text: string) => void = () => {};
-  /** Called when one begins to lead, and when the one that led stops or stands still. */
-  onLead: (somebody: boolean) => void = () => {};
+  /** Called when one begins to lead, and when the one that led stops or is frozen. */
+  onLeadership: (leads: boolean) => void = () => {};
 
   constructor(
     timeline: Timeline,
@@ -125,7 +125,7 @@ export class Replicas {
     });
   }
 
-  /** The Lease is given back at times; otherwise it has to run out. */
+  /** The Lease is released at times; otherwise it has to expire. */
   #takeOverMs(): number {
     return this.#chance.happens(0.4)
       ? this.#chance.between(0, 2_000)
@@ -163,7 +163,7 @@ export class Replicas {
     next.process.wake(() => next.operator.lead());
   }
 
-  /** Stops the leader for a while. If its Lease runs out meanwhile another leads, and this one finds out late. */
+  /** Stops the leader for a while. If its Lease expires meanwhile another leads, and this one finds out late. */
   #freeze(): void {
     const frozen = this.#replicas.find(({ leads }) => leads);
     if (!frozen) {
@@ -173,7 +173,7 @@ export class Replicas {
     this.freezes += 1;
     frozen.process.freeze();
     this.#notifyLeadership();
-    // Whoever takes over fills its memory while the other is stopped.
+    // The one that takes over fills its memory while the other is stopped.
     if (this.#replicas.length < 2) {
       this.#start();
     }
@@ -193,8 +193,8 @@ export class Replicas {
       if (!lost) {
         this.#notifyLeadership();
       }
-      this.onEvent("the frozen operator goes on");
-      // It ends when it notices that its Lease is lost; what was under way goes on until then.
+      this.onEvent("the frozen operator continues");
+      // It ends when it notices that its Lease is lost; its reconciles continue until then.
       if (lost) {
         this.#timeline.after(this.#chance.between(0, 1_500), () => frozen.process.kill());
       }
@@ -202,7 +202,7 @@ export class Replicas {
   }
 
   #notifyLeadership(): void {
-    this.onLead(this.#replicas.some(({ leads, process }) => leads && !process.frozen));
+    this.onLeadership(this.#replicas.some(({ leads, process }) => leads && !process.frozen));
   }
 
   /** Nobody leads for a while. */
@@ -227,7 +227,7 @@ export class Replicas {
     }
   }
 
-  /** A watch brings nothing for a while, and then a list does. */
+  /** A watch delivers nothing for a while, and then a list does. */
   #cutWatch(): void {
     const replica = this.#replicas[0];
     if (!replica) {
@@ -235,7 +235,7 @@ export class Replicas {
     }
     const before = replica.lagMs;
     replica.lagMs = this.#chance.between(1_000, 20_000);
-    this.onEvent(`an operator's watches bring nothing for ${Math.round(replica.lagMs / 1_000)} s`);
+    this.onEvent(`an operator's watches deliver nothing for ${Math.round(replica.lagMs / 1_000)} s`);
     this.#timeline.after(replica.lagMs, () => {
       replica.lagMs = before;
       if (replica.process.alive) {

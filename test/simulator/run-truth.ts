@@ -1,4 +1,4 @@
-/** What the model knows of one run, regardless of what is reported of it. */
+/** What is true of one run in the model, regardless of what is reported of it. */
 
 import type { JobRun } from "@slipway/crds";
 import type { ContainerRecord } from "./container.ts";
@@ -20,7 +20,7 @@ export interface RunTruth {
   isStartReported: boolean;
   /** Finishing times that a pod of it has reported. */
   reportedEnds: Set<string>;
-  /** An administrator or a lost machine removed Job or pod: nobody knows when its container ended. */
+  /** An administrator or a lost machine removed Job or pod: when its container ended is unknown. */
   tampered: boolean;
   /** Its JobRun reports that it runs, or ran. */
   seen: boolean;

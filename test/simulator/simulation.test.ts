@@ -44,7 +44,7 @@ test("an operator that writes without preconditions is found out", async () => {
     const { resourceVersion: _ignored, ...metadata } = patch.metadata ?? {};
     return { ...patch, metadata };
   });
-  // Two have to write at once for that: with this seed they soon do.
+  // Two have to write concurrently for that: with this seed they soon do.
   expect(await violationsOf(careless, stormy, 20_000, 7)).toEqual(SOMETHING);
 });
 

@@ -1,4 +1,4 @@
-/** A cluster, a ledger, users and everything that goes wrong, around the operator's own jobrun reconciler: all from one seed. */
+/** A cluster, a ledger, users and faults, around the operator's own jobrun reconciler: all from one seed. */
 
 import { Apiserver } from "./apiserver.ts";
 import { ModelCatalog } from "./catalog.ts";
@@ -39,7 +39,7 @@ export interface SimulationOptions {
   replicas: ReplicasOptions;
   ledger: LedgerFaults;
   latencyMs: InvariantOptions["latencyMs"];
-  /** Violations after which it ends at once. */
+  /** Violations after which it ends immediately. */
   maxViolations: number;
   /** Called from time to time with the progress. */
   onProgress?: (decided: number) => void;
@@ -60,7 +60,7 @@ export interface SimulationResult {
   simulatedMs: number;
 }
 
-/** Runs a simulation to its end, and lets everything come to rest. */
+/** Runs a simulation to its end, and waits until nothing is active. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const { seed, limitSeconds, windowSeconds, startDeadlineSeconds, maxSkewMs } = options;
   const stream = (name: string) => new Chance(seed, name);
@@ -126,24 +126,24 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       checker,
     });
   });
-  replicas.onEvent = (text) => checker.noteAll(text);
-  replicas.onLead = (somebody) => checker.leads(somebody);
+  replicas.onEvent = (text) => checker.recordForAll(text);
+  replicas.onLeadership = (leads) => checker.leadershipChanged(leads);
 
-  const goOn = () => checker.violations.length < options.maxViolations;
+  const continues = () => checker.violations.length < options.maxViolations;
   let decided = 0;
-  while (goOn() && decided < options.occurrences) {
-    await timeline.runUntil(timeline.now + 60_000, goOn);
+  while (continues() && decided < options.occurrences) {
+    await timeline.runUntil(timeline.now + 60_000, continues);
     decided = Object.values(checker.decided).reduce((sum, count) => sum + count, 0);
     options.onProgress?.(decided);
   }
-  // Everything heals, nobody asks for anything any more, and what is left has to come to an end.
+  // No more faults and no more requests: what is left has to end.
   chaos.stop();
   users.stop();
   replicas.calm();
   const rest = 2 * options.limitSeconds * 1_000 + 45 * 60_000;
-  await timeline.runUntil(timeline.now + rest, goOn);
-  if (goOn()) {
-    checker.settled();
+  await timeline.runUntil(timeline.now + rest, continues);
+  if (continues()) {
+    checker.checkFinalState();
   }
   return {
     violations: checker.violations,

@@ -1,6 +1,6 @@
 /** What happens when: a queue of events that time jumps through. Nothing here sleeps. */
 
-/** An event that may be taken back. */
+/** An event that may be cancelled. */
 export interface Planned {
   cancel(): void;
 }
@@ -47,14 +47,14 @@ export class Timeline {
     return this.at(this.#now + ms, run);
   }
 
-  /** To be called by whatever wakes asynchronous code: it comes to rest before time moves on. */
+  /** To be called by what wakes asynchronous code: it runs to its next wait before time advances. */
   touch(): void {
     this.#touched = true;
   }
 
-  /** Lets everything happen that is due up to `end`. */
+  /** Runs all events that are due up to `end`. */
   async runUntil(end: number, before?: () => boolean): Promise<void> {
-    await this.#settle();
+    await this.#runPromises();
     for (;;) {
       const entry = this.#heap[0];
       if (!entry || entry.at > end || before?.() === false) {
@@ -69,14 +69,14 @@ export class Timeline {
       this.events += 1;
       run();
       if (this.#touched) {
-        await this.#settle();
+        await this.#runPromises();
       }
     }
     this.#now = Math.max(this.#now, end);
   }
 
   /** All that asynchronous code does without waiting for an event is done before the next immediate. */
-  async #settle(): Promise<void> {
+  async #runPromises(): Promise<void> {
     this.#touched = false;
     await new Promise<void>((resolve) => setImmediate(resolve));
   }

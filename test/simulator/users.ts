@@ -91,11 +91,11 @@ export class Users {
         job: { cron: this.#chance.pick(SCHEDULES) },
       },
     });
-    this.#goOn({ namespace: NAMESPACE, name });
+    this.#planNext({ namespace: NAMESPACE, name });
   }
 
   /** The next thing that happens to a project. */
-  #goOn(ref: ObjectRef): void {
+  #planNext(ref: ObjectRef): void {
     const { everyMs } = this.#options;
     if (!Number.isFinite(everyMs)) {
       return;
@@ -104,7 +104,7 @@ export class Users {
       if (this.#stopped || !this.#project(ref)) {
         return;
       }
-      const deed = this.#chance.weighted({
+      const action = this.#chance.weighted({
         run: 6,
         pause: 3,
         schedule: 3,
@@ -115,26 +115,26 @@ export class Users {
         flap: 1,
         touch: 3,
       });
-      if (deed === "run") {
+      if (action === "run") {
         this.#runNow(ref);
-      } else if (deed === "pause") {
+      } else if (action === "pause") {
         this.#forAWhile(ref, { paused: true }, { paused: false });
-      } else if (deed === "schedule") {
+      } else if (action === "schedule") {
         this.#patch(ref, { job: { cron: this.#chance.pick(SCHEDULES) } });
-      } else if (deed === "plan") {
+      } else if (action === "plan") {
         this.#patch(ref, { plan: this.#chance.pick(PLANS) });
-      } else if (deed === "close") {
+      } else if (action === "close") {
         this.#forAWhile(ref, { job: { closedAt: this.#now() } }, { job: { closedAt: null } });
-      } else if (deed === "unaccept") {
+      } else if (action === "unaccept") {
         this.#unaccept(ref);
-      } else if (deed === "remove") {
+      } else if (action === "remove") {
         this.#remove(ref);
-      } else if (deed === "flap") {
+      } else if (action === "flap") {
         this.#flap(ref);
       } else {
         this.#touch(ref);
       }
-      this.#goOn(ref);
+      this.#planNext(ref);
     });
   }
 
@@ -147,7 +147,7 @@ export class Users {
     });
   }
 
-  /** Pauses and resumes at once, and the same with closing: the operator may never see the state between. */
+  /** Pauses and resumes immediately, and the same with closing: the operator may never see the state between. */
   #flap(ref: ObjectRef): void {
     this.#patch(ref, { paused: true });
     this.#timeline.after(this.#chance.between(0, 300), () => this.#patch(ref, { paused: false }));
@@ -245,13 +245,13 @@ export class Users {
     }
     const frauds = this.#frauds;
     const back = frauds.happens(this.#options.backdated) ? frauds.exponential(600_000) : 0;
-    const asked = new Date(this.#timeline.now + this.#chance.between(-800, 800) - back).toISOString();
+    const requestedAt = new Date(this.#timeline.now + this.#chance.between(-800, 800) - back).toISOString();
     this.#timeline.after(this.#chance.between(1, 40), () => {
       try {
         const { resourceVersion } = run.metadata;
         this.#api.patch(jobRunResource, ref, {
           metadata: { resourceVersion },
-          spec: { cancelRequestedAt: asked },
+          spec: { cancelRequestedAt: requestedAt },
         });
       } catch (error) {
         if (!(error instanceof KubeError)) {
