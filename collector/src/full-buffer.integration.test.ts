@@ -199,6 +199,6 @@ test("a full buffer stops the reading, nothing is lost of what the kubelet keeps
     last: written,
     total: (written * (written + 1)) / 2 - missing,
   });
-  expect(collector.said).toContain("the buffer is full: no logs are read");
-  expect(collector.said).toContain("files of a log were removed or damaged before they were read");
+  expect(collector.log).toContain("the buffer is full: no logs are read");
+  expect(collector.log).toContain("files of a log were removed or damaged before they were read");
 }, 300_000);

@@ -66,7 +66,7 @@ test("killed at random under traffic, with a store that fails, it counts every r
     start();
     // Not before it has begun to work; then at whatever moment.
     await eventually("a batch is sent", () => store.inserts > before, 30_000).catch((error: Error) => {
-      throw new Error(`${error.message}, round ${round}: ${collector.said}`);
+      throw new Error(`${error.message}, round ${round}: ${collector.log}`);
     });
     await sleep(Math.random() * 500);
     await collector.kill("SIGKILL");
@@ -84,7 +84,7 @@ test("killed at random under traffic, with a store that fails, it counts every r
   // What it would send twice, it would send now.
   await collector.kill("SIGTERM");
   expect(store.changed).toEqual([]);
-  expect(missing(), collector.said).toEqual([]);
+  expect(missing(), collector.log).toEqual([]);
   expect([...counted()].filter(([, times]) => times > 1)).toEqual([]);
   expect(store.rows.join()).not.toContain("secret");
 }, 180_000);

@@ -85,11 +85,11 @@ async function quantileError(store: Store, latencies: number[][]): Promise<numbe
   let most = 0;
   for (const [index, sorted] of latencies.entries()) {
     const exact = at(sorted, 0.95) / 1000;
-    const told = await summary(store, selectionOf(index, { from: window.from, to: now + 1 }));
-    if (told.requests !== sorted.length) {
-      throw new Error(`${told.requests} requests are told of ${sorted.length}`);
+    const reported = await summary(store, selectionOf(index, { from: window.from, to: now + 1 }));
+    if (reported.requests !== sorted.length) {
+      throw new Error(`${reported.requests} requests are reported of ${sorted.length}`);
     }
-    most = Math.max(most, Math.abs((told.p95LatencyMs ?? Number.NaN) - exact) / exact);
+    most = Math.max(most, Math.abs((reported.p95LatencyMs ?? Number.NaN) - exact) / exact);
   }
   return most;
 }

@@ -14,7 +14,7 @@ import { waitFor } from "../../hack/lib/wait.ts";
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "5" } } });
 const stack = parseEnv(readFileSync(join(root, ".slipway/stack.env"), "utf8"));
 
-/** Calls `/v1`, as the organization's owner where asked. @throws for another status than those of success */
+/** Calls `/v1`, as the organization's owner where requested. @throws for another status than those of success */
 async function call<T>(method: string, path: string, body?: object, asOwner = false): Promise<T> {
   const credential: Record<string, string> = asOwner
     ? {

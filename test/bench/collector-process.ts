@@ -29,7 +29,7 @@ export async function slipwayCollector(sinkUrl: string): Promise<CollectorProces
     kill: (signal) => collector.kill(signal),
     async close() {
       if (process.env.SLIPWAY_BENCH_VERBOSE === "1") {
-        console.error(collector.said);
+        console.error(collector.log);
       }
       await collector.close();
     },

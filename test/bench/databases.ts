@@ -14,9 +14,12 @@ import { waitFor } from "../../hack/lib/wait.ts";
  * with all instances, and the memory of their pods a minute later as metrics.k8s.io has it. Deletes them.
  */
 const { values } = parseArgs({
-  options: { "in-turn": { type: "boolean", default: false }, settle: { type: "string", default: "60" } },
+  options: {
+    "in-turn": { type: "boolean", default: false },
+    "wait-seconds": { type: "string", default: "60" },
+  },
 });
-const settleSeconds = Number(values.settle);
+const waitSeconds = Number(values["wait-seconds"]);
 const environment = parseEnv(readFileSync(join(root, ".slipway/stack.env"), "utf8"));
 const { SLIPWAY_URL: url, SLIPWAY_API_KEY: key, SLIPWAY_ORGANIZATION_ID: organization } = environment;
 const { KUBECONFIG: kubeconfig } = environment;
@@ -119,8 +122,8 @@ try {
       created.push(one.value);
     }
   }
-  console.log(`all serve; their memory is read in ${settleSeconds} s`);
-  await sleep(settleSeconds * 1000);
+  console.log(`all serve; their memory is read in ${waitSeconds} s`);
+  await sleep(waitSeconds * 1000);
   let total = 0;
   for (const [index, [id, seconds]] of created.entries()) {
     const engine = engines[index];

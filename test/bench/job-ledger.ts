@@ -116,7 +116,7 @@ async function benchWrites(ledger: Ledger): Promise<boolean> {
     const recorded = await rate(writers, (step) => recordMinute(ledger, `w${writers}-`, step));
     best = Math.max(best, recorded);
     console.log(
-      `  recordJobRuns, ${BATCH} a batch, ${writers} at once: ${recorded.toFixed(0)} runs/s, ` +
+      `  recordJobRuns, ${BATCH} a batch, ${writers} concurrently: ${recorded.toFixed(0)} runs/s, ` +
         `${(recorded / plain).toFixed(1)} x the plain insert; goal ${GOALS.runsPerSecond} runs/s`,
     );
   }

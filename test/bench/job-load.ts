@@ -165,7 +165,7 @@ export class JobLoad {
     const { client } = this.#platform;
     const cronJobs = await client.listAll(resources.cronJobs, { labelSelector: PLAIN });
     await forEach(cronJobs, (cronJob) => client.delete(resources.cronJobs, refOf(cronJob)));
-    await waitFor("plain CronJobs to be gone", 600_000, async () => {
+    await waitFor("plain CronJobs to be deleted", 600_000, async () => {
       const pods = await client.list(resources.pods, { labelSelector: PLAIN, limit: 1 });
       const jobs = await client.list(resources.jobs, { labelSelector: PLAIN, limit: 1 });
       return pods.items.length === 0 && jobs.items.length === 0;

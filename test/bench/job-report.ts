@@ -55,9 +55,9 @@ const GOALS = { spreadP99: 2, behindPlain: 5, lagP99: 5 };
 /** Prints the figures with their goals. @returns whether all goals are reached */
 export function printReport(report: Report): boolean {
   let reached = true;
-  const row = (what: string, value: string, goal = "", holds = true) => {
-    reached &&= holds;
-    console.log(`  ${what.padEnd(46)} ${value.padEnd(44)} ${goal}${holds ? "" : "  MISSED"}`);
+  const row = (what: string, value: string, goal = "", isMet = true) => {
+    reached &&= isMet;
+    console.log(`  ${what.padEnd(46)} ${value.padEnd(44)} ${goal}${isMet ? "" : "  MISSED"}`);
   };
   const processors = (what: string, used: Processors, seconds: number) => {
     const sum = Object.values(used).reduce((all, one) => all + one, 0);

@@ -74,7 +74,7 @@ async function bench(): Promise<boolean> {
   });
   operator.start();
   cleanups.push(() => operator.kill());
-  await platform.guarded();
+  await platform.provisioned();
   const load = new JobLoad(platform, jobs);
   cleanups.push(() => load.stop());
 
@@ -90,7 +90,7 @@ async function bench(): Promise<boolean> {
   cleanups.push(() => clearInterval(watching));
 
   /** Waits until every occurrence of some minutes is charged or was missed. */
-  const settled = async (from: Date, to: Date, due: number, missedBefore: number, timeoutMs: number) => {
+  const untilDecided = async (from: Date, to: Date, due: number, missedBefore: number, timeoutMs: number) => {
     const end = performance.now() + timeoutMs;
     for (;;) {
       const charged = await load.charged(from, to);
@@ -116,7 +116,7 @@ async function bench(): Promise<boolean> {
     await sleepUntil(at.getTime());
     const cpu = cpuSeconds(operator.pid);
     const used = new ProcessorLog(pids());
-    const charged = await settled(at, at, jobs, total(missedBefore), 900_000);
+    const charged = await untilDecided(at, at, jobs, total(missedBefore), 900_000);
     const seconds = (Date.now() - at.getTime()) / 1000;
     const spent = cpuSeconds(operator.pid) - cpu;
     // What is written after the charge belongs to the run as well.
@@ -168,7 +168,7 @@ async function bench(): Promise<boolean> {
     say(`${due} of ${jobs} over ${minutes} minutes from ${from.toISOString()}`);
     const missedBefore = load.missed();
     await sleepUntil(to.getTime());
-    const charged = await settled(from, to, due, total(missedBefore), 120_000);
+    const charged = await untilDecided(from, to, due, total(missedBefore), 120_000);
     const { admitted } = await readJobWrites(cluster.auditLog, from);
     const skews = charged.flatMap(({ name, scheduled }) => {
       const at = admitted.get(name);

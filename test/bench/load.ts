@@ -54,7 +54,7 @@ const TICKS = 100;
 
 /** Processor time that a process has used. */
 export function cpuSeconds(pid: number): number {
-  // The second field, the name, may hold spaces: fields are counted after its parenthesis.
+  // The second field, the name, may contain spaces: fields are counted after its parenthesis.
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }

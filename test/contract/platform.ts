@@ -70,7 +70,7 @@ export async function startPlatform(log: string): Promise<Platform> {
     }
   };
   try {
-    // Without its controller nobody would ever let go of a volume claim.
+    // Without its controller the finalizer of a volume claim would never be removed.
     const flags = { "disable-admission-plugins": "ServiceAccount,StorageObjectInUseProtection" };
     const [apiserver, postgres] = await Promise.all([startApiserver({ flags }), startPostgres()]);
     undo.push(
@@ -87,7 +87,7 @@ export async function startPlatform(log: string): Promise<Platform> {
     await applyCrds(kube);
     await kube.create(resources.namespaces, { metadata: { name: SYSTEM_NAMESPACE } });
     undo.push(countQuotas(kube));
-    // The operator waits for the class of the ingress, which it asks whether access lists are enforced.
+    // The operator waits for the class of the ingress, which decides whether access lists are enforced.
     const ingressClass = { metadata: { name: "traefik" }, spec: { controller: "k8s.io/ingress-nginx" } };
     await kube.create<KubernetesObject>(resources.ingressClasses, ingressClass);
     const { apiKey, ownerToken } = await prepareLedger(postgres.url, tokenKeyFile);
@@ -107,7 +107,7 @@ export async function startPlatform(log: string): Promise<Platform> {
       {
         ...common,
         SLIPWAY_NAMESPACE: SYSTEM_NAMESPACE,
-        // Its way of telling the ingress needs no definitions of the ingress's own.
+        // Annotations for this ingress need no definitions of the ingress's own.
         SLIPWAY_INGRESS_ALLOW_LIST: "nginx",
         SLIPWAY_EGRESS_DENIED_CIDRS: "10.0.0.0/8,169.254.0.0/16",
         SLIPWAY_METRICS_PORT: String(operatorPort),
@@ -120,7 +120,7 @@ export async function startPlatform(log: string): Promise<Platform> {
       {
         ...common,
         SLIPWAY_TOKEN_KEY_FILE: tokenKeyFile,
-        // Builds are asked for, and nobody carries them out.
+        // Builds are requested, and nothing runs them.
         SLIPWAY_BUILDS_FILE: join(dir, "builds.yaml"),
         SLIPWAY_RATE_LIMIT_SCALE: "1000000",
         SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
@@ -182,7 +182,7 @@ async function createProjects(kube: KubeClient): Promise<void> {
     job: { cron: "0 3 * * *" },
   });
   // Their connection is gone, as is every account of GitHub: what needs one is refused.
-  const source = { connectionId: "gone", repositoryId: "r1", branch: "main", autoDeploy: false };
+  const source = { connectionId: "missing", repositoryId: "r1", branch: "main", autoDeploy: false };
   const { image: _image, ...rest } = { ...exampleSpec, plan: "basic" };
   await create("psource", { ...rest, source, build: {} });
   const github = { repositoryOwner: "acme", repositoryName: "shop", branch: "main", autoDeploy: false };
@@ -273,7 +273,7 @@ async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) {
     return;
   }
-  const gone = once(child, "exit");
+  const exited = once(child, "exit");
   child.kill("SIGKILL");
-  await gone;
+  await exited;
 }

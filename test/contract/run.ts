@@ -1,5 +1,5 @@
 /**
- * Holds the API against its own OpenAPI document: schemathesis sends what the document allows and what it forbids to a
+ * Tests the API against its own OpenAPI document: schemathesis sends what the document allows and what it forbids to a
  * platform of its own, and checks every answer. Ends with 1 when anything fails; `--report FILE` writes JUnit XML.
  * Further arguments go to schemathesis.
  */

@@ -15,7 +15,7 @@ class Signed(AuthBase):
         body = request.body or b""
         sent = body.encode() if isinstance(body, str) else body
         request.headers["X-Gitea-Signature"] = hmac.new(SECRET, sent, hashlib.sha256).hexdigest()
-        # Of a kind that starts nothing: what events look like is not in the document.
+        # Of a kind that starts nothing: the shape of events is not in the document.
         request.headers["X-Gitea-Event"] = "issues"
         request.headers["X-Gitea-Delivery"] = hashlib.sha256(sent).hexdigest()
         return request

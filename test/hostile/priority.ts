@@ -4,8 +4,8 @@ import { writeFile } from "node:fs/promises";
 const AUTOGROUP = "/proc/self/autogroup";
 
 /**
- * Does the work of the measuring process before everybody else's: clients have processors of their own, and a request that waits
- * for this process's turn says nothing about the platform. Without the right to, it is measured as it comes.
+ * Runs the work of the measuring process with priority over all others: clients have processors of their own, and a request that waits
+ * for this process's turn shows nothing about the platform. Without the right to, it is measured as it comes.
  */
 export async function measuredFirst<T>(work: () => Promise<T>): Promise<T> {
   const setNice = (nice: number) => writeFile(AUTOGROUP, String(nice)).catch(() => undefined);

@@ -13,7 +13,7 @@ export interface Row {
    * latencies up to it need not be the platform's.
    */
   readonly loopDelay: number;
-  /** Seconds that the victim's build took meanwhile, or why it failed; absent where none was asked for. */
+  /** Seconds that the victim's build took meanwhile, or why it failed; absent where none was requested. */
   readonly build?: number | string;
   readonly before: readonly Process[];
   readonly after: readonly Process[];

@@ -61,9 +61,9 @@ export async function run(options: RunOptions): Promise<Results> {
     }
     const together = attacks.filter(({ isAlone }) => isAlone !== true);
     if (together.length > 1) {
-      log("all at once");
+      log("all concurrently");
       const attackers = await Promise.all(together.map((attack) => startAttacker(attack, target)));
-      rows.push(await measure("all at once", attackers, SLOWDOWN.all, true));
+      rows.push(await measure("all concurrently", attackers, SLOWDOWN.all, true));
     }
     log("counting rows and runs");
     const outcome = await victim.finish();

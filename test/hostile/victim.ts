@@ -151,11 +151,11 @@ async function sourceOf({ organization_id, api_key, owner_token }: Organization)
   return {
     async build(): Promise<number> {
       const start = performance.now();
-      const asked = await call<{ build_id: string }>("POST", `/v1/project/${id}/deploy`, {});
-      if (asked.status !== 202) {
-        throw new Error(`a deploy was answered ${asked.status}`);
+      const deploy = await call<{ build_id: string }>("POST", `/v1/project/${id}/deploy`, {});
+      if (deploy.status !== 202) {
+        throw new Error(`a deploy was answered ${deploy.status}`);
       }
-      const ended = await untilEnded(call, id, asked.body.data?.build_id ?? "");
+      const ended = await untilEnded(call, id, deploy.body.data?.build_id ?? "");
       if (ended.status !== "success") {
         throw new Error(`the build is ${ended.status}: ${ended.error_message}`);
       }

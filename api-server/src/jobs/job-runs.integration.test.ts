@@ -613,7 +613,7 @@ describe("running a job now", () => {
 
   const acceptedJob = async () => {
     const job = await createJob(harness);
-    await job.actor.judge(job.organizationId, job.id);
+    await job.actor.setAccepted(job.organizationId, job.id);
     return job;
   };
 
@@ -666,13 +666,13 @@ describe("running a job now", () => {
     const created = start(job);
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await job.actor.listRuns(job.organizationId)).toEqual([]);
-    await job.actor.judge(job.organizationId, job.id, false);
+    await job.actor.setAccepted(job.organizationId, job.id, false);
     expect((await created).statusCode).toBe(202);
     expect((await job.send("PATCH", "schedule", { cron: "7 7 7 7 *" })).statusCode).toBe(200);
     const changed = start(job);
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await job.actor.listRuns(job.organizationId)).toHaveLength(1);
-    await job.actor.judge(job.organizationId, job.id);
+    await job.actor.setAccepted(job.organizationId, job.id);
     expect((await changed).statusCode).toBe(202);
     await operator.stop();
   });

@@ -43,7 +43,7 @@ async function live(signal: AbortSignal): Promise<void> {
   const ended = new Promise<void>((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true }),
   );
-  await Promise.race([life.death, ended]);
+  await Promise.race([life.ended, ended]);
   life.kill();
   await operator.stop();
 }

@@ -6,11 +6,11 @@ import {
   conditionsOf,
   eventually,
   exists,
-  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  untilUnchanged,
 } from "../../../test/kit/operator/harness.ts";
 import { projectResource } from "../resources.ts";
 import { AUTHORITY } from "./tls/authority.ts";
@@ -116,7 +116,7 @@ describe("a database", () => {
   });
 
   test("is neither queried nor written while it is unchanged", async () => {
-    const before = await settled(cluster);
+    const before = await untilUnchanged(cluster);
     await new Promise((resolve) => setTimeout(resolve, 5_000));
     expect((await cluster.operatorWrites()).length).toBe(before);
   });
@@ -141,7 +141,7 @@ describe("a database", () => {
     await eventually(async () => (await replicasOf("lessened")) === 0);
     await patchSpec("lessened", { instances: 1, paused: false });
     await eventually(async () => (await replicasOf("lessened")) > 0);
-    await settled(cluster);
+    await untilUnchanged(cluster);
     expect(await replicasOf("lessened")).toBe(3);
     for (const ordinal of [0, 1, 2]) {
       const claim = await get(resources.persistentVolumeClaims, `data-lessened-${ordinal}`);

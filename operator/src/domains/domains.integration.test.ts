@@ -17,11 +17,11 @@ import {
   eventually,
   exists,
   serveDeployment,
-  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  untilUnchanged,
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
@@ -104,7 +104,7 @@ afterAll(async () => {
 beforeEach(() => {
   ingress.clear();
   everyHost = "serving";
-  dns.trouble = undefined;
+  dns.failure = undefined;
 });
 
 const ref = (name: string, namespace = ALPHA) => ({ namespace, name });
@@ -215,25 +215,25 @@ describe("a custom domain", () => {
 
   test("stays proved when the record is removed", async () => {
     dns.records.clear();
-    const queries = dns.asked.length;
+    const queries = dns.queries.length;
     await restart();
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     await domain("shop", host, { status: "active" });
-    expect(dns.asked.slice(queries)).toEqual([]);
+    expect(dns.queries.slice(queries)).toEqual([]);
   });
 
   test("waits, and harms nobody, while no name server answers", async () => {
     for (const trouble of ["silent", "servfail"] as const) {
-      dns.trouble = trouble;
+      dns.failure = trouble;
       const name = `dark-${trouble}`;
       const slow = Array.from({ length: 20 }, (_, i) => `${trouble}-${i}.example.com`);
       await running(name, { customDomains: slow });
       // The platform's own names need no proof, whatever the others wait for.
       const project = await running(`bright-${trouble}`);
       await claimSays(project.status?.domain ?? "", "Ready=True/Ready");
-      dns.trouble = "servfail";
+      dns.failure = "servfail";
       await claimSays(slow[19] ?? "", "Verified=False/LookupFailed");
-      dns.trouble = undefined;
+      dns.failure = undefined;
       publish(slow[0] ?? "", "alpha");
       await domain(name, slow[0] ?? "", { status: "active" });
       await remove(name);
@@ -560,7 +560,7 @@ describe("a domain that nobody proves for seven days", () => {
     for (const name of [proved, unproved]) {
       await claimSays(name, "Verified=False/TxtRecordMissing");
     }
-    dns.trouble = "servfail";
+    dns.failure = "servfail";
     for (const name of [proved, unproved]) {
       await claimSays(name, "Verified=False/LookupFailed");
     }
@@ -569,13 +569,13 @@ describe("a domain that nobody proves for seven days", () => {
     for (const name of [proved, unproved]) {
       await touch(name);
     }
-    const queries = dns.asked.length;
-    await eventually(async () => dns.asked.length > queries + 6);
+    const queries = dns.queries.length;
+    await eventually(async () => dns.queries.length > queries + 6);
     for (const name of [proved, unproved]) {
       await claimSays(name, "Verified=False/LookupFailed");
     }
 
-    dns.trouble = undefined;
+    dns.failure = undefined;
     await domain("patient", proved, { status: "active" });
     await domain("patient", unproved, { status: "failed", message: /expired/ });
     clock.aheadMs = 0;
@@ -696,13 +696,13 @@ test("an unchanged platform writes nothing and looks nothing up, with domains in
   for (const name of ["open", "idle"]) {
     await served(name);
   }
-  const before = await settled(cluster, () => dns.asked.length);
-  const queries = dns.asked.length;
+  const before = await untilUnchanged(cluster, () => dns.queries.length);
+  const queries = dns.queries.length;
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   await restart();
   await new Promise((resolve) => setTimeout(resolve, 4_000));
   expect((await cluster.operatorWrites()).slice(before)).toEqual([]);
-  expect(dns.asked.slice(queries)).toEqual([]);
+  expect(dns.queries.slice(queries)).toEqual([]);
 });
 
 describe("the organization that proves a domain has it", () => {

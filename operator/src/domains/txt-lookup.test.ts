@@ -9,7 +9,7 @@ beforeAll(async () => {
   lookup = createTxtLookup({ servers: [server.address], timeoutMs: 200, tries: 2 });
 });
 beforeEach(() => {
-  server.trouble = undefined;
+  server.failure = undefined;
 });
 afterAll(() => server.stop());
 
@@ -33,9 +33,9 @@ describe("a TXT look-up", () => {
   });
 
   test("fails when the server fails, is silent, or does not exist", async () => {
-    server.trouble = "servfail";
+    server.failure = "servfail";
     expect(await lookup("one.example")).toEqual({ failed: true });
-    server.trouble = "silent";
+    server.failure = "silent";
     expect(await lookup("one.example")).toEqual({ failed: true });
     const stopped = await startDnsServer();
     await stopped.stop();
@@ -46,7 +46,7 @@ describe("a TXT look-up", () => {
 
   test("queries the next server when the first is silent", async () => {
     const silent = await startDnsServer();
-    silent.trouble = "silent";
+    silent.failure = "silent";
     try {
       const servers = [silent.address, server.address];
       const found = await createTxtLookup({ servers, timeoutMs: 200, tries: 2 })("one.example");
@@ -57,7 +57,7 @@ describe("a TXT look-up", () => {
   });
 
   test("ends at its limit, however long servers are waited for", async () => {
-    server.trouble = "silent";
+    server.failure = "silent";
     const started = performance.now();
     const patient = createTxtLookup({ servers: [server.address], timeoutMs: 60_000, limitMs: 300 });
     expect(await patient("one.example")).toEqual({ failed: true });

@@ -73,12 +73,12 @@ describe("a job that is deleted", () => {
     expect(await exists(cluster.client, resources.jobs, jobs.ref("ending-1"))).toBe(true);
 
     await jobs.patchRunStatus("ending-1", charged);
-    await jobs.gone(projectResource, "ending");
-    await jobs.gone(resources.cronJobs, "ending");
-    await jobs.gone(resources.jobs, "ending-1");
-    await jobs.gone(resources.pods, "ending-1-abcde");
-    await jobs.gone(jobRunResource, "ending-1");
-    await jobs.gone(jobRunResource, "ending-0");
+    await jobs.deleted(projectResource, "ending");
+    await jobs.deleted(resources.cronJobs, "ending");
+    await jobs.deleted(resources.jobs, "ending-1");
+    await jobs.deleted(resources.pods, "ending-1-abcde");
+    await jobs.deleted(jobRunResource, "ending-1");
+    await jobs.deleted(jobRunResource, "ending-0");
   });
 
   test("waits for a run that has the slot and no JobRun yet, and for one that was never reconciled", async () => {
@@ -91,8 +91,8 @@ describe("a job that is deleted", () => {
     await jobs.unchanged();
     await jobs.condition("slotted", "Terminating=True/JobRunsPending");
     await jobs.patchRunStatus("slotted-by-hand", refused);
-    await jobs.gone(projectResource, "slotted");
-    await jobs.gone(jobRunResource, "slotted-by-hand");
+    await jobs.deleted(projectResource, "slotted");
+    await jobs.deleted(jobRunResource, "slotted-by-hand");
   });
 
   test("leaves another job's runs alone, and deletes Jobs that were never admitted", async () => {
@@ -102,8 +102,8 @@ describe("a job that is deleted", () => {
     await jobs.makeJob("leaving-not", "leaving-not-1");
     await jobs.makeRun("leaving-not", "leaving-not-1", { phase: "running" });
     await cluster.client.delete(projectResource, jobs.ref("leaving"));
-    await jobs.gone(projectResource, "leaving");
-    await jobs.gone(resources.jobs, "leaving-1");
+    await jobs.deleted(projectResource, "leaving");
+    await jobs.deleted(resources.jobs, "leaving-1");
     expect(await exists(cluster.client, resources.jobs, jobs.ref("leaving-not-1"))).toBe(true);
     expect(await exists(cluster.client, jobRunResource, jobs.ref("leaving-not-1"))).toBe(true);
   });
@@ -117,11 +117,11 @@ describe("a job that is deleted", () => {
     await cluster.client.patch(resources.persistentVolumeClaims, jobs.ref("stored"), {
       metadata: { finalizers: null },
     });
-    await jobs.gone(resources.persistentVolumeClaims, "stored");
+    await jobs.deleted(resources.persistentVolumeClaims, "stored");
     await jobs.condition("stored", "Terminating=True/DeletingChildren");
     expect(closed).not.toContain("stored");
     metered = true;
-    await jobs.gone(projectResource, "stored");
+    await jobs.deleted(projectResource, "stored");
     expect(closed).toContain("stored");
   });
 });

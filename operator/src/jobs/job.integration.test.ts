@@ -112,7 +112,7 @@ describe("a job", () => {
     await jobs.create("built", { image: undefined, github });
     await jobs.condition("built", "Accepted=False/TypeNotSupported");
     await cluster.client.delete(projectResource, jobs.ref("built"));
-    await jobs.gone(projectResource, "built");
+    await jobs.deleted(projectResource, "built");
   });
 
   test("with a volume runs before the volume is bound, which its first run causes", async () => {
@@ -174,7 +174,7 @@ describe("Secrets of a job", () => {
     await cluster.client.patch(resources.jobs, jobs.ref("secured-1"), { metadata: { finalizers: null } });
     await cluster.client.delete(resources.jobs, jobs.ref("secured-1"));
     await jobs.patch("secured", { description: "another description" });
-    await jobs.gone(resources.secrets, "secured-registry");
+    await jobs.deleted(resources.secrets, "secured-registry");
   });
 });
 

@@ -4,11 +4,11 @@ import { systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   eventually,
-  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  untilUnchanged,
 } from "../../../test/kit/operator/harness.ts";
 import { PROVISIONED_ANNOTATION } from "./desired/namespace.ts";
 import { policyNames } from "./desired/namespace-policies.ts";
@@ -73,12 +73,12 @@ describe("organizations", () => {
         uncounted.client.patch(resources.resourceQuotas, quota, { status }, { subresource: "status" });
       // As of a kind that the quota controller does not know yet.
       await count({ hard: spec.hard, used: { pods: "0" } });
-      await settled(uncounted);
+      await untilUnchanged(uncounted);
       expect(await isGuarded()).toBe(false);
       await count({ used: Object.fromEntries(Object.keys(spec.hard).map((what) => [what, "0"])) });
       await eventually(isGuarded);
       await uncounted.client.patch(resources.resourceQuotas, quota, { spec: { hard: { pods: "1" } } });
-      await settled(uncounted);
+      await untilUnchanged(uncounted);
       expect(await isGuarded()).toBe(true);
     } finally {
       await other.stop();
@@ -95,7 +95,7 @@ describe("organizations", () => {
       const ref = { namespace: "slipway-org-gamma", name: policyNames.quota };
       const find = () => uncounted.client.getOrUndefined(resources.resourceQuotas, ref);
       const passedOver = await eventually(find);
-      await settled(uncounted);
+      await untilUnchanged(uncounted);
       expect((await find())?.metadata?.uid).toBe(passedOver.metadata?.uid);
       aheadMs += RECOUNT_MS;
       // Whatever reconciles the organization.
@@ -177,7 +177,7 @@ describe("organizations", () => {
     ledger = async () => ["alpha", "beta"];
     operator = await start();
     await provisioned("beta");
-    const before = await settled(cluster);
+    const before = await untilUnchanged(cluster);
     expect(before).toBeGreaterThan(0);
     await operator.stop();
     operator = await start();

@@ -6,11 +6,11 @@ import {
   eventually,
   exists,
   serveDeployment,
-  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  untilUnchanged,
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
@@ -394,7 +394,7 @@ test("an unchanged platform writes nothing and sends the ingress no request, aft
   for (const name of ["first", "waiter", "secretive"]) {
     await served(name, "running");
   }
-  const before = await settled(cluster);
+  const before = await untilUnchanged(cluster);
   expect(before).toBeGreaterThan(0);
   asked = [];
   await new Promise((resolve) => setTimeout(resolve, 5_000));

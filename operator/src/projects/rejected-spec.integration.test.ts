@@ -5,11 +5,11 @@ import {
   conditionsOf,
   eventually,
   exists,
-  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  untilUnchanged,
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
@@ -272,7 +272,7 @@ test("what is unchanged is not written again", async () => {
   await patch("rejected", { paused: true, ...missing });
   await eventually(async () => (await replicas("rejected")) === 0);
   await served("rejected", "stopped");
-  await settled(cluster);
+  await untilUnchanged(cluster);
   const about = async () =>
     (await cluster.operatorWrites()).filter((line) => / moved|rejected/.test(line)).toSorted();
   const before = await about();

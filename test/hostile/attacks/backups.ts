@@ -5,7 +5,7 @@ import { projectsOf } from "../projects.ts";
 
 export const backups: Attack = {
   name: "backups",
-  about: "a backup every minute, and one asked for by each of four clients in a loop",
+  about: "a backup every minute, and one requested by each of four clients in a loop",
   seconds: 70,
   expected: ["202", "402", "403", "409", "429", "503"],
   async prepare({ url, organizations: [, organization] }) {

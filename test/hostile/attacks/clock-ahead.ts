@@ -45,7 +45,7 @@ const holder = async (): Promise<string> =>
 
 export const clockAhead: Attack = {
   name: "clock-ahead",
-  about: `an operator whose clock is ${HOURS} hours ahead wants to lead, and the leader's pod is deleted`,
+  about: `an operator whose clock is ${HOURS} hours ahead tries to lead, and the leader's pod is deleted`,
   seconds: 60,
   isAlone: true,
   ends: "slipway-operator",

@@ -4,7 +4,7 @@ import { jobProject } from "../../e2e/support/jobs.ts";
 import { type Attack, Tally } from "../attack.ts";
 import { projectsOf } from "../projects.ts";
 
-/** 250 GiB are asked for; a machine's disk has not that, so a container that nothing ends gives up by itself at 6 GiB. */
+/** 250 GiB are requested; a machine's disk has less, so a container that nothing ends stops automatically at 6 GiB. */
 const SCRIPT =
   "i=0; while [ $i -lt 24 ]; do dd if=/dev/zero of=/tmp/f$i bs=1M count=256 2>/dev/null || exit 9; i=$((i+1)); sleep 0.5; done; echo wrote all; sleep 600";
 

@@ -19,7 +19,7 @@ export class TestCollector {
   readonly #client: KubeClient;
   readonly #ports: readonly number[];
   #child: ChildProcess | undefined;
-  #said = "";
+  #log = "";
 
   private constructor(folder: string, api: FakeApiserver, ports: readonly number[]) {
     this.#folder = folder;
@@ -60,8 +60,8 @@ export class TestCollector {
   }
 
   /** What it has written to its log. */
-  get said(): string {
-    return this.#said;
+  get log(): string {
+    return this.#log;
   }
 
   /** Address of its receiver. */
@@ -84,7 +84,7 @@ export class TestCollector {
     this.#child = spawn(process.execPath, [main], { env: all, stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.on("data", (part: Buffer) => {
-        this.#said += String(part);
+        this.#log += String(part);
       });
     }
   }
@@ -123,8 +123,8 @@ export class TestCollector {
 }
 
 /**
- * A request to `p1` as Traefik logs it, with as much in it that is unlike all others as real ones have. Its number tells it from all
- * others, also as the bytes of its answer.
+ * A request to `p1` as Traefik logs it, with as much in it that is unlike all others as real ones have. Its number identifies it,
+ * also as the bytes of its answer.
  */
 export function traefikLine(number: number, at = Date.now()): string {
   const hash = createHash("md5").update(String(number));

@@ -92,7 +92,7 @@ export function startDatabaseOperator(kube: KubeClient): { stop: () => Promise<v
     while (!stopped.signal.aborted) {
       for (const project of await kube.listAll<Project>(projectResource)) {
         if (isDatabaseType(project.spec.type)) {
-          await tend(kube, project);
+          await reconcile(kube, project);
         }
       }
       await sleep(20);
@@ -107,7 +107,7 @@ export function startDatabaseOperator(kube: KubeClient): { stop: () => Promise<v
   };
 }
 
-async function tend(kube: KubeClient, project: Project): Promise<void> {
+async function reconcile(kube: KubeClient, project: Project): Promise<void> {
   const { namespace, name } = project.metadata;
   const secret = await readCredentialsSecret(kube, project.metadata);
   if (!secret) {

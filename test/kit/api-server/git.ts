@@ -4,13 +4,13 @@ import { GitError, type GitProvider, type Release, type Repository, type Tag } f
 import type { GitAccount, GitServers } from "../../../api-server/src/git/servers.ts";
 import { gitConnectionResource } from "../../../api-server/src/resources.ts";
 
-/** A Git server in this process: one user, some repositories. It stands for the network in tests of what the API makes of answers. */
+/** A Git server in this process: one user, some repositories. It replaces the network in tests of how the API handles answers. */
 export interface FakeGit extends GitServers {
   /** Accounts that were opened. */
   opened: GitAccount[];
-  /** The token that is taken. */
+  /** The token that is accepted. */
   token: string;
-  /** Set: every question fails with it. */
+  /** Set: every request fails with it. */
   failure: GitError | undefined;
   /** URLs of hooks by repository. */
   hooks: Map<string, string>;

@@ -106,15 +106,15 @@ export interface HarnessOptions {
   rateLimitScale?: number;
   /** What this replica shares with another; it counts in memory unless given. */
   shared?: { rateLimiter: RateLimiter; writes: NewestWrites };
-  /** Who asks for credentials; the keys and users of the harness unless given. */
+  /** What checks credentials;  the keys and users of the harness unless given. */
   authenticator?: Authenticator;
   /** Where calls are audited; in `audited` unless given. */
   audit?: AuditLog;
-  /** How long clients may take, and how much at once; the application's own limits unless given. */
+  /** How long clients may take, and how much concurrently; the application's own limits unless given. */
   timeouts?: AppOptions["timeouts"];
   clients?: AppOptions["clients"];
   shedder?: AppOptions["shedder"];
-  /** Proxies whose X-Forwarded-For is believed; none unless given. */
+  /** Proxies whose X-Forwarded-For is trusted; none unless given. */
   trustedProxies?: readonly string[];
   /** What databases measured; what the ledger has, or nothing without one, unless given. */
   snapshots?: Snapshots;

@@ -3,7 +3,7 @@ import { type Condition, type JobRun, organizationNamespace, type Project } from
 import type { JobRunRow } from "@slipway/ledger";
 import { jobRunResource, projectResource } from "../../../api-server/src/resources.ts";
 
-/** What tests put in the place of the operator: runs, and what it says of them. */
+/** What tests use instead of the operator: runs, and what it reports of them. */
 
 type RunStatus = NonNullable<JobRun["status"]>;
 
@@ -114,15 +114,15 @@ export class OperatorActor {
     return this.#patchProjectStatus(organizationId, name, { job });
   }
 
-  /** Judges a project as it is now. */
-  async judge(organizationId: string, name: string, accepted = true): Promise<Project> {
+  /** Sets the condition Accepted for the current generation of a project. */
+  async setAccepted(organizationId: string, name: string, accepted = true): Promise<Project> {
     const { metadata } = await this.project(organizationId, name);
-    const judged = accepted
+    const accepts = accepted
       ? condition("Accepted", "True", "Accepted")
       : condition("Accepted", "False", "PlanUnknown");
     const { generation: observedGeneration = 0 } = metadata;
     return this.#patchProjectStatus(organizationId, name, {
-      conditions: [{ ...judged, observedGeneration }],
+      conditions: [{ ...accepts, observedGeneration }],
     });
   }
 
@@ -143,7 +143,7 @@ export class OperatorActor {
     }
   }
 
-  /** Looks again and again until stopped; `step` sees every run of the organization. */
+  /** Lists runs again and again until stopped; `step` gets every run of the organization. */
   play(
     organizationId: string,
     step: (run: JobRun, actor: OperatorActor) => unknown,

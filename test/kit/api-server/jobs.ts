@@ -11,7 +11,7 @@ export type Answer = Promise<{
   json: () => any;
 }>;
 
-/** A job, and who asks about it. */
+/** A job, and a client of it. */
 export interface Job {
   id: string;
   organizationId: string;

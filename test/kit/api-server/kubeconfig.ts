@@ -1,4 +1,4 @@
-/** A kubeconfig of a fake apiserver, which speaks plain HTTP. JSON is YAML. */
+/** A kubeconfig of a fake apiserver, which serves plain HTTP. JSON is YAML. */
 export function fakeKubeconfig(url: string): string {
   return JSON.stringify({
     apiVersion: "v1",

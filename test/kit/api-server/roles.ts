@@ -39,8 +39,8 @@ export async function createRoles(admin: KubeClient): Promise<void> {
 type Review = KubernetesObject & { spec: object; status?: { allowed: boolean } };
 
 /**
- * The operator's part: one of the guards of an organization's namespace. Waits until it counts, since the apiserver hears
- * of roles by a watch of its own: until then it answers 403.
+ * The operator's part: one of the policies of an organization's namespace. Waits until it counts, since the apiserver receives
+ * roles by a watch of its own: until then it answers 403.
  */
 export async function bindInOrganization(admin: KubeClient, organizationId: string): Promise<void> {
   const namespace = organizationNamespace(organizationId);

@@ -148,7 +148,7 @@ export class FakeEtcd {
       (preconditions.uid && preconditions.uid !== live.metadata.uid) ||
       (preconditions.resourceVersion && preconditions.resourceVersion !== live.metadata.resourceVersion)
     ) {
-      throw new FakeRefusal(409, "Conflict", "a precondition does not hold");
+      throw new FakeRefusal(409, "Conflict", "a precondition is not met");
     }
     if ((live.metadata.finalizers ?? []).length === 0) {
       return this.#remove(collection, key, live);

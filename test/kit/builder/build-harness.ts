@@ -158,7 +158,7 @@ export class BuildHarness {
       await mkdir(dirname(join(source, file)), { recursive: true });
       await writeFile(join(source, file), text);
     }
-    // BuildKit finds out itself that a registry on loopback speaks plain HTTP, unless it is told anything of it.
+    // BuildKit detects itself that a registry on loopback serves plain HTTP, unless that registry is configured.
     const registries = backend === "buildah" ? { [host]: {} } : {};
     const lines: LogLine[] = [];
     const bounds = { maxBytes: 2_000_000, maxFiles: 1_000, timeoutSeconds };

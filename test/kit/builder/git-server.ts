@@ -11,7 +11,7 @@ export interface GitServerOptions {
   others?: Record<string, string>;
   /** Required `user:password`; anybody may read without. */
   credential?: string;
-  /** Speaks the first version of the protocol: only tips are given away. */
+  /** Uses the first version of the protocol: only tips can be fetched. */
   isOld?: boolean;
   /** Sends every request elsewhere. */
   redirect?: string;

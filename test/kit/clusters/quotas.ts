@@ -6,14 +6,14 @@ import { isCounted, type Quota } from "../../../operator/src/organizations/quota
 const EVERY_MS = 300;
 
 /**
- * Takes the limits of every quota over, as kube-controller-manager does, which does not run beside a bare apiserver. What is used is
+ * Copies the limits of every quota to its status, as kube-controller-manager does, which does not run beside a bare apiserver. What is used is
  * counted from zero by the apiserver itself, and nothing is ever counted down. @returns what ends it
  */
 export function countQuotas(client: KubeClient): () => Promise<void> {
   const stop = new AbortController();
   const counting = (async () => {
     while (!stop.signal.aborted) {
-      // An apiserver that a test stops is asked again.
+      // An apiserver that a test stops is queried again.
       await countOnce(client).catch(() => undefined);
       await sleep(EVERY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
     }

@@ -138,7 +138,7 @@ const prefix = fc.oneof(
   fc.constantFrom("", "/", "/08", "/+8", "/8/8", "/ 8"),
 );
 
-/** Text that looks like a CIDR and often is one. */
+/** Text with the characters of a CIDR, which often is one. */
 export const almostCidr: fc.Arbitrary<string> = fc
   .tuple(fc.oneof(ipv4, ipv4Right, ipv6, ipv6), prefix)
   .map((parts) => parts.join(""))
@@ -163,7 +163,7 @@ const cronField = fc.oneof(
   fc.array(item, { minLength: 1, maxLength: 2 }).map((items) => items.join(",")),
 );
 
-/** Text that looks like a schedule and often is one. */
+/** Text with the characters of a schedule, which often is one. */
 export const almostCron: fc.Arbitrary<string> = fc
   .tuple(
     fc

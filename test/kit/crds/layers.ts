@@ -8,7 +8,7 @@ import { dotted, type FixtureResource } from "./fixtures.ts";
 
 /** The layers that need no cluster; each answers with one line a failure, `path: message`. */
 
-/** What zod says of a resource. */
+/** The errors of zod for a resource. */
 export function zodFailures(kind: Kind, resource: unknown): string[] {
   const issues = resourceSchema(kind).safeParse(resource).error?.issues ?? [];
   return issues.flatMap((issue) =>
@@ -28,7 +28,7 @@ export function transitionFailures(kind: Kind, resource: FixtureResource, old: F
 const ajv = new Ajv({ allErrors: true, strict: false, validateFormats: false });
 const compiled = new Map<string, ValidateFunction>();
 
-/** What the structural part of the committed definition says, with strict field validation. */
+/** The errors of the structural part of the committed definition, with strict field validation. */
 export function ajvFailures(kind: Kind, resource: unknown): string[] {
   const file = crdFileName(kind);
   const validate =
@@ -44,7 +44,7 @@ export function ajvFailures(kind: Kind, resource: unknown): string[] {
   });
 }
 
-/** A definition as it stands under `crds/generated/`. */
+/** A definition as it is under `crds/generated/`. */
 export function committedCrd(file: string): Crd {
   return parse(readFileSync(new URL(`../../../crds/generated/${file}`, import.meta.url), "utf8")) as Crd;
 }

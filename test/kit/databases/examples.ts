@@ -95,11 +95,11 @@ export function databaseOf({ project, features, image, outside, replicas, claims
     : { ...database, replicas, members: Math.max(replicas, database.instances) };
 }
 
-/** What a pod of a database is like, for tests of those who look at it. */
+/** What a pod of a database is like, for tests of its observers. */
 export interface PodShape {
   role?: "primary" | "replica";
   ready?: boolean;
-  /** Made from what the StatefulSet says now. */
+  /** Made from the StatefulSet's current template. */
   current?: boolean;
   deleting?: boolean;
   startedAt?: string;

@@ -28,7 +28,7 @@ import { exampleCredentials, podOf } from "./examples.ts";
 type Opened = Awaited<ReturnType<typeof inside>>;
 type Role = "database" | "sentinel";
 
-/** Whoever a command is given as. */
+/** The user of a command. */
 const passwords = {
   [accounts.admin]: exampleCredentials[credentialKeys.superuser],
   [accounts.monitor]: exampleCredentials[credentialKeys.monitor],
@@ -119,7 +119,7 @@ export class TestMembers {
     return this.#running.get(`${role}-${ordinal}`)?.output() ?? "";
   }
 
-  /** Forgets the data of an instance, but not what its Sentinel knows. */
+  /** Forgets the data of an instance, but not its Sentinel's state. */
   async emptyData(ordinal: number): Promise<void> {
     await rm(join(this.#path(ordinal, "data"), "valkey"), { recursive: true });
   }

@@ -5,7 +5,7 @@ import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 export class ClickHouseModel implements Model {
   readonly #cluster: Cluster;
-  /** What Keeper knows of: every insert that was acknowledged. */
+  /** What Keeper has: every insert that was acknowledged. */
   readonly #inserted: number[] = [];
 
   constructor(cluster: Cluster) {

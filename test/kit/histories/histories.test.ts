@@ -9,7 +9,7 @@ import { PostgresqlModel } from "./postgresql.ts";
 import { ValkeyModel } from "./valkey.ts";
 
 /**
- * Whatever is asked of a database, and whatever befalls it, every acknowledged write is there once all nodes are back. The
+ * Whatever is requested of a database, and whatever fault it has, every acknowledged write is there once all nodes are back. The
  * operator's part is the real one: `planMembers`, `releaseMembers` and the engines.
  */
 

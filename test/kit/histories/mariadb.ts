@@ -31,7 +31,7 @@ export class MariadbModel implements Model {
       return `11.8.6-MariaDB from Debian\t${UUID}\n`;
     }
     if (script.endsWith("ask.sh")) {
-      return this.#says(pod);
+      return this.#status(pod);
     }
     const { state } = pod.volume;
     if (order === "initialize" && state.data === undefined) {
@@ -114,7 +114,7 @@ export class MariadbModel implements Model {
     this.#form([...running.filter(({ uid }) => this.#view.includes(uid)), others]);
   }
 
-  #says({ uid, volume }: SimulatedPod & { volume: { log: number[] } }): string {
+  #status({ uid, volume }: SimulatedPod & { volume: { log: number[] } }): string {
     const pod = this.#cluster.alive().find((one) => one.uid === uid);
     const { running, primary, events } = pod ? memberOf(pod) : {};
     const data = (volume.state.data as string | undefined) ?? "none";

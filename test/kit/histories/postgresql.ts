@@ -119,10 +119,14 @@ export class PostgresqlModel implements Model {
 
   #switchOver(leader: SimulatedPod, alive: SimulatedPod[]): SimulatedPod {
     const { configMaps } = this.#cluster;
-    const asked = configMaps.get("shop-failover");
+    const requested = configMaps.get("shop-failover");
     configMaps.delete("shop-failover");
-    const to = alive.find(({ ordinal }) => `shop-${ordinal}` === asked?.member);
-    if (!to || asked?.leader !== `shop-${leader.ordinal}` || !this.#standbys().includes(asked.member ?? "")) {
+    const to = alive.find(({ ordinal }) => `shop-${ordinal}` === requested?.member);
+    if (
+      !to ||
+      requested?.leader !== `shop-${leader.ordinal}` ||
+      !this.#standbys().includes(requested.member ?? "")
+    ) {
       return leader;
     }
     to.volume.log = [...leader.volume.log];

@@ -1,6 +1,6 @@
 /**
  * Valkey servers and their Sentinels, in memory: start scripts, elections, switchovers. Replicas that are linked have every
- * write at once: what asynchronous replication loses is another matter.
+ * write immediately: what asynchronous replication loses is another matter.
  */
 
 import { valkeyDriver } from "../../../operator/src/databases/valkey/driver.ts";
@@ -155,7 +155,7 @@ export class ValkeyModel implements Model {
     }
   }
 
-  /** Sentinels agree on the newest epoch that any of them knows, and fail over a primary that most of them report as down. */
+  /** Sentinels agree on the newest epoch that any of them has, and fail over a primary that most of them report as down. */
   #watch(pods: SimulatedPod[]): void {
     const newest = pods.map(sentinelOf).toSorted((a, b) => b.epoch - a.epoch)[0];
     if (!newest) {
@@ -174,12 +174,12 @@ export class ValkeyModel implements Model {
         Object.assign(server, { role: "replica", follows: primary, linked: false });
       }
     }
-    const gone = pods.filter((pod) => {
+    const unreachable = pods.filter((pod) => {
       const { silent = 0, seen } = serverOf(pod);
       return silent >= (seen ? DOWN_AFTER : PATIENT);
     });
     const quorum = Math.floor(Math.max(...pods.map(({ members }) => members)) / 2) + 1;
-    if (gone.length >= quorum) {
+    if (unreachable.length >= quorum) {
       this.#promote(pods, epoch);
     }
   }

@@ -1,4 +1,4 @@
-/** Processes that die, for tests: of each of them nothing is heard any more right after a write that it was the first to make. */
+/** Processes that crash, for tests: each of them ends right after a write that it was the first to make. */
 
 import {
   type ClientRequest,
@@ -14,32 +14,32 @@ import type { AddressInfo } from "node:net";
 export type WriteKey = string;
 
 /**
- * One process, as the apiserver and the ledger hear of it. Writes that earlier ones have made pass; after the first that none has
- * made, it is dead: the write was carried out, its answer is lost, and nothing else of it arrives.
+ * One process, as the apiserver and the ledger see its requests. Writes that earlier ones have made pass; after the first that none has
+ * made, it has ended: the write was carried out, its answer is lost, and nothing else of it arrives.
  */
 export class CrashingProcess {
   readonly #known: Set<WriteKey>;
   readonly #server: Server;
   readonly #agent = new Agent({ rejectUnauthorized: false });
   readonly #reads = new Set<ClientRequest>();
-  #dead = false;
-  #die: () => void = () => undefined;
-  /** Resolves with its death. */
-  readonly death: Promise<void>;
+  #hasEnded = false;
+  #resolveEnded: () => void = () => undefined;
+  /** Resolves when it ends. */
+  readonly ended: Promise<void>;
 
   private constructor(target: URL, known: Set<WriteKey>) {
     this.#known = known;
-    this.death = new Promise((resolve) => {
-      this.#die = resolve;
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
     });
-    this.#server = createServer((asked, answer) => void this.#pass(target, asked, answer));
+    this.#server = createServer((incoming, answer) => void this.#pass(target, incoming, answer));
   }
 
   /** @param known writes that some process has made, to which those of this one are added */
   static async start(apiserver: string, known: Set<WriteKey>): Promise<CrashingProcess> {
-    const life = new CrashingProcess(new URL(apiserver), known);
-    await new Promise<void>((resolve) => life.#server.listen(0, "127.0.0.1", resolve));
-    return life;
+    const crashing = new CrashingProcess(new URL(apiserver), known);
+    await new Promise<void>((resolve) => crashing.#server.listen(0, "127.0.0.1", resolve));
+    return crashing;
   }
 
   /** Address of the apiserver for this process alone. */
@@ -47,31 +47,31 @@ export class CrashingProcess {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** A write that goes another way than to the apiserver. @throws Error when the process is dead, before or after it */
+  /** A write that goes another way than to the apiserver. @throws Error when the process has ended, before or after it */
   async write<T>(key: WriteKey, carryOut: () => Promise<T>): Promise<T> {
-    if (this.#dead) {
-      throw new Error("dead");
+    if (this.#hasEnded) {
+      throw new Error("the process has ended");
     }
     const done = await carryOut();
-    if (this.#isLast(key) || this.#dead) {
+    if (this.#isLast(key) || this.#hasEnded) {
       throw new Error("killed");
     }
     return done;
   }
 
-  /** Ends it, if nothing has yet. */
+  /** Ends it, unless it has ended. */
   kill(): void {
-    if (this.#dead) {
+    if (this.#hasEnded) {
       return;
     }
-    this.#dead = true;
+    this.#hasEnded = true;
     this.#server.close();
     this.#server.closeAllConnections();
     // What it has sent off arrives all the same.
     for (const read of this.#reads) {
       read.destroy();
     }
-    this.#die();
+    this.#resolveEnded();
   }
 
   /** Two may be in progress concurrently: neither is answered then. */
@@ -84,10 +84,10 @@ export class CrashingProcess {
     return true;
   }
 
-  async #pass(target: URL, asked: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const { method = "GET", url = "/", headers } = asked;
-    const body = await bodyOf(asked);
-    if (this.#dead) {
+  async #pass(target: URL, incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const { method = "GET", url = "/", headers } = incoming;
+    const body = await bodyOf(incoming);
+    if (this.#hasEnded) {
       return;
     }
     const { hostname, port } = target;
@@ -110,7 +110,7 @@ export class CrashingProcess {
       const parts: Buffer[] = [];
       response.on("data", (part: Buffer) => parts.push(part));
       response.on("end", () => {
-        if (this.#isLast(key) || this.#dead) {
+        if (this.#isLast(key) || this.#hasEnded) {
           return;
         }
         answer.writeHead(response.statusCode ?? 500, response.headers).end(Buffer.concat(parts));
@@ -120,14 +120,14 @@ export class CrashingProcess {
   }
 }
 
-async function bodyOf(asked: IncomingMessage): Promise<Buffer> {
+async function bodyOf(incoming: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = [];
   try {
-    for await (const part of asked) {
+    for await (const part of incoming) {
       parts.push(part as Buffer);
     }
   } catch {
-    // It has died in the middle.
+    // The process has ended in the middle.
   }
   return Buffer.concat(parts);
 }
@@ -151,6 +151,6 @@ export function writeKey(method: string, url: string, body: Buffer): WriteKey | 
   if (method === "POST") {
     return `POST ${path}/${metadata?.name ?? ""}`;
   }
-  const told = JSON.stringify([status, metadata?.annotations, metadata?.finalizers, spec?.sourceRevision]);
-  return `${method} ${path} ${told.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "…")}`;
+  const content = JSON.stringify([status, metadata?.annotations, metadata?.finalizers, spec?.sourceRevision]);
+  return `${method} ${path} ${content.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "…")}`;
 }

@@ -108,12 +108,12 @@ async function installDefinition(client: KubeClient, definition: KubernetesObjec
 
 export interface TestOperator {
   catalog: Catalog;
-  /** Tells the operator that the catalog changed. */
+  /** Notifies the operator that the catalog changed. */
   catalogChanged(): void;
   stop(): Promise<void>;
 }
 
-/** One whose end can be awaited. */
+/** One with a promise of its end. */
 export interface TestProcess extends TestOperator {
   metrics(): Promise<string>;
   /** What it failed with, once it has ended. */
@@ -139,7 +139,7 @@ export async function startOperator(
     rolloutDeadlineSeconds?: number;
     reservedHostnames?: string[];
     certificateIssuer?: string;
-    /** Who is asked about the owners of custom domains: nobody answers unless given. */
+    /** Which servers are queried about the owners of custom domains: none answers unless given. */
     dnsServers?: string[];
     ownershipRetry?: BackoffOptions;
     proofRetry?: BackoffOptions;
@@ -274,7 +274,7 @@ export function unlimitedQuotas(): QuotaLedger {
   };
 }
 
-/** A ledger that takes every hour of storage, and never settles. */
+/** A ledger that accepts every hour of storage, and settles no cycle. */
 export function unlimitedStorage(): BillingLedger {
   return {
     record: async (rows) =>
@@ -293,15 +293,15 @@ export function eventually<T>(probe: () => Promise<T | undefined | false>, timeo
 const QUIET_MS = 1_500;
 
 /**
- * Waits, for a minute at most, until operators have written nothing for a while: before that, nothing can be told by what
- * they do not write.
+ * Waits, for a minute at most, until operators have written nothing for a while: before that, what they do not
+ * write shows nothing.
  * @param more what else must not change meanwhile
  * @returns how many writes there are
  */
-export async function settled(cluster: TestCluster, more: () => number = () => 0): Promise<number> {
+export async function untilUnchanged(cluster: TestCluster, more: () => number = () => 0): Promise<number> {
   const count = async () => [(await cluster.operatorWrites()).length, more()] as const;
   let before = await count();
-  return waitFor("the operator to have settled", 60_000, async () => {
+  return waitFor("the operator to write nothing", 60_000, async () => {
     await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
     const [writes, others] = await count();
     const still = writes === before[0] && others === before[1];

@@ -74,7 +74,7 @@ export class Bench {
   readonly api: Apiserver;
   readonly deps: JobRunDependencies;
   readonly ledger = new BenchLedger();
-  /** Where logs are read; every one can be, and is at its end, unless a test says otherwise. */
+  /** Where logs are read; every one can be, and is at its end, unless a test changes that. */
   readonly logs: RunLogs = {
     archive: async () => "stored",
     follow: async () => ({ ended: Promise.resolve(), store: async () => "stored" }),
@@ -198,8 +198,8 @@ export class Bench {
     );
   }
 
-  /** The project as it is before its own controller has looked at it. */
-  forgetVerdict(): void {
+  /** The project as it is before its own controller has reconciled it. */
+  clearConditions(): void {
     const status = { conditions: [] };
     this.api.patch(projectResource, this.ref(), { status }, { subresource: "status" });
   }

@@ -3,7 +3,7 @@
 import { type KubernetesObject, type ObjectRef, type Resource, resources } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
 import { jobRunResource, projectResource } from "../../../operator/src/resources.ts";
-import { conditionsOf, eventually, settled, type TestCluster } from "./harness.ts";
+import { conditionsOf, eventually, type TestCluster, untilUnchanged } from "./harness.ts";
 import { exampleJob } from "./projects.ts";
 
 /** A CronJob, as far as tests read it. */
@@ -77,13 +77,13 @@ export class TestJobs {
     return await this.phase(name, "running");
   }
 
-  async gone(resource: Resource, name: string): Promise<void> {
+  async deleted(resource: Resource, name: string): Promise<void> {
     await eventually(async () => (await this.#client.getOrUndefined(resource, this.ref(name))) === undefined);
   }
 
   /** Waits until the operator has nothing left to do. */
   async unchanged(): Promise<void> {
-    await settled(this.#cluster);
+    await untilUnchanged(this.#cluster);
   }
 
   /** A Job as the CronJob controller creates it, or as it is once its run is admitted. */

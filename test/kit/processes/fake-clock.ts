@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "@slipway/process";
 
-/** A clock that moves only when the test advances it. Wall and monotonic time move together unless `jumpWall` says otherwise. */
+/** A clock that moves only when the test advances it. Wall and monotonic time move together unless `jumpWall` moves the wall clock. */
 export class FakeClock implements Clock {
   #monotonic = 0;
   #wall: number;
@@ -29,10 +29,10 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Moves time on, firing timers in order, and lets promises settle in between. */
+  /** Advances time, firing timers in order, and runs promises in between. */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
-    await settle();
+    await runPromises();
     for (;;) {
       const due = [...this.#timers].filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at)[0];
       if (!due) {
@@ -41,10 +41,10 @@ export class FakeClock implements Clock {
       this.#timers.delete(due);
       this.#move(Math.max(due.at, this.#monotonic));
       due.callback();
-      await settle();
+      await runPromises();
     }
     this.#move(end);
-    await settle();
+    await runPromises();
   }
 
   /** Moves the wall clock alone, as a correction of the system's time does. */
@@ -58,8 +58,8 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets promises that are due settle. */
-async function settle(): Promise<void> {
+/** Runs the promises that are due. */
+async function runPromises(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) {
     await new Promise<void>((resolve) => setImmediate(resolve));
   }

@@ -26,14 +26,14 @@ export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "Jo
 /** Everything that an operator needs to run jobs: a cluster with pods, and a ledger with organizations. No operator runs yet. */
 export interface JobPlatform {
   cluster: TestCluster;
-  /** With every right, past whatever stands between the operator and the cluster. */
+  /** With every permission, and without the proxies between the operator and the cluster. */
   client: KubeClient;
   postgres: TestPostgres;
   ledger: Ledger;
   /** Namespaces of the organizations `chaos0` on; the operator makes them. */
   namespaces: string[];
-  /** Waits until the operator has made the organizations' namespaces and their guards, and their quotas are counted. */
-  guarded(): Promise<void>;
+  /** Waits until the operator has made the organizations' namespaces and their policies, and their quotas are counted. */
+  provisioned(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -71,25 +71,25 @@ export async function startJobPlatform(
     }
     await client.create(resources.namespaces, { metadata: { name: "slipway-system" } });
     await applyCrds(client);
-    // The quota controller asks only twice a minute which kinds there are to count, and once when it starts.
+    // The quota controller lists only twice a minute which kinds there are to count, and once when it starts.
     await cluster.controllerManager.restart();
     const namespaces = ids.map(organizationNamespace);
-    const guarded = async () => {
+    const provisioned = async () => {
       for (const name of namespaces) {
-        await waitFor(`${name} to be guarded`, 150_000, async () => {
+        await waitFor(`${name} to be provisioned`, 150_000, async () => {
           const found = await client.getOrUndefined<KubernetesObject>(resources.namespaces, { name });
           return found?.metadata?.annotations?.[annotations.guarded] !== undefined;
         });
       }
     };
-    return { cluster, client, postgres, ledger, namespaces, guarded, stop };
+    return { cluster, client, postgres, ledger, namespaces, provisioned, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** Writes a kubeconfig without credentials for a server on loopback that asks for none. @returns its path */
+/** Writes a kubeconfig without credentials for a server on loopback that requires none. @returns its path */
 export async function writePlainKubeconfig(dir: string, name: string, server: string): Promise<string> {
   const path = join(dir, `${name}.kubeconfig`);
   await writeFile(
@@ -97,7 +97,7 @@ export async function writePlainKubeconfig(dir: string, name: string, server: st
     stringify({
       apiVersion: "v1",
       kind: "Config",
-      // Without TLS there is nothing to verify, and the client library wants that said.
+      // Without TLS there is nothing to verify, and the client library requires that it is stated.
       clusters: [{ name, cluster: { server, "insecure-skip-tls-verify": true } }],
       users: [{ name, user: {} }],
       contexts: [{ name, context: { cluster: name, user: name } }],
@@ -111,7 +111,7 @@ export const EVERY_MINUTE = "* * * * *";
 /** A schedule that is not due while a test runs. */
 export const NOT_NOW = "0 0 29 2 *";
 
-/** A job whose pods do as the script says, as `kubectl apply` would make it. */
+/** A job whose pods follow the script, as `kubectl apply` would make it. */
 export function jobProject(
   ref: { namespace: string; name: string },
   script: Script,

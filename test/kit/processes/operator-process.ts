@@ -19,7 +19,7 @@ export interface OperatorProcessOptions {
   restarts?: boolean;
 }
 
-/** What it says as it ends because it could not renew its lease in time. */
+/** What it logs as it ends because it could not renew its lease in time. */
 const LEASE_LOST = "lost the lease; the process ends";
 
 /** Characters of a log line that a failed test prints. */
@@ -127,9 +127,9 @@ export class OperatorProcess {
       return;
     }
     this.#ending = child;
-    const gone = once(child, "exit");
+    const exited = once(child, "exit");
     child.kill(signal);
-    await gone;
+    await exited;
   }
 
   #endedItself(how: string): void {

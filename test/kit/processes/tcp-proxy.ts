@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * Sees every piece of a connection before it goes on; `cut` lets it not go on and breaks the connection.
+ * Sees every piece of a connection before it is forwarded; `cut` drops it and breaks the connection.
  * @param connection its number, from 0
  */
 export type TcpTap = (connection: number, from: "client" | "server", chunk: Buffer) => "pass" | "cut";
@@ -48,7 +48,7 @@ export class TcpProxy {
     await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
   }
 
-  /** Keeps connections open, but lets no byte through, as a broken router does. */
+  /** Keeps connections open, but forwards no byte, as a broken router does. */
   stall(stalled: boolean): void {
     this.#stalled = stalled;
     for (const socket of this.#sockets) {

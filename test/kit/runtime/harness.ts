@@ -16,7 +16,7 @@ import { Registry } from "prom-client";
 import { FakeApiserver } from "../apiserver/fake-apiserver.ts";
 import { eventually } from "../processes/eventually.ts";
 
-/** A custom resource for tests of the runtime, which knows no real one. */
+/** A custom resource for tests of the runtime, which has no real one. */
 export const widgets: Resource = customResource("test.dev", "v1", "widgets", "Widget");
 
 export interface Widget extends KubernetesObject {

@@ -18,7 +18,7 @@ import {
 import { type Clock, systemClock } from "@slipway/process";
 import { OWNER_LABEL, type Widget, widgets } from "./harness.ts";
 
-/** The objects that a widget wants: every kind whose fields the apiserver defaults or rewrites. */
+/** The desired objects of a widget: every kind whose fields the apiserver defaults or rewrites. */
 export type DesiredOf = (widget: Widget) => KubernetesObject[];
 
 export interface WidgetOperatorOptions {

@@ -591,7 +591,7 @@ describe("a manual run", () => {
   test("waits for the validation of a project that was created together with it", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
-    bench.forgetVerdict();
+    bench.clearConditions();
     const name = request(bench);
     await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBeUndefined();
@@ -602,7 +602,7 @@ describe("a manual run", () => {
 
   test("is refused when its project is not validated in time", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
-    bench.forgetVerdict();
+    bench.clearConditions();
     const name = request(bench);
     await bench.reconcileUntilStable();
     await bench.pass(125_000);

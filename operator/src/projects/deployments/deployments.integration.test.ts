@@ -6,11 +6,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import {
   eventually,
   exists,
-  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  untilUnchanged,
   whileServed,
 } from "../../../../test/kit/operator/harness.ts";
 import { deploy, makePod, removePods, serving } from "../../../../test/kit/operator/pods.ts";
@@ -300,7 +300,7 @@ describe("a project with a volume", () => {
     const back = await until("kept", ({ status }) => status?.readyInstances === 1);
     expect(back.status?.phase).toBe("failing");
     expect(states(back)).toEqual(["failed", "failed", "succeeded"]);
-    await settled(cluster);
+    await untilUnchanged(cluster);
 
     clock.frozenAt = undefined;
     await makePod(cluster.client, ref("kept"), { ...serving("app", digest("a")), conditions: onNode });
@@ -528,7 +528,7 @@ test("an unchanged platform sends the ledger no query and writes nothing, after 
   for (const name of ["first", "sleeper"]) {
     await until(name, ({ status }) => status?.phase === "running");
   }
-  const before = await settled(cluster);
+  const before = await untilUnchanged(cluster);
   rows = [];
   await operator.stop();
   operator = await start();

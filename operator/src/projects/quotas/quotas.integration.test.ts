@@ -17,11 +17,11 @@ import {
   conditionsOf,
   eventually,
   exists,
-  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  untilUnchanged,
 } from "../../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
@@ -159,13 +159,13 @@ test("a plan's capacity counts over organizations, and frees in any of them", as
 });
 
 test("an unchanged platform writes nothing and sends the ledger no query, also after a restart", async () => {
-  const before = await settled(cluster, () => queries.length);
+  const before = await untilUnchanged(cluster, () => queries.length);
   queries = [];
   await operator.stop();
   operator = await start();
-  await settled(cluster, () => queries.length);
+  await untilUnchanged(cluster, () => queries.length);
   operator.catalogChanged();
-  await settled(cluster, () => queries.length);
+  await untilUnchanged(cluster, () => queries.length);
   expect(queries).toEqual([]);
   expect((await cluster.operatorWrites()).slice(before)).toEqual([]);
 });
