@@ -26,6 +26,9 @@ const BILLING_FIELDS = [
 ] as const;
 const BILLING_TIMES = ["scheduled_at", "started_at", "finished_at", "billed_until"] as const;
 
+/** The one organization of the model. */
+const ORGANIZATION = "sim";
+
 export class ModelLedger {
   readonly rows = new Map<string, ChargedRun>();
   /** Called for every row as it is first committed. */
@@ -41,6 +44,11 @@ export class ModelLedger {
     this.#timeline = timeline;
     this.#chance = chance;
     this.#faults = faults;
+  }
+
+  /** Whether a run of the one organization of the model is recorded. */
+  has(run: string): boolean {
+    return this.rows.has(`${ORGANIZATION}/${run}`);
   }
 
   /** Answers no call for a while. */

@@ -53,3 +53,15 @@ export function newRunTruth(name: string, project: string, scheduledAt: number):
     ended: undefined,
   };
 }
+
+/**
+ * Whether the operator knows that a run had a container: it has observed it, or nothing kept it from observing it. It cannot know of
+ * one that started on a node that was lost before it reported the start; nor of one whose start was reported while nobody led,
+ * for a node that comes back reports a container that it has lost without its times.
+ */
+export function isStartKnown({ containers, tampered, seen, isStartReported }: RunTruth): boolean {
+  if (seen) {
+    return true;
+  }
+  return !tampered && (isStartReported ? containers.length > 0 : containers.some(({ lost }) => !lost));
+}

@@ -7,7 +7,7 @@ import { drawBehaviour, drawHabit, type Habit, type ImageFaults } from "./contai
 import { ControllerManager, type ControllerManagerOptions } from "./controller-manager.ts";
 import { CronJobController } from "./cron-job-controller.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
-import { InvariantChecker, type InvariantOptions, type Violation } from "./invariant-checker.ts";
+import { InvariantChecker, type InvariantOptions } from "./invariant-checker.ts";
 import { JobController } from "./job-controller.ts";
 import { JobRunProcess } from "./job-run-process.ts";
 import { Kubelets } from "./kubelets.ts";
@@ -19,6 +19,7 @@ import { Chance } from "./random.ts";
 import { Replicas, type ReplicasOptions } from "./replicas.ts";
 import { Timeline } from "./timeline.ts";
 import { Users, type UsersOptions } from "./users.ts";
+import type { Violation } from "./violation-log.ts";
 
 /** When every simulation begins: a day before a cycle ends. */
 const START = Date.parse("2026-01-31T00:00:00Z");
@@ -46,9 +47,9 @@ export interface SimulationOptions {
 }
 
 export interface SimulationResult {
-  violations: Violation[];
-  /** Occurrences by what became of them. */
-  decided: Record<string, number>;
+  violations: readonly Violation[];
+  /** Occurrences by their outcome. */
+  decided: Readonly<Record<string, number>>;
   runs: number;
   rows: number;
   /** Rows of the ledger by status. */
