@@ -1,43 +1,19 @@
 /** The scheduler and the kubelets: pods get a node, their image and a container, and in the end a report of how it ended. */
 
-import { parseKey, refKey, resources } from "@slipway/controller-runtime";
+import { parseKey, resources } from "@slipway/controller-runtime";
 import type { Apiserver } from "./apiserver.ts";
 import type { Behaviour, ContainerObserver, ContainerRecord } from "./container.ts";
 import { isTerminal } from "./job-controller.ts";
+import { type LocalPod, newLocalPod, podStatus, STATUS_UNKNOWN } from "./local-pod.ts";
 import type { ModelNode, Nodes } from "./nodes.ts";
-import { type ContainerState, type PodStatus, type StoredPod, wholeSeconds } from "./objects.ts";
+import { type StoredPod, wholeSeconds } from "./objects.ts";
 import type { Chance } from "./random.ts";
-import type { Planned, Timeline } from "./timeline.ts";
-
-/** A pod as its kubelet has it. */
-interface LocalPod {
-  readonly key: string;
-  readonly uid: string;
-  readonly project: string;
-  readonly run: string;
-  readonly behaviour: Behaviour;
-  node: ModelNode | undefined;
-  record: ContainerRecord | undefined;
-  /** Nothing of it runs, or ever will. */
-  over: boolean;
-  /** What is reported of its container, where it never started or was lost. */
-  terminated: ContainerState["terminated"] | "none" | undefined;
-  /** Reason of the pod's status: Evicted. */
-  reason: string | undefined;
-  stopping: boolean;
-  /** Deleted in the apiserver, as far as the kubelet has observed. */
-  deleted: boolean;
-  next: Planned | undefined;
-  kill: Planned | undefined;
-  publishing: boolean;
-}
+import type { Timeline } from "./timeline.ts";
 
 export interface KubeletsOptions {
   behaviour(pod: StoredPod): Behaviour;
   observer: ContainerObserver;
 }
-
-const STATUS_UNKNOWN = { exitCode: 137, reason: "ContainerStatusUnknown" };
 
 export class Kubelets {
   readonly #timeline: Timeline;
@@ -98,23 +74,7 @@ export class Kubelets {
 
   #added(pod: StoredPod): void {
     const behaviour = this.#options.behaviour(pod);
-    const local: LocalPod = {
-      key: refKey(pod.metadata),
-      uid: pod.metadata.uid,
-      project: pod.metadata.labels?.["slipway.dev/project"] ?? "",
-      run: pod.metadata.ownerReferences?.[0]?.name ?? "",
-      behaviour,
-      node: undefined,
-      record: undefined,
-      over: false,
-      terminated: undefined,
-      reason: undefined,
-      stopping: false,
-      deleted: false,
-      next: undefined,
-      kill: undefined,
-      publishing: false,
-    };
+    const local = newLocalPod(pod, behaviour);
     this.#pods.set(local.uid, local);
     if (Number.isFinite(behaviour.scheduleMs)) {
       local.next = this.#timeline.after(behaviour.scheduleMs, () => this.#bind(local));
@@ -352,39 +312,4 @@ export class Kubelets {
   #on(node: ModelNode): LocalPod[] {
     return [...this.#pods.values()].filter((local) => local.node === node);
   }
-}
-
-/** The pod status that a kubelet reports. */
-function podStatus({ record, over, terminated, reason, behaviour }: LocalPod): PodStatus {
-  const named = { name: "app", restartCount: 0, image: "app", imageID: "" };
-  const containers = (state: ContainerState, running = false) => [
-    { ...named, ready: running, started: running, state },
-  ];
-  const why = reason === undefined ? {} : { reason };
-  if (!over && !record) {
-    const waiting = Number.isFinite(behaviour.pullMs) ? "ContainerCreating" : "ImagePullBackOff";
-    return { phase: "Pending", containerStatuses: containers({ waiting: { reason: waiting } }) };
-  }
-  if (!over && record) {
-    const running = { startedAt: record.reportedStartedAt };
-    return { phase: "Running", containerStatuses: containers({ running }, true) };
-  }
-  if (terminated === "none") {
-    return { phase: "Failed", ...why };
-  }
-  if (terminated !== undefined || !record || record.reportedFinishedAt === undefined) {
-    return {
-      phase: "Failed",
-      ...why,
-      containerStatuses: containers({ terminated: terminated as typeof STATUS_UNKNOWN }),
-    };
-  }
-  const ended = {
-    exitCode: record.exitCode ?? 255,
-    reason: record.reason ?? "Error",
-    startedAt: record.reportedStartedAt,
-    finishedAt: record.reportedFinishedAt,
-  };
-  const phase = ended.exitCode === 0 && reason === undefined ? "Succeeded" : "Failed";
-  return { phase, ...why, containerStatuses: containers({ terminated: ended }) };
 }
