@@ -1,6 +1,6 @@
 /** Ready settings of a simulation: with every fault, or with none. */
 
-import { NO_CALL_FAULTS } from "./process.ts";
+import { NO_CALL_FAULTS } from "./connection.ts";
 import type { SimulationOptions } from "./simulation.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;

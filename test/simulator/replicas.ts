@@ -2,8 +2,9 @@
 
 import type { RunCluster } from "../../operator/src/jobs/runs/cluster.ts";
 import type { Apiserver } from "./apiserver.ts";
+import { type CallFaults, NO_CALL_FAULTS } from "./connection.ts";
 import type { JobRunProcess } from "./job-run-process.ts";
-import { type CallFaults, ModelProcess, NO_CALL_FAULTS } from "./process.ts";
+import { ModelProcess } from "./process.ts";
 import type { Chance } from "./random.ts";
 import type { Timeline } from "./timeline.ts";
 
