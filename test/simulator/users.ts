@@ -1,26 +1,21 @@
 /** Users of the model: through the API or kubectl they cancel, run, pause, change, close and delete, at any time. */
 
-import { KubeError, type ObjectRef } from "@slipway/controller-runtime";
-import { finalizers, jobRunName, labels, MANAGED_BY } from "@slipway/crds";
+import type { ObjectRef } from "@slipway/controller-runtime";
+import { finalizers, labels } from "@slipway/crds";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { Apiserver } from "./apiserver.ts";
 import { PLANS } from "./catalog.ts";
-import { controllerOf, type StoredJobRun, type StoredProject } from "./objects.ts";
+import type { StoredJobRun, StoredProject } from "./objects.ts";
 import type { ProjectController } from "./project-controller.ts";
 import type { Chance } from "./random.ts";
+import { liveProject, NAMESPACE, type RunRequestOptions, RunRequests } from "./run-requests.ts";
 import type { Timeline } from "./timeline.ts";
-
-export const NAMESPACE = "slipway-org-sim";
 
 /** Mostly every minute: that is where everything meets. */
 const SCHEDULES = ["* * * * *", "* * * * *", "* * * * *", "*/2 * * * *", "*/5 * * * *", "7,8,9,30 * * * *"];
 
-export interface UsersOptions {
+export interface UsersOptions extends RunRequestOptions {
   projects: number;
-  /** Of all runs, those that somebody cancels. */
-  cancels: number;
-  /** Of those, the ones that are backdated to pay less. */
-  backdated: number;
   /** Milliseconds between two things that users do with one project, on the average. */
   everyMs: number;
 }
@@ -31,7 +26,7 @@ export class Users {
   readonly #chance: Chance;
   readonly #controller: ProjectController;
   readonly #options: UsersOptions;
-  readonly #frauds: Chance;
+  readonly #requests: RunRequests;
   #made = 0;
   #stopped = false;
 
@@ -43,7 +38,7 @@ export class Users {
     options: UsersOptions,
     frauds: Chance,
   ) {
-    this.#frauds = frauds;
+    this.#requests = new RunRequests(timeline, api, chance, options, frauds);
     this.#timeline = timeline;
     this.#api = api;
     this.#chance = chance;
@@ -51,7 +46,7 @@ export class Users {
     this.#options = options;
     api.onChange(({ type, resource, object }) => {
       if (resource === jobRunResource && type === "add" && !this.#stopped) {
-        this.#mayCancel(object as StoredJobRun);
+        this.#requests.mayCancel(object as StoredJobRun);
       }
     });
     for (let index = 0; index < options.projects; index += 1) {
@@ -116,7 +111,7 @@ export class Users {
         touch: 3,
       });
       if (action === "run") {
-        this.#runNow(ref);
+        this.#requests.runNow(ref);
       } else if (action === "pause") {
         this.#forAWhile(ref, { paused: true }, { paused: false });
       } else if (action === "schedule") {
@@ -182,98 +177,14 @@ export class Users {
     this.#timeline.after(this.#chance.between(60_000, 400_000), () => this.#create());
   }
 
-  #runNow(ref: ObjectRef): void {
-    const times = this.#chance.happens(0.2) ? 2 : 1;
-    for (let time = 0; time < times; time += 1) {
-      this.#timeline.after(this.#chance.between(0, 30), () => {
-        const project = this.#project(ref);
-        if (!project) {
-          return;
-        }
-        const now = new Date(this.#timeline.now);
-        this.#api.create(jobRunResource, {
-          apiVersion: "slipway.dev/v1alpha1",
-          metadata: {
-            name: jobRunName(project.metadata.name, now, this.#chance.text(6)),
-            namespace: NAMESPACE,
-            // kubectl users give nothing but the spec.
-            ...(this.#chance.happens(0.7)
-              ? {
-                  labels: {
-                    [labels.managedBy]: MANAGED_BY,
-                    [labels.organization]: "sim",
-                    [labels.project]: project.metadata.name,
-                  },
-                  ownerReferences: [controllerOf(project)],
-                }
-              : {}),
-          },
-          spec: {
-            projectRef: { name: project.metadata.name },
-            trigger: "manual",
-            scheduledAt: now.toISOString(),
-          },
-        });
-      });
-    }
-  }
-
-  #mayCancel({ metadata }: StoredJobRun): void {
-    if (!this.#chance.happens(this.#options.cancels)) {
-      return;
-    }
-    const ref = { namespace: metadata.namespace, name: metadata.name };
-    const at = this.#chance.happens(0.5) ? this.#chance.between(0, 20_000) : this.#chance.exponential(90_000);
-    const times = this.#chance.happens(0.3) ? 2 : 1;
-    for (let time = 0; time < times; time += 1) {
-      this.#timeline.after(at + this.#chance.between(0, 20), () => this.#cancel(ref));
-    }
-  }
-
-  /** As the API does: once, and not where the end could not be confirmed. */
-  #cancel(ref: ObjectRef): void {
-    const run = this.#api.get<StoredJobRun>(jobRunResource, ref);
-    if (!run || run.spec.cancelRequestedAt !== undefined) {
-      return;
-    }
-    const { phase, conditions } = run.status ?? {};
-    if (phase !== undefined && phase !== "running") {
-      return;
-    }
-    if (conditions?.some(({ type, status }) => type === "CancelUnsafe" && status === "True")) {
-      return;
-    }
-    const frauds = this.#frauds;
-    const back = frauds.happens(this.#options.backdated) ? frauds.exponential(600_000) : 0;
-    const requestedAt = new Date(this.#timeline.now + this.#chance.between(-800, 800) - back).toISOString();
-    this.#timeline.after(this.#chance.between(1, 40), () => {
-      try {
-        const { resourceVersion } = run.metadata;
-        this.#api.patch(jobRunResource, ref, {
-          metadata: { resourceVersion },
-          spec: { cancelRequestedAt: requestedAt },
-        });
-      } catch (error) {
-        if (!(error instanceof KubeError)) {
-          throw error;
-        }
-        if (error.status === 409) {
-          this.#cancel(ref);
-        }
-      }
-    });
-  }
-
   #patch(ref: ObjectRef, spec: object): void {
     if (this.#project(ref)) {
       this.#api.patch(projectResource, ref, { spec });
     }
   }
 
-  /** The project, unless it is being deleted. */
   #project(ref: ObjectRef): StoredProject | undefined {
-    const project = this.#api.get<StoredProject>(projectResource, ref);
-    return project?.metadata.deletionTimestamp === undefined ? project : undefined;
+    return liveProject(this.#api, ref);
   }
 
   #now(): string {
