@@ -181,7 +181,7 @@ async function createProjects(kube: KubeClient): Promise<void> {
     storage,
     job: { cron: "0 3 * * *" },
   });
-  // Their connection is gone, as is every account of GitHub: what needs one is refused.
+  // Their connection is missing, as is every account of GitHub: what needs one is refused.
   const source = { connectionId: "missing", repositoryId: "r1", branch: "main", autoDeploy: false };
   const { image: _image, ...rest } = { ...exampleSpec, plan: "basic" };
   await create("psource", { ...rest, source, build: {} });

@@ -41,7 +41,7 @@ export function freeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** A copy of what is sent, as JSON would carry it: nobody keeps a hand on what the cluster stores. */
+/** A copy of what is sent, as JSON would carry it: no caller can change what the cluster stores. */
 export function carried<T>(value: T): T {
   if (typeof value !== "object" || value === null) {
     return value;

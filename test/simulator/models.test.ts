@@ -190,7 +190,7 @@ describe("a node", () => {
     behaviour = { ...usual, runMs: 500_000 };
     await start();
     const node = nodes.all[0];
-    // It is taken away after half of the time, and then missed for the quarantine.
+    // It is removed after half of the time, and then missed for the quarantine.
     if (node) {
       nodes.fail(node, "loss", 300_000);
     }

@@ -25,7 +25,7 @@ export interface ReplicasOptions {
   wrap?: (cluster: RunCluster) => RunCluster;
 }
 
-/** A Lease that nobody renews is taken over after so long. */
+/** A Lease that is not renewed is taken over after so long. */
 const LEASE_MS = 15_000;
 
 interface Replica {

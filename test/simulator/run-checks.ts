@@ -163,7 +163,7 @@ export class RunChecks {
       truth.startReportedAt ??= now;
       truth.isStartReported = true;
     } else if (truth.isStartReported && truth.startReportedAt !== undefined) {
-      truth.isStartReported = this.#leadership.noticed(truth.startReportedAt, now);
+      truth.isStartReported = this.#leadership.observed(truth.startReportedAt, now);
     }
   }
 }

@@ -35,7 +35,7 @@ func testOpenConnections(l *lab) {
 	}
 }
 
-// testCutStaysCut has the other end go on talking, whose packets the policies would let pass in a connection that it
+// testCutStaysCut has the other end continue to send, whose packets the policies would let pass in a connection that it
 // opens itself: the kernel must not take the old one for such a connection.
 func testCutStaysCut(l *lab) {
 	l.enforce()

@@ -75,7 +75,7 @@ export const clockAhead: Attack = {
         await eventually(async () => {
           const { items } = await cluster.core.listNamespacedPod({ namespace: systemNamespace });
           if (items.some(({ metadata }) => metadata?.name === NAME)) {
-            throw new Error(`${NAME} is there still`);
+            throw new Error(`${NAME} still exists`);
           }
         });
       },
