@@ -27,23 +27,7 @@ export {
 } from "./cache/reflector.ts";
 export { dropManagedFields, eventRef, Store, type StoreEvent, type StoreOptions } from "./cache/store.ts";
 export { compareResourceVersions } from "./cache/version-waiters.ts";
-export type { Annotate } from "./client/annotate.ts";
-export {
-  type ApplyOptions,
-  type CallOptions,
-  type DeleteOptions,
-  KubeClient,
-  type KubeClientOptions,
-  type ListOptions,
-  type PatchType,
-  type PodExecOptions,
-  type PodLogOptions,
-  type PodLogStreamOptions,
-  type ReadOptions,
-  type WatchOptions,
-  type WriteOptions,
-  withType,
-} from "./client/client.ts";
+export { KubeClient, type KubeClientOptions } from "./client/client.ts";
 export { type LoadKubeConfigOptions, loadKubeConfig } from "./client/config.ts";
 export type { CredentialSource, Credentials } from "./client/credentials.ts";
 export {
@@ -63,11 +47,26 @@ export {
   onceBound,
 } from "./client/errors.ts";
 export type { ExecResult } from "./client/exec.ts";
+export type { HttpRequest } from "./client/http-request.ts";
 export { createKubeMetrics, type KubeMetrics } from "./client/metrics.ts";
+export type {
+  ApplyOptions,
+  CallOptions,
+  DeleteOptions,
+  ListOptions,
+  PatchType,
+  PodExecOptions,
+  PodLogOptions,
+  PodLogStreamOptions,
+  ReadOptions,
+  WatchOptions,
+  WriteOptions,
+} from "./client/options.ts";
+export type { Annotate } from "./client/requests.ts";
+export { withType } from "./client/requests.ts";
 export { customResource, isOfResource, resources } from "./client/resources.ts";
 export { traceRequests } from "./client/traced-requests.ts";
 export {
-  type HttpRequest,
   type RequestObservation,
   Transport,
   type TransportOptions,

@@ -1,10 +1,12 @@
-import { type Clock, type Random, sleep, systemClock, type Timer } from "@slipway/process";
-import { type KubeClient, pageSizeOf, withType } from "../client/client.ts";
+import { type Clock, type Random, sleep, systemClock } from "@slipway/process";
+import type { KubeClient } from "../client/client.ts";
 import { isGone, KubeError } from "../client/errors.ts";
+import { pageSizeOf, withType } from "../client/requests.ts";
 import type { KubernetesList, KubernetesObject, Resource } from "../client/types.ts";
 import { Backoff } from "./backoff.ts";
 import type { Store } from "./store.ts";
 import { parseWatchEvent, splitLines, type WatchEvent } from "./watch-event.ts";
+import { fed, Watchdog } from "./watchdog.ts";
 
 /** What a reflector reports of itself, for logs and metrics. */
 export interface ReflectorEvents {
@@ -247,40 +249,5 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     const delayMs = this.#backoff.next();
     this.#options.events?.onError?.({ resource: this.resource, error, delayMs });
     await sleep(this.#clock, delayMs, signal);
-  }
-}
-
-/** Aborts a stream on which nothing came for a while. */
-class Watchdog {
-  barked = false;
-  readonly #clock: Clock;
-  readonly #idleMs: number;
-  readonly #bark: () => void;
-  #timer: Timer | undefined;
-
-  constructor(clock: Clock, idleMs: number, bark: () => void) {
-    this.#clock = clock;
-    this.#idleMs = idleMs;
-    this.#bark = () => {
-      this.barked = true;
-      bark();
-    };
-    this.feed();
-  }
-
-  feed(): void {
-    this.#timer?.cancel();
-    this.#timer = this.#clock.setTimeout(this.#bark, this.#idleMs);
-  }
-
-  stop(): void {
-    this.#timer?.cancel();
-  }
-}
-
-async function* fed(stream: AsyncIterable<Buffer>, watchdog: Watchdog): AsyncGenerator<Buffer> {
-  for await (const chunk of stream) {
-    watchdog.feed();
-    yield chunk;
   }
 }

@@ -1,46 +1,14 @@
-import { createHash } from "node:crypto";
 import { type Clock, sleep, systemClock } from "@slipway/process";
-import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import type { Dispatcher } from "undici";
+import { ConnectionPools } from "./connection-pools.ts";
 import type { CredentialSource, Credentials } from "./credentials.ts";
-import { isConflict, KubeError } from "./errors.ts";
+import { KubeError } from "./errors.ts";
 import { type ExecResult, exec } from "./exec.ts";
+import type { ExecTransportRequest, HttpRequest } from "./http-request.ts";
 import { headersInTime, unlessAborted } from "./in-time.ts";
-import { type Query, queryString } from "./paths.ts";
+import { queryString } from "./paths.ts";
 import { networkError, statusError } from "./response-errors.ts";
-
-/** One HTTP request to the apiserver. */
-export interface HttpRequest {
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Absolute path within the server, such as `/api/v1/pods`. */
-  path: string;
-  query?: Query;
-  body?: string;
-  contentType?: string;
-  accept?: string;
-  signal?: AbortSignal;
-  /**
-   * Longest wait for headers, that for a connection included, and longest silence within the body, in milliseconds. 0: no
-   * limit on the body.
-   */
-  timeoutMs?: number;
-  /**
-   * The body has no end, as that of a watch: a connection of its own, and any silence in it is
-   * borne. `timeoutMs` is for the headers alone.
-   */
-  streams?: boolean;
-  /** Label of metrics; the method in lower case when absent (`watch` for watches). */
-  verb?: string;
-}
-
-/** A command to be run in a container. */
-export interface ExecTransportRequest {
-  path: string;
-  /** Pairs: `command` is repeated for each word. */
-  query: readonly (readonly [string, string])[];
-  stdin?: string;
-  signal?: AbortSignal;
-  timeoutMs?: number;
-}
+import { retryDelay } from "./retries.ts";
 
 /** What is reported of each request once its headers came, or it failed (`status` 0). */
 export interface RequestObservation {
@@ -64,25 +32,6 @@ export interface TransportOptions {
   onRequest?: (observation: RequestObservation) => void;
 }
 
-/** How often an answer with `Retry-After` (429, 5xx) is tried again; such answers come before any processing. */
-const MAX_RETRY_AFTER = 3;
-const MAX_RETRY_AFTER_MS = 10_000;
-
-/**
- * How often a write is sent again that the quota admission refused because somebody else wrote the ResourceQuota meanwhile, and
- * the mean wait before the first time, in milliseconds: 50, 100, 200 and so on, less than 4 s in all.
- */
-const MAX_QUOTA_CONFLICTS = 6;
-const QUOTA_CONFLICT_MS = 50;
-
-interface Pools {
-  /** The credentials object last seen; the same object means the same material. */
-  credentials: Credentials;
-  fingerprint: string;
-  requests: Dispatcher;
-  watches: Dispatcher;
-}
-
 /** Keep-alive connections to one apiserver, with authentication, timeouts, retries that are safe, and observation. */
 export class Transport {
   readonly #options: TransportOptions;
@@ -90,11 +39,12 @@ export class Transport {
   readonly #prefix: string;
   readonly #origin: string;
   readonly host: string;
-  #pools: Pools | undefined;
+  readonly #pools: ConnectionPools;
 
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#pools = new ConnectionPools(options.credentials.proxyUrl, options.connections);
     const url = new URL(options.credentials.server);
     this.host = url.host;
     this.#origin = url.origin;
@@ -150,19 +100,15 @@ export class Transport {
         if (!(error instanceof KubeError) || request.signal?.aborted) {
           throw error;
         }
-        if (error.status === 401 && attempt === 0) {
-          // A rotated token: read it again, once.
-          this.#options.credentials.invalidate();
-        } else if (isStaleConnection(error, request) && attempt === 0) {
-          // The server closed an idle connection just as a repeatable request went out on it.
-        } else if (isQuotaConflict(error, request) && attempt < MAX_QUOTA_CONFLICTS) {
-          // Admission refuses before anything is written. Waits differ, so that those who met do not meet again.
-          const waitMs = QUOTA_CONFLICT_MS * 2 ** attempt * (0.5 + Math.random());
-          await sleep(this.#clock, waitMs, request.signal);
-        } else if (error.retryAfterMs !== undefined && attempt < MAX_RETRY_AFTER) {
-          await sleep(this.#clock, Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), request.signal);
-        } else {
+        const waitMs = retryDelay(error, request, attempt);
+        if (waitMs === undefined) {
           throw error;
+        }
+        if (error.status === 401) {
+          this.#options.credentials.invalidate();
+        }
+        if (waitMs > 0) {
+          await sleep(this.#clock, waitMs, request.signal);
         }
       }
     }
@@ -202,12 +148,8 @@ export class Transport {
   }
 
   /** Closes every connection. */
-  async close(): Promise<void> {
-    const pools = this.#pools;
-    this.#pools = undefined;
-    if (pools) {
-      await Promise.all([pools.requests.destroy(), pools.watches.destroy()]);
-    }
+  close(): Promise<void> {
+    return this.#pools.close();
   }
 
   async #once(request: HttpRequest): Promise<Dispatcher.ResponseData> {
@@ -240,7 +182,7 @@ export class Transport {
   }
 
   #dispatch(request: HttpRequest, credentials: Credentials): Promise<Dispatcher.ResponseData> {
-    const pools = this.#poolsFor(credentials);
+    const pools = this.#pools.of(credentials);
     const timeout = request.timeoutMs ?? this.#options.timeoutMs ?? 30_000;
     const headers: Record<string, string> = {
       ...credentials.headers,
@@ -269,56 +211,4 @@ export class Transport {
     const pool = request.streams ? pools.watches : pools.requests;
     return headersInTime(headersTimeout, request.signal, (signal) => send(pool, signal));
   }
-
-  /** The connection pools of these credentials; new ones when the TLS material changed. */
-  #poolsFor(credentials: Credentials): Pools {
-    const old = this.#pools;
-    if (old?.credentials === credentials) {
-      return old;
-    }
-    const fingerprint = createHash("sha256").update(JSON.stringify(credentials.tls)).digest("hex");
-    if (old?.fingerprint === fingerprint) {
-      old.credentials = credentials;
-      return old;
-    }
-    const pool = (connections: number | null): Dispatcher => {
-      const common = {
-        // One HTTP/1.1 connection a request: a dead one is noticed by its own timeout and takes nothing else along.
-        allowH2: false,
-        connections,
-        pipelining: 1,
-        keepAliveTimeout: 55_000,
-        keepAliveMaxTimeout: 55_000,
-      };
-      const connect = { ...credentials.tls, timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 };
-      const uri = this.#options.credentials.proxyUrl;
-      return uri
-        ? new ProxyAgent({ ...common, uri, requestTls: connect } as ProxyAgent.Options)
-        : new Agent({ ...common, connect } as Agent.Options);
-    };
-    this.#pools = {
-      credentials,
-      fingerprint,
-      requests: pool(this.#options.connections ?? 32),
-      watches: pool(null),
-    };
-    // Requests under way on the old pools finish; watches end when the server ends them.
-    if (old) {
-      void Promise.allSettled([old.requests.close(), old.watches.close()]);
-    }
-    return this.#pools;
-  }
-}
-
-function isStaleConnection(error: KubeError, request: HttpRequest): boolean {
-  const repeatable = request.method === "GET" || request.contentType === "application/apply-patch+yaml";
-  return (
-    repeatable && (error.code === "UND_ERR_SOCKET" || error.code === "ECONNRESET" || error.code === "EPIPE")
-  );
-}
-
-/** A conflict that is not about the request's own object, but about the quota that counts it. */
-function isQuotaConflict(error: KubeError, { path }: HttpRequest): boolean {
-  const quotas = "resourcequotas";
-  return isConflict(error) && error.body?.details?.kind === quotas && !path.includes(`/${quotas}`);
 }

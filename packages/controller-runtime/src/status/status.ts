@@ -1,6 +1,7 @@
 import { equalJson } from "../apply/json.ts";
 import type { Store } from "../cache/store.ts";
-import { type KubeClient, withType } from "../client/client.ts";
+import type { KubeClient } from "../client/client.ts";
+import { withType } from "../client/requests.ts";
 import type { Condition, KubernetesObject, Resource } from "../client/types.ts";
 
 /** A status as every kind of ours has it. */
