@@ -4,17 +4,12 @@
  * `status/` conditions and events, and `manager/` runs it all under leader election.
  */
 
-export {
-  Applier,
-  type ApplierOptions,
-  type ApplyContext,
-  type ApplyResult,
-  type ChildKind,
-} from "./apply/applier.ts";
+export { Applier } from "./apply/applier.ts";
 export type { Owner, OwnerLabel } from "./apply/desired-object.ts";
 export { controllerOf, controllerReference } from "./apply/desired-object.ts";
 export { ensureFinalizer, type FinalizerOptions, hasFinalizer, removeFinalizer } from "./apply/finalizers.ts";
 export { canonicalJson, equalJson, hashJson, mergePatch } from "./apply/json.ts";
+export type { ApplierOptions, ApplyContext, ApplyResult, ChildKind } from "./apply/options.ts";
 export { equalQuantities, parseQuantity } from "./apply/quantity.ts";
 export { Backoff, type BackoffOptions, backoffDelay } from "./cache/backoff.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./cache/index-table.ts";
@@ -25,7 +20,8 @@ export {
   type ReflectorOptions,
   type RelistReason,
 } from "./cache/reflector.ts";
-export { dropManagedFields, eventRef, Store, type StoreEvent, type StoreOptions } from "./cache/store.ts";
+export { dropManagedFields, Store, type StoreOptions } from "./cache/store.ts";
+export { eventRef, type StoreEvent } from "./cache/store-event.ts";
 export { compareResourceVersions } from "./cache/version-waiters.ts";
 export { KubeClient, type KubeClientOptions } from "./client/client.ts";
 export { type LoadKubeConfigOptions, loadKubeConfig } from "./client/config.ts";

@@ -1,65 +1,19 @@
-import { type Clock, type Logger, sleep, systemClock } from "@slipway/process";
-import type { Store } from "../cache/store.ts";
-import type { KubeClient } from "../client/client.ts";
+import { type Clock, sleep, systemClock } from "@slipway/process";
 import { isOfResource } from "../client/resources.ts";
 import { type KubernetesObject, type ObjectRef, type Resource, refOf } from "../client/types.ts";
-import type { RuntimeCatalog } from "../controller/errors.ts";
-import { RetryableError, WaitingError } from "../controller/errors.ts";
-import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
+import { RetryableError, type RuntimeCatalog, WaitingError } from "../controller/errors.ts";
 import {
-  type AppliedAnnotations,
   type ApplyIdentity,
   appliedAnnotations,
+  asRead,
+  childKey,
   isOwnChild,
+  mayTakeOver,
   type Owner,
   prepare,
 } from "./desired-object.ts";
-import { findMissing } from "./subset.ts";
-
-/** A kind of child and the store that its reflector keeps. The store needs the index that `Owner.label.key` names. */
-export interface ChildKind {
-  resource: Resource;
-  store: Store<KubernetesObject>;
-  /**
-   * For objects that others refer to, when a third process watches both and may see either first: milliseconds until it
-   * has surely seen a change. After one is created, live objects are changed only that much later; one is pruned only
-   * that much later than they were changed.
-   */
-  propagationMs?: number;
-}
-
-export interface ApplierOptions {
-  client: KubeClient;
-  /** One for each controller, such as `website-controller`. */
-  fieldManager: string;
-  /** Domain of the annotations that mark children, such as `example.com`: `example.com/applied-hash`, `example.com/applied-by`. */
-  annotationPrefix: string;
-  kinds: readonly ChildKind[];
-  metrics: RuntimeMetrics;
-  clock?: Clock;
-}
-
-export interface ApplyContext {
-  log: Logger;
-  signal?: AbortSignal;
-  /** Take over an object of the same name that nobody controls and that was not applied by us; false unless given. */
-  adopt?: boolean;
-  /** The kinds whose other children are pruned; all unless given. */
-  prune?: readonly Resource[];
-  /**
-   * Objects that are written only as they were read, since a value in them is somebody else's: a change in between is a conflict,
-   * and not undone. None unless given.
-   */
-  onlyAsRead?: (object: KubernetesObject) => boolean;
-}
-
-export interface ApplyResult {
-  /** Objects that were sent. */
-  applied: ObjectRef[];
-  /** How many were left alone. */
-  unchanged: number;
-  pruned: ObjectRef[];
-}
+import { KnownChildren } from "./known-children.ts";
+import type { ApplierOptions, ApplyContext, ApplyResult, ChildKind } from "./options.ts";
 
 /** What one pass over an owner's children waits for. Monotonic times in milliseconds. */
 interface Pass {
@@ -67,14 +21,6 @@ interface Pass {
   propagatedAt: number;
   /** When a live object was last changed. */
   changedAt: number;
-}
-
-/** What is known of a child on the apiserver. */
-interface KnownChild {
-  uid: string;
-  generation: number | undefined;
-  /** Set when the apiserver keeps something else than was sent, so that it is not sent again and again. */
-  disagreed?: { hash: string; resourceVersion: string };
 }
 
 /**
@@ -86,8 +32,7 @@ interface KnownChild {
 export class Applier {
   readonly #options: ApplierOptions;
   readonly #identity: ApplyIdentity;
-  /** What is known of each child, by uid. */
-  readonly #known = new Map<string, KnownChild>();
+  readonly #known: KnownChildren;
 
   constructor(options: ApplierOptions) {
     this.#options = options;
@@ -95,10 +40,11 @@ export class Applier {
       fieldManager: options.fieldManager,
       keys: appliedAnnotations(options.annotationPrefix),
     };
+    this.#known = new KnownChildren(this.#identity.keys);
     for (const { store } of options.kinds) {
       store.subscribe((event) => {
         if (event.type === "delete") {
-          this.#known.delete(event.object.metadata?.uid ?? "");
+          this.#known.forget(event.object);
         }
       });
     }
@@ -199,14 +145,14 @@ export class Applier {
       if (live.metadata?.deletionTimestamp) {
         return "terminating";
       }
-      if (this.#isUnchanged(object, live)) {
+      if (this.#known.isUnchanged(object, live)) {
         return "unchanged";
       }
       await this.#waitUntil(pass.propagatedAt, context);
     }
     const sent = live && context.onlyAsRead?.(object) ? asRead(object, live) : object;
     const written = await client.apply(resource, sent, { fieldManager, signal: context.signal });
-    this.#remember(object, written, context.log);
+    this.#known.remember(object, written, context.log);
     store.observe(written);
     const now = this.#clock.monotonic();
     if (live) {
@@ -215,43 +161,6 @@ export class Applier {
       pass.propagatedAt = Math.max(pass.propagatedAt, now + (kind.propagationMs ?? 0));
     }
     return "applied";
-  }
-
-  /** Whether the live object is what was desired, as far as is known without a request to the apiserver. */
-  #isUnchanged(object: KubernetesObject, live: KubernetesObject): boolean {
-    const hash = object.metadata?.annotations?.[this.#identity.keys.appliedHash];
-    const uid = live.metadata?.uid ?? "";
-    const known = this.#known.get(uid);
-    const { disagreed } = known ?? {};
-    if (disagreed?.hash === hash && disagreed?.resourceVersion === live.metadata?.resourceVersion) {
-      return true;
-    }
-    if (live.metadata?.annotations?.[this.#identity.keys.appliedHash] !== hash) {
-      return false;
-    }
-    if (findMissing(object, live) !== undefined) {
-      return false;
-    }
-    // Somebody changed the spec where a comparison cannot see it (an addition to an atomic list): apply restores it.
-    if (known && known.generation !== live.metadata?.generation) {
-      return false;
-    }
-    if (!known) {
-      this.#known.set(uid, { uid, generation: live.metadata?.generation });
-    }
-    return true;
-  }
-
-  #remember(object: KubernetesObject, written: KubernetesObject, log: Logger): void {
-    const { uid = "", generation, resourceVersion = "" } = written.metadata ?? {};
-    const child: KnownChild = { uid, generation };
-    const path = findMissing(object, written);
-    if (path !== undefined) {
-      const hash = object.metadata?.annotations?.[this.#identity.keys.appliedHash] ?? "";
-      child.disagreed = { hash, resourceVersion };
-      log.warn({ kind: object.kind, path }, "the apiserver keeps something else than was applied");
-    }
-    this.#known.set(uid, child);
   }
 
   async #prune(
@@ -334,25 +243,4 @@ export class Applier {
       result,
     });
   }
-}
-
-/** One of ours that lost its annotations by hand, or one that may be adopted. */
-function mayTakeOver(live: KubernetesObject, owner: Owner, keys: AppliedAnnotations, adopt = false): boolean {
-  const controller = live.metadata?.ownerReferences?.find((reference) => reference.controller === true);
-  if (controller) {
-    return controller.uid === owner.reference?.uid;
-  }
-  const appliedBy = live.metadata?.annotations?.[keys.appliedBy];
-  const labelled = live.metadata?.labels?.[owner.label.key] === owner.label.value;
-  return labelled || (adopt && appliedBy === undefined);
-}
-
-function childKey(resource: Resource, object: KubernetesObject): string {
-  return `${resource.plural}.${resource.group}/${object.metadata?.namespace ?? ""}/${object.metadata?.name ?? ""}`;
-}
-
-/** The object, to be written over this version of the live one and no other. */
-function asRead(object: KubernetesObject, live: KubernetesObject): KubernetesObject {
-  const { uid, resourceVersion } = live.metadata ?? {};
-  return { ...object, metadata: { ...object.metadata, uid, resourceVersion } };
 }

@@ -117,3 +117,30 @@ export function controllerReference(owner: KubernetesObject, resource: Resource)
 export function controllerOf(object: KubernetesObject): OwnerReference | undefined {
   return object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
 }
+
+/** One of ours that lost its annotations by hand, or one that may be adopted. */
+export function mayTakeOver(
+  live: KubernetesObject,
+  owner: Owner,
+  keys: AppliedAnnotations,
+  adopt = false,
+): boolean {
+  const controller = live.metadata?.ownerReferences?.find((reference) => reference.controller === true);
+  if (controller) {
+    return controller.uid === owner.reference?.uid;
+  }
+  const appliedBy = live.metadata?.annotations?.[keys.appliedBy];
+  const labelled = live.metadata?.labels?.[owner.label.key] === owner.label.value;
+  return labelled || (adopt && appliedBy === undefined);
+}
+
+/** Identifies a child among those of all kinds. */
+export function childKey(resource: Resource, object: KubernetesObject): string {
+  return `${resource.plural}.${resource.group}/${object.metadata?.namespace ?? ""}/${object.metadata?.name ?? ""}`;
+}
+
+/** The object, to be written over this version of the live one and no other. */
+export function asRead(object: KubernetesObject, live: KubernetesObject): KubernetesObject {
+  const { uid, resourceVersion } = live.metadata ?? {};
+  return { ...object, metadata: { ...object.metadata, uid, resourceVersion } };
+}

@@ -42,6 +42,33 @@ export class IndexTable<T extends KubernetesObject> {
   }
 }
 
+/** The named indexes of a store. */
+export class Indexes<T extends KubernetesObject> {
+  readonly #tables: ReadonlyMap<string, IndexTable<T>>;
+
+  constructor(indexers: Record<string, Indexer<T>>) {
+    this.#tables = new Map(
+      Object.entries(indexers).map(([name, indexer]) => [name, new IndexTable(indexer)]),
+    );
+  }
+
+  /** @throws RangeError for an index that was not configured */
+  table(name: string): IndexTable<T> {
+    const table = this.#tables.get(name);
+    if (!table) {
+      throw new RangeError(`store has no index ${name}`);
+    }
+    return table;
+  }
+
+  /** Moves a key in every index from its old object's values to its new object's. */
+  update(key: string, before: T | undefined, after: T | undefined): void {
+    for (const table of this.#tables.values()) {
+      table.update(key, before, after);
+    }
+  }
+}
+
 /** Indexes by the value of a label. */
 export function byLabel(label: string): Indexer<KubernetesObject> {
   return (object) => {

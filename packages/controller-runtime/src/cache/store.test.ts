@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { KubernetesObject, ObjectMeta } from "../client/types.ts";
 import { byControllerUid, byLabel } from "./index-table.ts";
-import { Store, type StoreEvent } from "./store.ts";
+import { Store } from "./store.ts";
+import { type StoreEvent } from "./store-event.ts";
 
 function object(name: string, version: number, meta: ObjectMeta = {}): KubernetesObject {
   return {

@@ -1,14 +1,8 @@
 import { type Clock, systemClock } from "@slipway/process";
-import { type KubernetesObject, keyOf, type ObjectRef, refKey } from "../client/types.ts";
-import { type Indexer, IndexTable } from "./index-table.ts";
+import { type KubernetesObject, keyOf, refKey } from "../client/types.ts";
+import { type Indexer, Indexes } from "./index-table.ts";
+import { type StoreEvent, Subscribers } from "./store-event.ts";
 import { compareResourceVersions, maxResourceVersion, VersionWaiters } from "./version-waiters.ts";
-
-/** What happened to one object. A recreated object (new uid) is a `delete` followed by an `add`. */
-export type StoreEvent<T> =
-  | { type: "add"; key: string; object: T; old?: undefined }
-  | { type: "update"; key: string; object: T; old: T }
-  /** `object` is the last state known. */
-  | { type: "delete"; key: string; object: T; old?: undefined };
 
 export interface StoreOptions<T extends KubernetesObject> {
   /** Named indexes; see `byLabel`, `byControllerUid`, `byNamespace`. */
@@ -35,9 +29,8 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   /** Makes an object as small as it is kept. */
   readonly transform: (object: T) => T;
   readonly #objects = new Map<string, T>();
-  readonly #indexes = new Map<string, IndexTable<T>>();
-  readonly #subscribers = new Set<(event: StoreEvent<T>) => void>();
-  readonly #onHandlerError: (error: unknown) => void;
+  readonly #indexes: Indexes<T>;
+  readonly #subscribers: Subscribers<T>;
   readonly #waiters: VersionWaiters;
   readonly #namespaces: StoreOptions<T>["namespaces"];
   /** The newest resourceVersion seen, by scope: a namespace with a watch of its own, or `""` for all together. */
@@ -48,12 +41,10 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
 
   constructor(options: StoreOptions<T> = {}) {
     this.transform = options.transform ?? dropManagedFields;
-    this.#onHandlerError = options.onHandlerError ?? (() => {});
+    this.#indexes = new Indexes(options.indexers ?? {});
+    this.#subscribers = new Subscribers(options.onHandlerError);
     this.#waiters = new VersionWaiters(options.clock ?? systemClock);
     this.#namespaces = options.namespaces;
-    for (const [name, indexer] of Object.entries(options.indexers ?? {})) {
-      this.#indexes.set(name, new IndexTable(indexer));
-    }
   }
 
   /** Whether a whole list has been received. Stays true through later disconnections. */
@@ -94,7 +85,7 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   /** The objects that an indexer filed under a value. @throws RangeError for an index that was not configured */
   byIndex(index: string, value: string): T[] {
     const objects: T[] = [];
-    for (const key of this.#index(index).keys(value)) {
+    for (const key of this.#indexes.table(index).keys(value)) {
       const object = this.#objects.get(key);
       if (object) {
         objects.push(object);
@@ -105,16 +96,12 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
 
   /** Every value of an index. @throws RangeError for an index that was not configured */
   indexValues(index: string): string[] {
-    return [...this.#index(index).values()];
+    return [...this.#indexes.table(index).values()];
   }
 
   /** Calls the subscriber with an `add` for each object present, then with every change. Returns the unsubscription. */
   subscribe(subscriber: (event: StoreEvent<T>) => void): () => void {
-    this.#subscribers.add(subscriber);
-    for (const [key, object] of this.#objects) {
-      this.#deliver(subscriber, { type: "add", key, object });
-    }
-    return () => this.#subscribers.delete(subscriber);
+    return this.#subscribers.add(subscriber, this.#objects);
   }
 
   /**
@@ -242,50 +229,19 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
       old = undefined;
     }
     this.#objects.set(key, object);
-    for (const index of this.#indexes.values()) {
-      index.update(key, old, object);
-    }
+    this.#indexes.update(key, old, object);
     if (!old) {
-      this.#emit({ type: "add", key, object });
+      this.#subscribers.emit({ type: "add", key, object });
     } else if (old.metadata?.resourceVersion !== object.metadata?.resourceVersion) {
-      this.#emit({ type: "update", key, object, old });
+      this.#subscribers.emit({ type: "update", key, object, old });
     }
   }
 
   #delete(key: string, object: T): void {
     this.#objects.delete(key);
-    for (const index of this.#indexes.values()) {
-      index.update(key, object, undefined);
-    }
-    this.#emit({ type: "delete", key, object });
+    this.#indexes.update(key, object, undefined);
+    this.#subscribers.emit({ type: "delete", key, object });
   }
-
-  #emit(event: StoreEvent<T>): void {
-    for (const subscriber of this.#subscribers) {
-      this.#deliver(subscriber, event);
-    }
-  }
-
-  #deliver(subscriber: (event: StoreEvent<T>) => void, event: StoreEvent<T>): void {
-    try {
-      subscriber(event);
-    } catch (error) {
-      this.#onHandlerError(error);
-    }
-  }
-
-  #index(name: string): IndexTable<T> {
-    const index = this.#indexes.get(name);
-    if (!index) {
-      throw new RangeError(`store has no index ${name}`);
-    }
-    return index;
-  }
-}
-
-/** The reference under which a store event's object is known. */
-export function eventRef(event: StoreEvent<KubernetesObject>): ObjectRef {
-  return { namespace: event.object.metadata?.namespace, name: event.object.metadata?.name ?? "" };
 }
 
 /** Drops `managedFields`, often half of an object's size and of no use to a reader. */

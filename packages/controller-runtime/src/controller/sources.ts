@@ -1,4 +1,5 @@
-import type { Store, StoreEvent } from "../cache/store.ts";
+import type { Store } from "../cache/store.ts";
+import type { StoreEvent } from "../cache/store-event.ts";
 import { type KubernetesObject, keyOf, type ObjectRef, type Resource, refKey } from "../client/types.ts";
 
 /** Where a controller's keys come from. */
