@@ -118,7 +118,8 @@ export { WorkQueue, type WorkQueueOptions } from "./controller/work-queue.ts";
 export { ClockGuard, type ClockReference } from "./manager/clock-guard.ts";
 export { LeaderElector, type LeaderElectorOptions } from "./manager/leader-elector.ts";
 export { untilAborted } from "./manager/leadership.ts";
-export { Manager, type ManagerOptions, type Runnable, type StoreRequest } from "./manager/manager.ts";
+export { Manager } from "./manager/manager.ts";
+export type { ManagerOptions, Runnable, StoreRequest } from "./manager/options.ts";
 export { createRuntimeMetrics, type RuntimeMetrics } from "./manager/runtime-metrics.ts";
 export {
   type ConditionCatalog,

@@ -2,8 +2,8 @@ import { type Clock, type Logger, type Random, sleep } from "@slipway/process";
 import type { KubeClient } from "../client/client.ts";
 import { isAlreadyExists, isConflict } from "../client/errors.ts";
 import { resources } from "../client/resources.ts";
-import type { KubernetesObject } from "../client/types.ts";
 import { microTime } from "../status/events.ts";
+import { heldLease, type Lease, type LeaseSpec } from "./lease.ts";
 
 export interface LeaderElectorOptions {
   client: KubeClient;
@@ -21,19 +21,6 @@ export interface LeaderElectorOptions {
   renewDeadlineMs?: number;
   /** Time between tries: 2,000. */
   retryPeriodMs?: number;
-}
-
-/** The parts of a Lease's spec that matter here. */
-interface LeaseSpec {
-  holderIdentity?: string | null;
-  leaseDurationSeconds?: number | null;
-  acquireTime?: string | null;
-  renewTime?: string | null;
-  leaseTransitions?: number | null;
-}
-
-interface Lease extends KubernetesObject {
-  spec?: LeaseSpec;
 }
 
 /**
@@ -219,21 +206,7 @@ export class LeaderElector {
 
   #desired(lease: Lease | undefined): Lease {
     const { clock, identity, namespace, name } = this.#options;
-    const now = microTime(clock.now());
-    const mine = lease?.spec?.holderIdentity === identity;
-    return {
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: { namespace, name, ...(lease?.metadata ?? {}) },
-      spec: {
-        ...lease?.spec,
-        holderIdentity: identity,
-        leaseDurationSeconds: Math.ceil(this.#leaseMs / 1000),
-        acquireTime: mine ? lease?.spec?.acquireTime : now,
-        renewTime: now,
-        leaseTransitions: (lease?.spec?.leaseTransitions ?? 0) + (lease && !mine ? 1 : 0),
-      },
-    };
+    return heldLease(lease, { identity, namespace, name, leaseMs: this.#leaseMs, now: clock.now() });
   }
 
   /** Runs with a signal that also aborts after `ms`. */

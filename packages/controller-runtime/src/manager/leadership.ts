@@ -1,4 +1,4 @@
-import type { Logger } from "@slipway/process";
+import { type Clock, type Logger, sleep } from "@slipway/process";
 import type { LeaderElector } from "./leader-elector.ts";
 import type { RuntimeMetrics } from "./runtime-metrics.ts";
 
@@ -54,4 +54,18 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
       signal.addEventListener("abort", () => resolve(), { once: true });
     }
   });
+}
+
+/** Waits until all have ended, but not longer than so many milliseconds; whether they have. Never rejects. */
+export async function haveEndedWithin(
+  running: readonly Promise<unknown>[],
+  ms: number,
+  clock: Clock,
+): Promise<boolean> {
+  const grace = new AbortController();
+  const late = sleep(clock, ms, grace.signal);
+  const ended = Promise.allSettled(running).then(() => true);
+  const inTime = await Promise.race([ended, late.then(() => false)]);
+  grace.abort();
+  return inTime;
 }
