@@ -2,7 +2,7 @@ import { z } from "zod";
 import { conditions } from "./conditions.ts";
 import { commitSha, imageStatus, objectName, observedGeneration, text, timestamp } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
-import { build as buildSettings, github, source } from "./project/parts.ts";
+import { build as buildSettings, github, source } from "./project/source-parts.ts";
 import { immutable, rule, withRules } from "./rule.ts";
 
 /** States of a build. */

@@ -15,19 +15,17 @@ import {
 import { mapOf, setOf } from "../rule.ts";
 import {
   autoscaling,
-  build,
   databaseSettings,
-  github,
   healthcheck,
   image,
   job,
   networkAccess,
   rollback,
   secretRef,
-  source,
   sourceRevision,
   storage,
 } from "./parts.ts";
+import { build, github, source } from "./source-parts.ts";
 import { projectTypes } from "./types.ts";
 
 /** The fields of a Project's spec without the rules that span them; `/v1` bodies pick from it. */
