@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type AccessEvent, MinuteBounds } from "@slipway/analytics";
 import type { Clock } from "@slipway/process";
 import { type AccessLine, parseAccessLine } from "./access-line.ts";
 import type { TrustedProxies } from "./client-address.ts";
@@ -8,9 +7,10 @@ import { ContainerLog, type LogLine } from "./container-log.ts";
 import type { DiskQuota } from "./disk-quota.ts";
 import { containerFolders, type Source } from "./log-files.ts";
 import type { CollectorMetrics } from "./metrics.ts";
+import { OpenBatch } from "./open-batch.ts";
 import { msUntilGivenUp, type NoOwner } from "./resolver.ts";
 import type { Log } from "./sender.ts";
-import type { Positions, Spool } from "./spool.ts";
+import type { Spool } from "./spool.ts";
 import type { Owner } from "./traefik-names.ts";
 
 export interface CollectorOptions {
@@ -27,11 +27,6 @@ export interface CollectorOptions {
   clock: Clock;
 }
 
-/** Events of a batch; it is written before that when its first one has waited for so many milliseconds. */
-const MAX_EVENTS = 5_000;
-const FLUSH_MS = 250;
-/** The same while the store is behind: fewer, longer batches. */
-const FLUSH_BEHIND_MS = 2_000;
 /** Pause when nothing new was found, when the disk is full, and between searches for new containers. */
 const IDLE_MS = 100;
 const FULL_MS = 500;
@@ -40,8 +35,6 @@ const SCAN_MS = 1_000;
 const FORGET_MS = 3_600_000;
 /** Bytes of a line: a request's head of a megabyte, and what quoting makes of it. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
-/** When positions are recorded although no event came. */
-const NOTE_MS = 5_000;
 
 /** A container's log and what was read of it that is in no batch yet. */
 interface Tail {
@@ -53,21 +46,14 @@ interface Tail {
 export class Collector {
   readonly #options: CollectorOptions;
   readonly #tails = new Map<string, Tail>();
-  /** Where each log continues after the events that are held; those of removed folders are kept for a while. */
-  #positions: Positions;
+  readonly #batch: OpenBatch;
   readonly #goneSince = new Map<string, number>();
-  /** Before events are written: a batch that is sent again has to be the same. */
-  readonly #bounds = new MinuteBounds();
-  #held: AccessEvent[] = [];
-  #heldSince = 0;
-  #notedAt = 0;
-  #isMoved = false;
   #isStopped = false;
   #scannedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: CollectorOptions) {
     this.#options = options;
-    this.#positions = { ...options.spool.positions };
+    this.#batch = new OpenBatch(options);
   }
 
   /** Reads until the signal aborts; then writes what it holds. Never rejects. */
@@ -87,7 +73,7 @@ export class Collector {
         await this.#pause(1_000, signal);
       }
     }
-    await this.#flush(true).catch((error: unknown) => {
+    await this.#batch.flush(true).catch((error: unknown) => {
       // Nothing of it is lost: it is read again.
       log.warn({ err: error }, "the last batch could not be written");
     });
@@ -103,11 +89,11 @@ export class Collector {
     const failed: unknown[] = [];
     await this.#scan(failed);
     // Events that a full disk did not accept are kept, and no more are read.
-    if (this.#held.length >= MAX_EVENTS) {
-      await this.#flush(true);
+    if (this.#batch.isFull) {
+      await this.#batch.flush(true);
     }
     if (this.#hasStopped(await this.#options.quota.isFull())) {
-      await this.#flush(true);
+      await this.#batch.flush(true);
       return FULL_MS;
     }
     let found = 0;
@@ -117,11 +103,11 @@ export class Collector {
       } catch (error) {
         failed.push(error);
       }
-      if (this.#held.length >= MAX_EVENTS) {
-        await this.#flush(true);
+      if (this.#batch.isFull) {
+        await this.#batch.flush(true);
       }
     }
-    await this.#flush(false);
+    await this.#batch.flush(false);
     if (failed.length > 0) {
       throw failed[0];
     }
@@ -154,7 +140,7 @@ export class Collector {
         );
       };
       const options = { maxLineBytes: MAX_LINE_BYTES, clock, onGap };
-      const file = new ContainerLog(join(podLogs, folder), this.#positions[folder], options);
+      const file = new ContainerLog(join(podLogs, folder), this.#batch.positions[folder], options);
       this.#tails.set(folder, { log: file, lines: [] });
     }
     for (const { log } of this.#tails.values()) {
@@ -181,7 +167,7 @@ export class Collector {
   }
 
   #forget(there: Set<string>, now: number): void {
-    for (const folder of Object.keys(this.#positions)) {
+    for (const folder of Object.keys(this.#batch.positions)) {
       if (there.has(folder)) {
         continue;
       }
@@ -191,8 +177,7 @@ export class Collector {
         continue;
       }
       this.#goneSince.delete(folder);
-      const { [folder]: _, ...others } = this.#positions;
-      this.#positions = others;
+      this.#batch.forget(folder);
     }
   }
 
@@ -212,8 +197,7 @@ export class Collector {
       if (!this.#take(line)) {
         break;
       }
-      this.#positions = { ...this.#positions, [folder]: line.next };
-      this.#isMoved = true;
+      this.#batch.moveTo(folder, line.next);
       taken += 1;
     }
     tail.lines = tail.lines.slice(taken);
@@ -240,37 +224,8 @@ export class Collector {
       metrics.refused(owner);
       return true;
     }
-    if (this.#held.length === 0) {
-      this.#heldSince = clock.monotonic();
-    }
-    this.#held.push(this.#bounds.bound({ ...owner, ...line.event }));
+    this.#batch.add({ ...owner, ...line.event });
     return true;
-  }
-
-  async #flush(now: boolean): Promise<void> {
-    const { spool, clock, metrics } = this.#options;
-    const time = clock.monotonic();
-    if (this.#held.length > 0) {
-      const limit = spool.count > 4 ? FLUSH_BEHIND_MS : FLUSH_MS;
-      if (!now && this.#held.length < MAX_EVENTS && time - this.#heldSince < limit) {
-        return;
-      }
-      try {
-        await spool.add(this.#held, this.#positions);
-      } catch (error) {
-        metrics.failed("write");
-        throw error;
-      }
-      metrics.batchMade(this.#held.length);
-      this.#held = [];
-    } else {
-      if (!this.#isMoved || (!now && time - this.#notedAt < NOTE_MS)) {
-        return;
-      }
-      await spool.savePositions(this.#positions);
-    }
-    this.#isMoved = false;
-    this.#notedAt = time;
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {

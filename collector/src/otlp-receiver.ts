@@ -1,8 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
 import { type AccessEvent, MinuteBounds } from "@slipway/analytics";
 import { type Clock, sleep } from "@slipway/process";
 import { type AccessLine, type LineRefusal, readAccessFields } from "./access-line.ts";
@@ -18,6 +16,7 @@ import {
   type Signal,
   type Telemetry,
 } from "./otlp-format.ts";
+import { bodyOf, MAX_BODY, Refused, typeOf } from "./otlp-request.ts";
 import { msUntilGivenUp, type NoOwner, UNKNOWN_MS } from "./resolver.ts";
 import type { Log } from "./sender.ts";
 import type { Spool } from "./spool.ts";
@@ -36,8 +35,7 @@ export interface ReceiverOptions {
   clock: Clock;
 }
 
-/** Bytes of a request, as received and unpacked; concurrent requests. */
-const MAX_BODY = 8 * 1024 * 1024;
+/** Concurrent requests. */
 const MAX_REQUESTS = 8;
 /** Unpacked bytes of all concurrent requests: parsed, they need ten times as much memory. */
 const MAX_AT_WORK = 2 * MAX_BODY;
@@ -47,18 +45,6 @@ const REMEMBERED = 1_000;
 const POLL_INTERVAL_MS = 50;
 
 const SIGNALS: Readonly<Record<string, Signal>> = { "/v1/logs": "logs", "/v1/traces": "traces" };
-
-const unpack = promisify(gunzip);
-
-/** A refusal with its status; 4xx ends an exporter's tries, 503 has it try again. */
-class Refused extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
 
 /**
  * Receives records of requests from ingresses over OTLP/HTTP (`POST /v1/logs` and `/v1/traces`; protobuf or JSON, plain or gzip): in
@@ -225,44 +211,5 @@ class Receiver {
       }
       await sleep(clock, Math.min(left, POLL_INTERVAL_MS));
     }
-  }
-}
-
-function typeOf(request: IncomingMessage): string {
-  return (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
-}
-
-/** @throws Refused when there is too much of it, or it cannot be unpacked */
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  let parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    // The body is read for a while longer, so that the client receives the answer.
-    if (bytes > 4 * MAX_BODY) {
-      break;
-    }
-    if (bytes > MAX_BODY) {
-      parts = [];
-    } else {
-      parts.push(part);
-    }
-  }
-  if (bytes > MAX_BODY) {
-    throw new Refused(413, "too long");
-  }
-  const body = Buffer.concat(parts);
-  const encoding = request.headers["content-encoding"] ?? "identity";
-  if (encoding === "identity") {
-    return body;
-  }
-  if (encoding !== "gzip") {
-    throw new Refused(415, "gzip or nothing");
-  }
-  try {
-    return await unpack(body, { maxOutputLength: MAX_BODY });
-  } catch (error) {
-    const isLong = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE";
-    throw isLong ? new Refused(413, "too long") : new Refused(400, "cannot be unpacked");
   }
 }

@@ -1,14 +1,20 @@
-import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { gunzip, gzip } from "node:zlib";
 import type { AccessEvent, EventBatch } from "@slipway/analytics";
-import { z } from "zod";
-import type { Position } from "./container-log.ts";
 import type { Disk } from "./disk.ts";
-
-/** Where to continue in each container's log, by the container's folder. */
-export type Positions = Record<string, Position>;
+import {
+  ASIDE,
+  BATCH,
+  CURSOR,
+  cursor,
+  idOf,
+  MOST_ASIDE,
+  nameOf,
+  type Positions,
+  pack,
+  type Stored,
+  stored,
+  unpack,
+} from "./spool-files.ts";
 
 /** A batch that waits on the disk. */
 export interface Waiting {
@@ -17,25 +23,6 @@ export interface Waiting {
   /** When it was made, in milliseconds since the epoch. */
   madeAt: number;
 }
-
-const positions = z.record(z.string(), z.object({ file: z.string(), offset: z.number().int().min(0) }));
-const cursor = z.object({ sequence: z.number().int().min(0), positions });
-/** What a batch's file holds; its events were checked before they were written. */
-const stored = z.object({
-  id: z.string().min(1),
-  madeAt: z.number(),
-  positions,
-  events: z.array(z.custom<AccessEvent>((value) => typeof value === "object" && value !== null)),
-});
-type Stored = z.infer<typeof stored>;
-
-const CURSOR = "cursor.json";
-const BATCH = /^(\d{16})\.batch$/;
-const ASIDE = /^\d{16}\.batch\.(refused|damaged)$/;
-/** How many files set aside are kept for inspection: the newest. The buffer's bound does not count them. */
-const MOST_ASIDE = 10;
-const pack = promisify(gzip);
-const unpack = promisify(gunzip);
 
 /**
  * Batches on their way to the store, on the disk. A batch is written together with the positions up to which the logs were
@@ -243,14 +230,4 @@ export class Spool {
     this.#last = turn.catch(() => undefined);
     return turn;
   }
-}
-
-function nameOf(sequence: number): string {
-  return `${String(sequence).padStart(16, "0")}.batch`;
-}
-
-/** An id that no other batch has: no two are made of the same stretch of the same files. */
-function idOf(sequence: number, madeAt: number, before: Positions, after: Positions): string {
-  const text = JSON.stringify([sequence, madeAt, before, after]);
-  return createHash("sha256").update(text).digest("hex").slice(0, 40);
 }

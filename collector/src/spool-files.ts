@@ -1,0 +1,41 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import type { AccessEvent } from "@slipway/analytics";
+import { z } from "zod";
+import type { Position } from "./container-log.ts";
+
+/** Where to continue in each container's log, by the container's folder. */
+export type Positions = Record<string, Position>;
+
+export const positions = z.record(
+  z.string(),
+  z.object({ file: z.string(), offset: z.number().int().min(0) }),
+);
+export const cursor = z.object({ sequence: z.number().int().min(0), positions });
+/** What a batch's file holds; its events were checked before they were written. */
+export const stored = z.object({
+  id: z.string().min(1),
+  madeAt: z.number(),
+  positions,
+  events: z.array(z.custom<AccessEvent>((value) => typeof value === "object" && value !== null)),
+});
+export type Stored = z.infer<typeof stored>;
+
+export const CURSOR = "cursor.json";
+export const BATCH = /^(\d{16})\.batch$/;
+export const ASIDE = /^\d{16}\.batch\.(refused|damaged)$/;
+/** How many files set aside are kept for inspection: the newest. The buffer's bound does not count them. */
+export const MOST_ASIDE = 10;
+export const pack = promisify(gzip);
+export const unpack = promisify(gunzip);
+
+export function nameOf(sequence: number): string {
+  return `${String(sequence).padStart(16, "0")}.batch`;
+}
+
+/** An id that no other batch has: no two are made of the same stretch of the same files. */
+export function idOf(sequence: number, madeAt: number, before: Positions, after: Positions): string {
+  const text = JSON.stringify([sequence, madeAt, before, after]);
+  return createHash("sha256").update(text).digest("hex").slice(0, 40);
+}
