@@ -11,7 +11,7 @@ import {
   type BuildOutcome,
   type BuildRequest,
 } from "./backend.ts";
-import { containersConf, policy, registriesConf } from "./buildah-config.ts";
+import { buildArguments, containersConf, policy, pushArguments, registriesConf } from "./buildah-config.ts";
 import { BuildahOutput } from "./buildah-output.ts";
 import { type RegistryMirror, startMirror } from "./registry-mirror.ts";
 
@@ -75,27 +75,7 @@ export class Buildah implements BuilderBackend {
     await rm(idFile, { force: true });
     const output = new BuildahOutput(listener);
     let quiet: NodeJS.Timeout | undefined;
-    const args = [
-      "bud",
-      "--isolation=chroot",
-      // A separate network would need another program and privileges: steps use the container's, as with BuildKit.
-      "--network=host",
-      "--http-proxy=false",
-      "--layers",
-      "--force-rm",
-      // The OCI format has no SHELL, which buildah would then ignore: the image is converted at the end.
-      "--format=docker",
-      "--pull=always",
-      "--retry=1",
-      "--retry-delay=1s",
-      `--signature-policy=${join(scratch, "policy.json")}`,
-      `--file=${join(request.dockerfile, "Dockerfile")}`,
-      `--ignorefile=${await this.#ignoreFile(request)}`,
-      `--iidfile=${idFile}`,
-      ...Object.entries(request.args).map(([name, value]) => `--build-arg=${name}=${value}`),
-      ...Object.entries(request.secrets).map(([id, file]) => `--secret=id=${id},src=${file}`),
-      request.context,
-    ];
+    const args = buildArguments(request, { scratch, idFile, ignoreFile: await this.#ignoreFile(request) });
     const { code, timedOut } = await this.#buildah(args, {
       timeoutMs: request.timeoutMs,
       signal: request.signal,
@@ -113,16 +93,10 @@ export class Buildah implements BuilderBackend {
       return output.failure(timedOut);
     }
     const id = (await readFile(idFile, "utf8")).trim();
-    const pushed = await this.#buildah(
-      [
-        "push",
-        `--signature-policy=${join(scratch, "policy.json")}`,
-        "--format=oci",
-        id,
-        `oci:${request.output}`,
-      ],
-      { timeoutMs: Math.max(1, deadline - Date.now()), signal: request.signal },
-    );
+    const pushed = await this.#buildah(pushArguments(id, request.output, scratch), {
+      timeoutMs: Math.max(1, deadline - Date.now()),
+      signal: request.signal,
+    });
     return pushed.code === 0 ? { ok: true } : { ok: false, timedOut: pushed.timedOut, text: pushed.text };
   }
 
