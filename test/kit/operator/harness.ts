@@ -30,7 +30,7 @@ import type { RunLedger } from "../../../operator/src/jobs/runs/ports.ts";
 import type { StoreRunLog } from "../../../operator/src/logs/run-logs.ts";
 import { createOperator } from "../../../operator/src/operator.ts";
 import type { RecordDeployment } from "../../../operator/src/projects/deployments/records.ts";
-import type { QuotaLedger } from "../../../operator/src/projects/quotas/reservations.ts";
+import type { QuotaLedger } from "../../../operator/src/projects/quotas/quota-ledger.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
 import { projectResource } from "../../../operator/src/resources.ts";
 import { countQuotas } from "../clusters/quotas.ts";
