@@ -29,7 +29,7 @@ import { type Config, loadConfig } from "./config.ts";
 import { parseDatabaseImages } from "./databases/settings.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./projects/deployments/reaper.ts";
-import { ledgerQuotas } from "./projects/quotas/reservations.ts";
+import { ledgerQuotas } from "./projects/quotas/quota-ledger.ts";
 import { ledgerUsage } from "./projects/quotas/usage.ts";
 
 async function main(config: Config): Promise<void> {

@@ -24,7 +24,7 @@ import { TcpProxy } from "../../../test/kit/processes/tcp-proxy.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { projectResource } from "../resources.ts";
 import { ledgerDeployments, reapDeployments } from "./deployments/reaper.ts";
-import { ledgerQuotas } from "./quotas/reservations.ts";
+import { ledgerQuotas } from "./quotas/quota-ledger.ts";
 
 /** A network between operator and ledger that drops every packet silently. */
 

@@ -26,8 +26,9 @@ import {
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
 import { projectResource } from "../../resources.ts";
+import { ledgerQuotas, type QuotaLedger } from "./quota-ledger.ts";
 import { reapQuotas } from "./reaper.ts";
-import { ledgerQuotas, type QuotaLedger, QuotaReservations } from "./reservations.ts";
+import { QuotaReservations } from "./reservations.ts";
 
 /** An operator on a real apiserver, with a real ledger: what kubectl makes is counted like what the API makes. */
 

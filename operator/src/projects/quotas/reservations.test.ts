@@ -1,7 +1,8 @@
 import type { QuotaDecision, QuotaRequest, QuotaReservation, ReleaseCondition } from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { beforeEach, describe, expect, test } from "vitest";
-import { LedgerUnavailableError, type QuotaLedger, QuotaReservations } from "./reservations.ts";
+import { LedgerUnavailableError, type QuotaLedger } from "./quota-ledger.ts";
+import { QuotaReservations } from "./reservations.ts";
 
 const LIMIT = { scope: "free", max: 2 };
 

@@ -4,90 +4,36 @@
  */
 
 import {
-  type Ledger,
-  listQuotaReservations,
   type QuotaDecision,
   type QuotaRequest,
   type QuotaReservation,
   type ReleaseCondition,
-  releaseQuota,
-  reserveQuota,
 } from "@slipway/ledger";
-import { type Logger, withTimeout } from "@slipway/process";
-
-/** Quotas in the ledger. Each call throws when the ledger is unavailable. */
-export interface QuotaLedger {
-  reserve(request: QuotaRequest): Promise<QuotaDecision>;
-  /** Returns whether there was one that fits the condition. */
-  release(identity: ProjectIdentity, condition?: ReleaseCondition): Promise<boolean>;
-  list(): Promise<QuotaReservation[]>;
-}
-
-/** The real one. */
-export const ledgerQuotas = (ledger: Ledger): QuotaLedger => ({
-  reserve: (request) => reserveQuota(ledger, request),
-  release: ({ organizationId, projectId }, condition) =>
-    releaseQuota(ledger, projectId, organizationId, condition),
-  list: () => listQuotaReservations(ledger),
-});
-
-export interface ProjectIdentity {
-  organizationId: string;
-  projectId: string;
-}
-
-/** The ledger does not answer. */
-export class LedgerUnavailableError extends Error {
-  override readonly name = "LedgerUnavailableError";
-}
-
-interface Reserved extends ProjectIdentity {
-  plan: string;
-  scope: string | null;
-  amount: number;
-  version: string;
-  /** Reserved by another process so recently that its project may not be written yet: this process must not release it. */
-  ahead?: boolean;
-}
+import type { Logger } from "@slipway/process";
+import { LedgerQueries, type ProjectIdentity, type QuotaLedger } from "./quota-ledger.ts";
+import { isSame, isSameReserved, keyOf, type Reserved, reservedOf, reservedOfRow } from "./reserved.ts";
 
 /** A project whose quota was refused. */
 interface Refused extends ProjectIdentity {
   plan: string;
 }
 
-/** After a failure the ledger is not queried for this long, lest every project waits for it in turn. */
-const BACKOFF_MS = 2_000;
-/**
- * A quota that was reserved more recently may belong to a change that the API has not written yet: the difference is
- * ignored.
- */
-const PENDING_SECONDS = 60;
-/**
- * Timeout of a query; the ledger counts as unavailable then. Reconciles wait for it, and a network that drops packets
- * would delay one after the other. A query may still take effect later: nothing relies on it.
- */
-const TIMEOUT_MS = 5_000;
-
 export class QuotaReservations {
   readonly #ledger: QuotaLedger;
   readonly #log: Logger;
-  readonly #now: () => number;
-  readonly #timeoutMs: number;
+  readonly #queries: LedgerQueries;
   readonly #reserved = new Map<string, Reserved>();
   readonly #refused = new Map<string, Refused>();
   /** Projects that continued without an answer from the ledger. */
   readonly #unchecked = new Map<string, ProjectIdentity>();
   #wake: (identity: ProjectIdentity) => void = () => {};
   #loading: Promise<unknown> | undefined;
-  #unavailableUntil = Number.NEGATIVE_INFINITY;
-  #isUnavailable = false;
 
   /** @param now monotonic milliseconds */
-  constructor(ledger: QuotaLedger, log: Logger, now: () => number, timeoutMs = TIMEOUT_MS) {
+  constructor(ledger: QuotaLedger, log: Logger, now: () => number, timeoutMs?: number) {
     this.#ledger = ledger;
     this.#log = log;
-    this.#now = now;
-    this.#timeoutMs = timeoutMs;
+    this.#queries = new LedgerQueries(log, now, timeoutMs);
   }
 
   /** Calls the listener with each project to reconcile again, since a quota was released or its own has changed. */
@@ -109,7 +55,7 @@ export class QuotaReservations {
     if (before && isSame(before, request)) {
       return { reserved: true, version: before.version };
     }
-    const answer = await this.#query(() => {
+    const answer = await this.#queries.query(() => {
       // Without an answer it may be done or not: then what the ledger has is not known.
       this.#reserved.delete(key);
       return this.#ledger.reserve(request);
@@ -159,7 +105,7 @@ export class QuotaReservations {
     const key = keyOf(identity);
     const before = this.#reserved.get(key);
     try {
-      await this.#query(() => this.#ledger.release(identity, condition));
+      await this.#queries.query(() => this.#ledger.release(identity, condition));
     } catch {
       return;
     }
@@ -177,7 +123,7 @@ export class QuotaReservations {
    */
   async refresh(): Promise<QuotaReservation[]> {
     const known = new Map(this.#reserved);
-    const rows = await this.#query(() => this.#ledger.list());
+    const rows = await this.#queries.query(() => this.#ledger.list());
     const seen = new Set<string>();
     for (const row of rows) {
       const reserved = reservedOfRow(row);
@@ -211,7 +157,7 @@ export class QuotaReservations {
 
   /** Releases the quota of a deleted project, unless it was reserved again recently. */
   async reap(identity: ProjectIdentity, idleSeconds: number): Promise<void> {
-    const freed = await this.#query(() => this.#ledger.release(identity, { idleSeconds }));
+    const freed = await this.#queries.query(() => this.#ledger.release(identity, { idleSeconds }));
     if (!freed) {
       return;
     }
@@ -240,52 +186,4 @@ export class QuotaReservations {
       }
     }
   }
-
-  async #query<T>(query: () => Promise<T>): Promise<T> {
-    if (this.#now() < this.#unavailableUntil) {
-      throw new LedgerUnavailableError("the ledger did not answer a moment ago");
-    }
-    try {
-      const answer = await withTimeout(query(), this.#timeoutMs);
-      if (this.#isUnavailable) {
-        this.#log.info({}, "quotas can be reserved again");
-      }
-      this.#isUnavailable = false;
-      return answer;
-    } catch (error) {
-      this.#unavailableUntil = this.#now() + BACKOFF_MS;
-      if (!this.#isUnavailable) {
-        this.#log.warn({ err: error }, "quotas cannot be reserved");
-      }
-      this.#isUnavailable = true;
-      throw new LedgerUnavailableError("the ledger does not answer", { cause: error });
-    }
-  }
 }
-
-const keyOf = ({ organizationId, projectId }: ProjectIdentity): string => `${organizationId}/${projectId}`;
-
-const reservedOf = (request: QuotaRequest, version: string): Reserved => ({
-  organizationId: request.organizationId,
-  projectId: request.projectId,
-  plan: request.plan,
-  scope: request.limit?.scope ?? null,
-  amount: request.amount,
-  version,
-});
-
-const reservedOfRow = (row: QuotaReservation): Reserved => ({
-  organizationId: row.organization_id,
-  projectId: row.project_id,
-  plan: row.plan,
-  scope: row.scope,
-  amount: row.slots,
-  version: row.version,
-  ahead: row.idle_seconds < PENDING_SECONDS,
-});
-
-const isSame = (reserved: Reserved, request: QuotaRequest): boolean =>
-  isSameReserved(reserved, reservedOf(request, reserved.version));
-
-const isSameReserved = (a: Reserved, b: Reserved): boolean =>
-  a.plan === b.plan && a.scope === b.scope && a.amount === b.amount;

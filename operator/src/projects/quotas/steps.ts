@@ -10,7 +10,8 @@ import {
 } from "@slipway/crds";
 import { type QuotaDecision, quotaRequest } from "@slipway/ledger";
 import { WaitingError } from "../../reconcile-errors.ts";
-import { LedgerUnavailableError, type QuotaReservations } from "./reservations.ts";
+import { LedgerUnavailableError } from "./quota-ledger.ts";
+import { type QuotaReservations } from "./reservations.ts";
 
 const RETRY_MS = 30_000;
 
