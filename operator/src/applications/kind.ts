@@ -36,8 +36,9 @@ import type { AllowList } from "./access.ts";
 import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./desired/deployment.ts";
 import { desired } from "./desired.ts";
+import { type PodView } from "./pod-problem.ts";
 import { RecreateSteps, type Running } from "./recreate-steps.ts";
-import { type PodView, readRollout } from "./rollout.ts";
+import { readRollout } from "./rollout.ts";
 import { RolloutSteps } from "./rollout-steps.ts";
 import { type HttpPlatform, toHttpApp } from "./view.ts";
 

@@ -15,6 +15,7 @@ import { projectResource } from "../resources.ts";
 import type { PodTemplate } from "../workload/pod.ts";
 import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./desired/deployment.ts";
+import type { PodView } from "./pod-problem.ts";
 import {
   chooseVersion,
   imagePullName,
@@ -24,7 +25,6 @@ import {
   previousVersion,
   withSettingsOf,
 } from "./recreate.ts";
-import type { PodView } from "./rollout.ts";
 
 /** The version that a project runs. */
 export interface Running {

@@ -8,7 +8,7 @@ import type { DesiredObject } from "../desired.ts";
 import { childLabels, childMetadata } from "../workload/app.ts";
 import { confinementFields, imageFields, podFields } from "../workload/pod.ts";
 import { type HttpApp, instanceSelector } from "./app.ts";
-import type { PodView } from "./rollout.ts";
+import type { PodView } from "./pod-problem.ts";
 
 /** What the choice depends on. */
 export interface RecreateState {

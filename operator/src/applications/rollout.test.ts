@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type DeploymentView, explainMiss, type PodView, readRollout as read } from "./rollout.ts";
+import { type PodView } from "./pod-problem.ts";
+import { type DeploymentView, explainMiss, readRollout as read } from "./rollout.ts";
 
 const madeFrom = (hash: string) => ({ annotations: { "slipway.dev/settings-hash": hash } });
 const version = { settingsHash: "new", image: "registry.example:5000/app:2" };

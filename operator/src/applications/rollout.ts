@@ -1,6 +1,7 @@
 /** Reads a rollout from a Deployment and its pods. Pure: the same objects always have the same result. */
 
-import { annotations, type ProjectReason } from "@slipway/crds";
+import { annotations } from "@slipway/crds";
+import { appStatus, type PodView, podProblem, type RolloutProblem } from "./pod-problem.ts";
 
 /** The parts of a Deployment that are read here. */
 export interface DeploymentView {
@@ -25,59 +26,12 @@ export interface DeploymentView {
   };
 }
 
-interface ContainerStatusView {
-  name: string;
-  ready?: boolean;
-  started?: boolean;
-  imageID?: string;
-  state?: {
-    waiting?: { reason?: string; message?: string };
-    terminated?: { reason?: string; exitCode?: number };
-    running?: { startedAt?: string };
-  };
-  lastState?: { terminated?: { reason?: string; exitCode?: number } };
-}
-
-/** The parts of a pod that are read here. */
-export interface PodView {
-  metadata: {
-    name?: string;
-    creationTimestamp?: string;
-    deletionTimestamp?: string;
-    annotations?: Record<string, string>;
-  };
-  spec?: { nodeName?: string; containers?: readonly { name: string; image?: string }[] };
-  /** The kubelet has reported that it pulls an image for it. */
-  pullBegun?: boolean;
-  status?: {
-    phase?: string;
-    podIP?: string;
-    reason?: string;
-    message?: string;
-    conditions?: readonly {
-      type: string;
-      status: string;
-      reason?: string;
-      message?: string;
-      lastTransitionTime?: string;
-    }[];
-    containerStatuses?: readonly ContainerStatusView[];
-  };
-}
-
 /** The version that is being rolled out. */
 export interface Version {
   /** The value of the annotation by which pods and the Deployment's template identify their settings. */
   settingsHash: string;
   /** Reference of the image. */
   image: string;
-}
-
-/** Why instances do not come up, in words for the owner of the project. */
-export interface RolloutProblem {
-  /** CamelCase, for a condition's reason. */
-  reason: ProjectReason;
-  message: string;
 }
 
 /** A rollout at one moment. */
@@ -157,10 +111,6 @@ function newestFirst(a: PodView, b: PodView): number {
   );
 }
 
-function appStatus(pod: PodView, container = "app"): ContainerStatusView | undefined {
-  return pod.status?.containerStatuses?.find(({ name }) => name === container);
-}
-
 /** A pod's status has no state for "pulling": a container that is being created and has no image yet waits for it. */
 function isPulling(pod: PodView): boolean {
   const container = appStatus(pod);
@@ -221,83 +171,6 @@ function replicaFailure(deployment: DeploymentView | undefined): RolloutProblem 
 
 function firstProblem(pods: readonly PodView[]): RolloutProblem | undefined {
   return pods.map((pod) => podProblem(pod)).find((problem) => problem !== undefined);
-}
-
-// Names of pods, nodes or addresses stay out of these texts: a condition that changes with every retry would be written with every retry.
-const WAITING: Readonly<Record<string, RolloutProblem>> = {
-  CrashLoopBackOff: {
-    reason: "ContainerCrashing",
-    message: "The application exits again and again; its logs say why.",
-  },
-  ErrImagePull: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
-  ImagePullBackOff: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
-  InvalidImageName: {
-    reason: "ImagePullFailed",
-    message: "The image's name is not valid.",
-  },
-  ErrImageNeverPull: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
-  CreateContainerConfigError: {
-    reason: "ContainerInvalid",
-    message:
-      "The container cannot be configured: a Secret it names is missing or the image runs as a forbidden user.",
-  },
-  CreateContainerError: {
-    reason: "ContainerInvalid",
-    message: "The container cannot be created.",
-  },
-  RunContainerError: {
-    reason: "ContainerInvalid",
-    message: "The container cannot be started: its command may not exist in the image.",
-  },
-};
-
-const OUT_OF_MEMORY: RolloutProblem = {
-  reason: "OutOfMemory",
-  message: "The application uses more memory than its plan has.",
-};
-
-const NOT_ANSWERING: RolloutProblem = {
-  reason: "ProbeFailing",
-  message: "An instance that was up no longer answers.",
-};
-
-/** An instance that starts is not ready since before its container began; one that was up lost it later. */
-function lostReadiness(pod: PodView, container: ContainerStatusView | undefined): boolean {
-  const ready = pod.status?.conditions?.find(({ type }) => type === "Ready");
-  const started = container?.state?.running?.startedAt;
-  return (
-    ready?.status === "False" &&
-    started !== undefined &&
-    Date.parse(ready.lastTransitionTime ?? "") > Date.parse(started)
-  );
-}
-
-/** A kubelet that does not know a new Secret yet calls that an error, and tries again a second later. */
-const SECRETS_NOT_KNOWN_YET = /^failed to sync (secret|configmap) cache/;
-
-function waitingProblem(container: ContainerStatusView | undefined): RolloutProblem | undefined {
-  const { reason = "", message = "" } = container?.state?.waiting ?? {};
-  return SECRETS_NOT_KNOWN_YET.test(message) ? undefined : WAITING[reason];
-}
-
-/** What keeps a pod from serving. @param name of the container that serves */
-export function podProblem(pod: PodView, name?: string): RolloutProblem | undefined {
-  const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
-  if (scheduled?.status === "False" && scheduled.reason === "Unschedulable") {
-    return { reason: "Unschedulable", message: "No node has room for another instance." };
-  }
-  const container = appStatus(pod, name);
-  const waiting = waitingProblem(container);
-  if (waiting) {
-    return container?.lastState?.terminated?.reason === "OOMKilled" ? OUT_OF_MEMORY : waiting;
-  }
-  // Between two crashes the container runs for a moment: the crash before counts, or the result would flap with each.
-  const crash =
-    container?.state?.terminated ?? (container?.ready ? undefined : container?.lastState?.terminated);
-  if (!crash) {
-    return lostReadiness(pod, container) ? NOT_ANSWERING : undefined;
-  }
-  return crash.reason === "OOMKilled" ? OUT_OF_MEMORY : WAITING.CrashLoopBackOff;
 }
 
 /** Why a rollout that has missed its deadline did not complete, in words for the owner of the project. */

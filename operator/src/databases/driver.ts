@@ -3,7 +3,7 @@
 import type { KubeClient, KubernetesObject } from "@slipway/controller-runtime";
 import type { DatabaseCredentials, DatabasePlan, DatabaseStatus, EngineName, Project } from "@slipway/crds";
 import type { Clock, Logger } from "@slipway/process";
-import type { PodView } from "../applications/rollout.ts";
+import type { PodView } from "../applications/pod-problem.ts";
 import type { DesiredObject } from "../desired.ts";
 import type { Finding } from "../projects/status.ts";
 import type { Database } from "./database.ts";

@@ -8,9 +8,10 @@ import {
   liveOf,
   podOf,
 } from "../../../test/kit/databases/examples.ts";
-import { setPhase } from "../projects/status.ts";
+import { setPhase } from "../projects/status-fields.ts";
 import type { ClusterState, LiveDatabase } from "./driver.ts";
-import { type DatabaseFindings, summarizeDatabase } from "./status.ts";
+import type { DatabaseFindings } from "./findings.ts";
+import { summarizeDatabase } from "./status.ts";
 
 const NOW = new Date("2026-03-01T00:00:00Z");
 const clusterState: ClusterState = {

@@ -2,7 +2,8 @@
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
-import { type Finding, setImage, setLimits, setVolume } from "../projects/status.ts";
+import { type Finding, setVolume } from "../projects/status.ts";
+import { setImage, setLimits } from "../projects/status-fields.ts";
 
 /** Findings of one reconcile of a job. */
 export interface JobFindings {

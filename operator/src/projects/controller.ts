@@ -21,9 +21,10 @@ import {
 import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
 import { creationPendingMs } from "./accept.ts";
+import { type ProjectDependencies } from "./dependencies.ts";
 import { projectRefOf } from "./quotas/reaper.ts";
 import type { QuotaReservations } from "./quotas/reservations.ts";
-import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
+import { projectReconciler } from "./reconciler.ts";
 import { BY_WANTED_HOST, type Pod, type ProjectStores } from "./stores.ts";
 
 const WATCH = ["list", "watch"] as const;

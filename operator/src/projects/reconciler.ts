@@ -1,31 +1,17 @@
 /** Reconciles one project, step by step. */
 
 import {
-  Applier,
-  type EventRecorder,
   ensureFinalizer,
-  type KubeClient,
-  type ObjectRef,
   objectReconciler,
   outcomeOfError,
   type Reconciler,
   type Result,
-  type RuntimeMetrics,
   removeFinalizer,
   retriedIn,
 } from "@slipway/controller-runtime";
-import {
-  type Catalog,
-  fieldManagers,
-  finalizers,
-  GROUP,
-  type Project,
-  type ProjectConditionCatalog,
-} from "@slipway/crds";
-import type { Clock } from "@slipway/process";
+import { fieldManagers, finalizers, type Project, type ProjectConditionCatalog } from "@slipway/crds";
 import { secretsOfRuns } from "../jobs/project-runs.ts";
 import { WaitingError } from "../reconcile-errors.ts";
-import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import {
@@ -35,43 +21,15 @@ import {
   refuseForeignBuild,
   refuseUnbuilt,
 } from "./accept.ts";
-import type { DeploymentRecords } from "./deployments/records.ts";
+import { kindsOf, type ProjectDependencies } from "./dependencies.ts";
 import { DeploymentSteps } from "./deployments/steps.ts";
 import { convertFormerState } from "./former-state.ts";
 import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./images/built-image.ts";
-import type { BuiltPull } from "./images/built-pull.ts";
-import {
-  type KindDependencies,
-  type ProjectContext,
-  type ProjectKind,
-  type ProjectKinds,
-  shortestDelay,
-  unsupportedKind,
-} from "./kind.ts";
-import type { QuotaReservations } from "./quotas/reservations.ts";
+import { type ProjectContext, type ProjectKind, shortestDelay } from "./kind.ts";
 import { identityOf, reserveQuota, setLimitExceeded } from "./quotas/steps.ts";
 import { collectGarbage } from "./secret-garbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
-import { setPhase } from "./status.ts";
-import type { ProjectStores } from "./stores.ts";
-
-export interface ProjectDependencies {
-  client: KubeClient;
-  clock: Clock;
-  recorder: EventRecorder;
-  metrics: RuntimeMetrics;
-  stores: ProjectStores;
-  catalog: () => Catalog;
-  /** The types of projects that are reconciled. */
-  kinds: (shared: KindDependencies) => ProjectKinds;
-  /** Has a project reconciled soon. */
-  wake: (project: ObjectRef) => void;
-  registryLogin: RegistryLogin;
-  /** Keeps what nodes pull built images with; undefined where nothing is built. */
-  builtPull?: Pick<BuiltPull, "ensure" | "host">;
-  quotas: QuotaReservations;
-  deploymentRecords: DeploymentRecords;
-}
+import { setPhase } from "./status-fields.ts";
 
 /** Makes the reconciler of projects. */
 export function projectReconciler(deps: ProjectDependencies): Reconciler {
@@ -112,21 +70,6 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
     }
     return reconcile(ref, context);
   };
-}
-
-/** Finds the kind of a project; its type may be one that nothing here reconciles. */
-function kindsOf(deps: ProjectDependencies, deployments: DeploymentSteps) {
-  const applier = new Applier({
-    client: deps.client,
-    fieldManager: fieldManagers.project,
-    annotationPrefix: GROUP,
-    kinds: deps.stores.children,
-    metrics: deps.metrics,
-  });
-  const { client, clock, stores, catalog, wake } = deps;
-  const kinds = deps.kinds({ client, clock, stores, catalog, applier, deployments, wake });
-  const unsupported = unsupportedKind(client);
-  return ({ spec }: Project): ProjectKind => kinds[spec.type] ?? unsupported;
 }
 
 class ProjectSteps {

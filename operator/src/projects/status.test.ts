@@ -2,7 +2,8 @@ import { ConditionSet } from "@slipway/controller-runtime";
 import { type Project, type ProjectConditionCatalog, type ProjectStatus, projectStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import type { Rollout } from "../applications/rollout.ts";
-import { type Findings, setDeployments, setPhase, summarize } from "./status.ts";
+import { type Findings, summarize } from "./status.ts";
+import { setDeployments, setPhase } from "./status-fields.ts";
 
 const complete: Rollout = {
   observed: true,

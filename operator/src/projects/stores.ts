@@ -11,7 +11,7 @@ import {
 } from "@slipway/controller-runtime";
 import { annotations, type DomainClaim, labels, MANAGED_BY, type Project } from "@slipway/crds";
 import type { AllowList } from "../applications/access.ts";
-import type { PodView } from "../applications/rollout.ts";
+import type { PodView } from "../applications/pod-problem.ts";
 import { wantedHosts } from "../applications/view.ts";
 import { claimIndexers } from "../domains/claims.ts";
 import { provisionedNamespaces } from "../organizations/controller.ts";

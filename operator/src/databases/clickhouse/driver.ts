@@ -1,6 +1,6 @@
 /** ClickHouse: one server that is its own Keeper, or several that agree by three Keepers beside them. */
 
-import { podProblem } from "../../applications/rollout.ts";
+import { podProblem } from "../../applications/pod-problem.ts";
 import { roles } from "../common/metadata.ts";
 import { CONTAINER } from "../common/pod.ts";
 import { isReady } from "../common/pods.ts";

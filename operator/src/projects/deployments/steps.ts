@@ -3,7 +3,7 @@
 import type { Deployment, Project, ProjectStatus } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import { WaitingError } from "../../reconcile-errors.ts";
-import { setDeployments } from "../status.ts";
+import { setDeployments } from "../status-fields.ts";
 import {
   advanceDeployment,
   beginDeployment,

@@ -1,0 +1,49 @@
+import {
+  Applier,
+  type EventRecorder,
+  type KubeClient,
+  type ObjectRef,
+  type RuntimeMetrics,
+} from "@slipway/controller-runtime";
+import { type Catalog, fieldManagers, GROUP, type Project } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
+import type { RegistryLogin } from "../registry/ecr.ts";
+import type { DeploymentRecords } from "./deployments/records.ts";
+import { DeploymentSteps } from "./deployments/steps.ts";
+import type { BuiltPull } from "./images/built-pull.ts";
+import { type KindDependencies, type ProjectKind, type ProjectKinds, unsupportedKind } from "./kind.ts";
+import type { QuotaReservations } from "./quotas/reservations.ts";
+import type { ProjectStores } from "./stores.ts";
+
+export interface ProjectDependencies {
+  client: KubeClient;
+  clock: Clock;
+  recorder: EventRecorder;
+  metrics: RuntimeMetrics;
+  stores: ProjectStores;
+  catalog: () => Catalog;
+  /** The types of projects that are reconciled. */
+  kinds: (shared: KindDependencies) => ProjectKinds;
+  /** Has a project reconciled soon. */
+  wake: (project: ObjectRef) => void;
+  registryLogin: RegistryLogin;
+  /** Keeps what nodes pull built images with; undefined where nothing is built. */
+  builtPull?: Pick<BuiltPull, "ensure" | "host">;
+  quotas: QuotaReservations;
+  deploymentRecords: DeploymentRecords;
+}
+
+/** Finds the kind of a project; its type may be one that nothing here reconciles. */
+export function kindsOf(deps: ProjectDependencies, deployments: DeploymentSteps) {
+  const applier = new Applier({
+    client: deps.client,
+    fieldManager: fieldManagers.project,
+    annotationPrefix: GROUP,
+    kinds: deps.stores.children,
+    metrics: deps.metrics,
+  });
+  const { client, clock, stores, catalog, wake } = deps;
+  const kinds = deps.kinds({ client, clock, stores, catalog, applier, deployments, wake });
+  const unsupported = unsupportedKind(client);
+  return ({ spec }: Project): ProjectKind => kinds[spec.type] ?? unsupported;
+}
