@@ -17,17 +17,15 @@ import { Admission } from "./admission.ts";
 import { OccurrenceBurst } from "./burst.ts";
 import { ChargeStep } from "./charge.ts";
 import { Cleanup } from "./cleanup.ts";
-import { JOB_NAME, type Job } from "./cluster.ts";
+import { JOB_NAME } from "./cluster.ts";
 import { Failures, type JobRunDependencies, Requeue, type RunContext } from "./context.ts";
-import { isClosed, type JobState, jobStateOf, releasedState } from "./job-state.ts";
+import { jobStateOf } from "./job-state.ts";
 import { Leftovers } from "./leftovers.ts";
-import { scheduledAtOf } from "./manifests.ts";
 import { ManualRuns } from "./manual.ts";
 import { RunObjects } from "./objects.ts";
-import { decideOccurrences, type OccurrenceDecision } from "./occurrences.ts";
-import { priceOf } from "./pricing.ts";
+import { OccurrenceStep } from "./occurrence-step.ts";
 import { RunProgress } from "./progress.ts";
-import { isAdmitted, isCharged, isEnded, isJobAdmitted, isNeverStarted, isOver, isRefused } from "./run.ts";
+import { isAdmitted, isCharged, isEnded, isNeverStarted, isOver, isRefused } from "./run.ts";
 import { POLL_INTERVAL_MS } from "./settings.ts";
 import { SlotWriter } from "./slot.ts";
 import { BY_PROJECT } from "./stores.ts";
@@ -44,6 +42,7 @@ class JobRunSteps {
   readonly #slot: SlotWriter;
   readonly #progress: RunProgress;
   readonly #admission: Admission;
+  readonly #occurrences: OccurrenceStep;
   readonly #manual: ManualRuns;
   readonly #charges: ChargeStep;
   readonly #cleanup: Cleanup;
@@ -56,6 +55,7 @@ class JobRunSteps {
     this.#slot = new SlotWriter(deps.cluster, deps.stores.projects);
     this.#progress = new RunProgress(deps, this.#objects);
     this.#admission = new Admission(deps, this.#objects, this.#slot);
+    this.#occurrences = new OccurrenceStep(deps, this.#admission, this.#slot);
     this.#manual = new ManualRuns(deps, this.#objects, this.#slot);
     this.#charges = new ChargeStep(deps, this.#objects);
     this.#cleanup = new Cleanup(deps, this.#objects, this.#slot);
@@ -74,7 +74,10 @@ class JobRunSteps {
     // All later steps depend on the slot.
     await this.#resumeAdmission(ref, context);
     const occupied = await this.#leftovers.stop(this.#runs(key), context);
-    await this.#decideOccurrences(ref, key, occupied, context);
+    const project = this.#project(ref);
+    if (project) {
+      await this.#occurrences.decide(project, key, occupied, context);
+    }
     await failures.each(this.#runs(key), (run) => this.#decideManualRun(run, ref, occupied, context));
     await failures.each(this.#runs(key), (run) => this.#chargeAndCleanUp(run, key, ref, context));
     await this.#deleteOrphans(ref, key, context);
@@ -100,60 +103,6 @@ class JobRunSteps {
     const run = this.#deps.stores.runs.get(ref.namespace, name);
     if (!run || (!isOver(run) && !this.#isAdmitted(run))) {
       await this.#admission.resume(project, context);
-    }
-  }
-
-  /** Step 3: one write releases the slot of a run that is over, follows the schedule, and decides due occurrences. */
-  async #decideOccurrences(
-    ref: ObjectRef,
-    key: string,
-    occupied: boolean,
-    context: RunContext,
-  ): Promise<void> {
-    const project = this.#project(ref);
-    if (!project || (project.spec.type !== "job" && project.status?.job === undefined)) {
-      return;
-    }
-    const { clock, stores, catalog, settings, leaderSince } = this.#deps;
-    const holder = jobStateOf(project).activeRun;
-    // Closing is acknowledged once every run that began before is in the cache.
-    if (holder !== undefined && isClosed(project) && !stores.runs.get(ref.namespace, holder)) {
-      return;
-    }
-    const waiting = new Map<number, Job>();
-    for (const job of stores.jobs.byIndex(BY_PROJECT, key)) {
-      const at = scheduledAtOf(job, ref.name);
-      if (at && !isJobAdmitted(job) && !job.metadata.deletionTimestamp) {
-        waiting.set(at.getTime(), job);
-      }
-    }
-    const decide = (current: Project): OccurrenceDecision => {
-      const released = releasedState(current, holderOf(current, stores), clock.now());
-      const admission = decideOccurrences(
-        {
-          project: withState(current, released.state),
-          now: clock.now(),
-          leaderSince: leaderSince(),
-          windowMs: settings.windowMs,
-          occupied,
-          hasJob: (at) => waiting.has(at.getTime()),
-          priced: priceOf(catalog(), current.spec.plan) !== undefined,
-        },
-        (at) => waiting.get(at.getTime())?.metadata.name ?? "",
-      );
-      return { ...admission, missed: [...released.missed, ...admission.missed] };
-    };
-    const { project: written, decision } = await this.#slot.change(project, decide, context.signal);
-    if (!written || !decision) {
-      return;
-    }
-    this.#admission.reportMissed(written, decision.missed);
-    if (decision.requeueAt) {
-      context.requeue.at(decision.requeueAt, clock.now());
-    }
-    const job = decision.admitted && waiting.get(decision.admitted.getTime());
-    if (decision.admitted && job) {
-      await this.#admission.admitOccurrence(written, job, decision.admitted, context);
     }
   }
 
@@ -266,17 +215,4 @@ class JobRunSteps {
     const { runs, jobs, pods } = this.#deps.stores;
     return [runs, jobs, pods].some((store) => store.byIndex(BY_PROJECT, key).length > 0);
   }
-}
-
-function withState(project: Project, job: JobState): Project {
-  return { ...project, status: { ...project.status, job } };
-}
-
-/** The run that has a project's slot, while it exists. */
-function holderOf(
-  project: Project,
-  { runs }: Pick<JobRunDependencies["stores"], "runs">,
-): JobRun | undefined {
-  const { activeRun } = jobStateOf(project);
-  return activeRun === undefined ? undefined : runs.get(project.metadata.namespace, activeRun);
 }
