@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { type Decision, decide, type Observation } from "./decide.ts";
+import { projectState } from "./observer.ts";
 import type { PodState } from "./pod-state.ts";
 import { hasNewer, isAdmissible, isEnded, isNewer, requestedAt } from "./queue.ts";
-import { projectState } from "./rollout.ts";
 
 const settings = { tries: 3, limits: { deadlineSeconds: 1_800, publishSeconds: 600 } };
 const NOW = new Date("2026-01-01T01:00:00Z");

@@ -3,7 +3,8 @@ import { KubeError } from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
 import { silentLogger, systemClock } from "@slipway/process";
 import { afterEach, expect, test } from "vitest";
-import { LogFollower, type LogSource } from "./log-follower.ts";
+import { LogFollower } from "./log-follower.ts";
+import { type LogSource } from "./log-stream.ts";
 
 const source: LogSource = {
   organizationId: "alpha",

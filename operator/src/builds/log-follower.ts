@@ -6,17 +6,7 @@ import type { BuildLogChunk } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { LogBatch, LogNotStoredError } from "./log-batch.ts";
 import { LogLines } from "./log-lines.ts";
-
-/** Which container's log it is, and of which build. */
-export interface LogSource {
-  organizationId: string;
-  projectId: string;
-  buildId: string;
-  namespace: string;
-  podName: string;
-  podUid: string;
-  attempt: number;
-}
+import { type BuildOfLog, isGone, keyOf, type LogSource, type LogStream } from "./log-stream.ts";
 
 /** Inserts lines into the ledger; existing ones stay unchanged. Throws when it cannot. */
 export type StoreBuildLog = (
@@ -38,23 +28,6 @@ const RETRY_INTERVAL_MS = 1_000;
 const OPEN_TIMEOUT_MS = 5_000;
 /** The log of a terminated container counts as lost when it could not be read for so long. */
 const UNREADABLE_TIMEOUT_MS = 60_000;
-
-type BuildOfLog = Pick<LogSource, "organizationId" | "buildId">;
-
-interface LogStream {
-  source: LogSource;
-  isStored: boolean;
-  /** The container has marked the end of its log, and all of it is stored. */
-  isFinal: boolean;
-  truncated: boolean;
-  /** Last sequence that the ledger has, with all before it. */
-  stored: number;
-  /** Aborts once the container is known to have terminated: a reading from then on is complete. */
-  ended: AbortController;
-  stop: AbortController;
-  /** Resolves once all lines are in the ledger, or reading has stopped. */
-  finished: PromiseWithResolvers<void>;
-}
 
 /** Follows the log of each container until its end is in the ledger. */
 export class LogFollower {
@@ -251,9 +224,3 @@ export class LogFollower {
     }
   }
 }
-
-const keyOf = ({ podUid }: LogSource, container: Container): string => `${podUid}/${container}`;
-
-/** The pod or its node no longer exists, or the container never started. */
-const isGone = (error: unknown): boolean =>
-  error instanceof KubeError && (error.status === 404 || error.status === 400);

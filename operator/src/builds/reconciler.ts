@@ -15,18 +15,15 @@ import {
   finalizers,
   type Project,
 } from "@slipway/crds";
-import { buildResource, projectResource } from "../resources.ts";
+import { buildResource } from "../resources.ts";
 import { patchProjectStatus } from "./cluster.ts";
 import { BuildCompletion, projectOf } from "./completion.ts";
 import { type Decision, decide, type Observation } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";
 import { imageRepository } from "./desired/tasks.ts";
 import { buildRow, changesRow } from "./ledger-row.ts";
-import type { LogSource } from "./log-follower.ts";
-import { ATTEMPT_ANNOTATION, buildLabel, organizationOfBuild, podName } from "./names.ts";
-import { type BuildPod, podState, startedContainers } from "./pod-state.ts";
-import { hasNewer, isAdmissible, isEnded, PendingStarts } from "./queue.ts";
-import { projectState } from "./rollout.ts";
+import { BuildObserver } from "./observer.ts";
+import { hasNewer, isEnded } from "./queue.ts";
 import { SourceUnavailableError } from "./sources.ts";
 import { setBuildConditions } from "./status.ts";
 
@@ -74,23 +71,24 @@ export function buildReconciler(deps: BuildDependencies): Reconciler {
 class BuildReconciler {
   readonly #deps: BuildDependencies;
   readonly #completion: BuildCompletion;
-  readonly #pendingStarts = new PendingStarts();
+  readonly #observer: BuildObserver;
 
   constructor(deps: BuildDependencies) {
     this.#deps = deps;
     this.#completion = new BuildCompletion(deps);
+    this.#observer = new BuildObserver(deps);
   }
 
   async reconcile(build: Build, context: Context): Promise<Result | undefined> {
     const { clock } = this.#deps;
-    const project = await this.#project(build, context.signal);
+    const project = await this.#observer.project(build, context.signal);
     if (project && build.status?.phase === undefined) {
       // Lines of its log reference its row.
       await this.#deps.record(buildRow(build, project, { phase: "pending" }));
       await this.#recordLastBuild(build, project, context.signal);
       context.status.phase = "pending";
     }
-    const observed = await this.#observe(build, project, context.signal);
+    const observed = await this.#observer.observe(build, project, context.signal);
     const decision = decide(observed, this.#deps.settings());
     const result = await this.#execute(decision, observed, project, context);
     if (
@@ -122,53 +120,10 @@ class BuildReconciler {
   async finalize(build: Build, { status, signal }: Context): Promise<void> {
     const { cluster } = this.#deps;
     await cluster.remove(cluster.podsOfBuild(build), signal);
-    const project = await this.#project(build, signal);
+    const project = await this.#observer.project(build, signal);
     if (!isEnded(build)) {
       await this.#completion.complete(build, project, status, { do: "end", phase: "superseded" }, signal);
     }
-  }
-
-  /** A project that the cache lacks may exist: its first build is requested right after it. */
-  async #project(
-    { metadata: { namespace }, spec }: Build,
-    signal: AbortSignal,
-  ): Promise<Project | undefined> {
-    const { client, stores } = this.#deps;
-    const { name } = spec.projectRef;
-    return (
-      stores.projects.get(namespace, name) ??
-      (await client.getOrUndefined<Project>(projectResource, { namespace, name }, { signal }))
-    );
-  }
-
-  async #observe(build: Build, project: Project | undefined, signal: AbortSignal): Promise<Observation> {
-    const { cluster, clock, follower, stores } = this.#deps;
-    const attempt = attemptOf(build);
-    const isOver = isEnded(build) || build.status?.step === "publish";
-    const pod = attempt > 0 && !isOver ? await cluster.pod(podName(build, attempt), signal) : undefined;
-    const others = project ? otherPods(cluster.podsOfProject(project), build, attempt) : [];
-    const builds = stores.builds.list(build.metadata.namespace);
-    return {
-      build,
-      hasNewer: hasNewer(build, builds),
-      project: projectState(build, project),
-      attempt,
-      pod: pod && { state: podState(pod), createdAt: pod.metadata.creationTimestamp ?? "" },
-      hasOtherPods: others.length > 0,
-      isAdmissible: this.#isItsTurn(build),
-      isLogStored: !pod || follower.follow(logSource(build, pod, attempt), startedContainers(pod)),
-      now: clock.now(),
-    };
-  }
-
-  #isItsTurn(build: Build): boolean {
-    const { settings, stores } = this.#deps;
-    if (isEnded(build)) {
-      return false;
-    }
-    const { concurrency: organization, platformConcurrency: platform } = settings();
-    const { builds, starting } = this.#pendingStarts.competing(build, stores.builds.list());
-    return isAdmissible(build, builds, starting, { organization, platform });
   }
 
   async #execute(
@@ -236,12 +191,12 @@ class BuildReconciler {
   ): Promise<Result | undefined> {
     const { clock, cluster, openSource, settings } = this.#deps;
     const { status, conditions, signal } = context;
-    this.#pendingStarts.reserve(build);
+    this.#observer.pendingStarts.reserve(build);
     try {
       const source = await openSource(build, signal);
       status.podName = await cluster.start({ build, project, attempt }, source, clock.now(), signal);
     } catch (error) {
-      this.#pendingStarts.release(build);
+      this.#observer.pendingStarts.release(build);
       if (!(error instanceof SourceUnavailableError)) {
         throw error;
       }
@@ -264,36 +219,9 @@ class BuildReconciler {
   }
 }
 
-/** Number of the attempt in the status; 0 before the first. */
-export function attemptOf({ status }: Build): number {
-  return Number(/-([0-9]+)$/.exec(status?.podName ?? "")?.[1] ?? 0);
-}
-
-/** Pods that block the next attempt: not the current one, nor the next one, created by a process that crashed before recording it. */
-function otherPods(pods: readonly BuildPod[], build: Build, attempt: number): BuildPod[] {
-  const label = buildLabel(build);
-  return pods.filter(({ metadata }) => {
-    const podAttempt = Number(metadata.annotations?.[ATTEMPT_ANNOTATION]);
-    const isOwn = metadata.name === podName(build, podAttempt) && metadata.name.startsWith(label);
-    return !(isOwn && (podAttempt === attempt || podAttempt === attempt + 1) && !metadata.deletionTimestamp);
-  });
-}
-
 function commitOf(report: { commitSha?: string; commitMessage?: string } | undefined) {
   return {
     ...(report?.commitSha === undefined ? {} : { commitSha: report.commitSha }),
     ...(report?.commitMessage === undefined ? {} : { commitMessage: report.commitMessage }),
-  };
-}
-
-export function logSource(build: Build, { metadata }: BuildPod, attempt: number): LogSource {
-  return {
-    organizationId: organizationOfBuild(build),
-    projectId: build.spec.projectRef.name,
-    buildId: build.metadata.name,
-    namespace: metadata.namespace ?? "",
-    podName: metadata.name,
-    podUid: metadata.uid ?? "",
-    attempt,
   };
 }

@@ -1,7 +1,7 @@
 import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleBuild } from "../../../test/kit/operator/builds.ts";
-import { projectState } from "./rollout.ts";
+import { projectState } from "./observer.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;
 const build = exampleBuild("bb", 5, { status: { phase: "building", image: { reference: "r", digest } } });
