@@ -2,7 +2,7 @@ import type { Backup, BackupStatus } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
-import { eraseStored } from "./deletion.ts";
+import { eraseStored } from "./reconciler.ts";
 import type { BackupStore } from "./store.ts";
 
 const { signal } = new AbortController();

@@ -14,11 +14,12 @@ import {
   type Store,
 } from "@slipway/controller-runtime";
 import { type Backup, type BackupConditionCatalog, fieldManagers, finalizers, labels } from "@slipway/crds";
-import type { Logger } from "@slipway/process";
+import type { Clock, Logger } from "@slipway/process";
 import { backupResource } from "../resources.ts";
-import { eraseStored } from "./deletion.ts";
+import type { BackupMetrics } from "./metrics.ts";
 import { BackupRetention, type RetentionDependencies } from "./retention.ts";
 import { type BackupContext, BackupRunner, isActive, type RunnerDependencies } from "./runner.ts";
+import type { BackupStore } from "./store.ts";
 
 export interface BackupDependencies extends RunnerDependencies, RetentionDependencies {
   client: KubeClient;
@@ -121,3 +122,39 @@ const hasEnded = ({ status }: LiveJob) =>
   status?.conditions?.some((one) => one.status === "True" && /^(Complete|Failed)$/.test(one.type)) ?? false;
 
 const isErasing = ({ metadata }: LiveJob) => metadata?.name?.endsWith("-erase") === true;
+
+export interface EraseDependencies {
+  clock: Clock;
+  log: Logger;
+  metrics: Pick<BackupMetrics, "missing">;
+  store: (backup: Backup) => BackupStore;
+}
+
+const ERASING = "What is stored is being removed.";
+
+/**
+ * Called until it returns undefined; `status.eraseStartedAt` is written in between.
+ * @returns what is waited for, for people
+ */
+export async function eraseStored(
+  backup: Backup,
+  { event, signal, status }: Pick<BackupContext, "event" | "signal" | "status">,
+  { clock, log, metrics, store }: EraseDependencies,
+): Promise<string | undefined> {
+  // Once the status has the start of the removal, a missing file is no fault.
+  if (status.eraseStartedAt !== undefined) {
+    return store(backup).erase(backup, signal);
+  }
+  if (status.phase === "succeeded" && (await store(backup).has(backup, signal)) === false) {
+    const { location } = status;
+    event(
+      "Warning",
+      "DataMissing",
+      `What was stored is not there any more (${location}): it was removed by others.`,
+    );
+    metrics.missing();
+    log.error({ backup: backup.metadata.name, location }, "a good backup is not where it was stored");
+  }
+  status.eraseStartedAt = clock.now().toISOString();
+  return ERASING;
+}

@@ -9,7 +9,7 @@ import {
   type Project,
 } from "@slipway/crds";
 import type { Accepted } from "../projects/accept.ts";
-import { DELETION_POLL_INTERVAL_MS, runDeletionStep } from "../projects/deletion.ts";
+import { DELETION_POLL_INTERVAL_MS, type DeletionStep, runDeletionStep } from "../projects/deletion.ts";
 import {
   type KindDependencies,
   type Observation,
@@ -23,7 +23,6 @@ import { reportGrowth } from "../projects/volume.ts";
 import { acceptDatabase } from "./accept.ts";
 import { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";
-import { deletionSteps } from "./deletion.ts";
 import type { DatabaseDriver, LiveDatabase } from "./driver.ts";
 import { outsideAddress, readBeforeStart, readDatabase } from "./live.ts";
 import { changePlan, planStatusOf, planToBuild } from "./plan-change.ts";
@@ -208,3 +207,29 @@ export function databaseKinds(
       .map(([type, driver]) => [type, new DatabaseKind(driver, deps)]),
   );
 }
+
+export const deletionSteps: readonly DeletionStep[] = [
+  {
+    delete: [resources.services],
+    awaited: [resources.services],
+    waiting: { reason: "DeletingChildren", message: "The addresses are being removed." },
+  },
+  {
+    delete: [resources.podDisruptionBudgets, resources.statefulSets],
+    awaited: [resources.statefulSets, resources.pods],
+    waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
+  },
+  {
+    delete: [
+      resources.networkPolicies,
+      resources.roleBindings,
+      resources.roles,
+      resources.serviceAccounts,
+      resources.configMaps,
+      resources.persistentVolumeClaims,
+      resources.secrets,
+    ],
+    awaited: [resources.persistentVolumeClaims],
+    waiting: { reason: "DeletingChildren", message: "The volumes are being removed." },
+  },
+];

@@ -8,7 +8,7 @@ import {
 import { expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { instancesStep } from "../applications/kind.ts";
-import { deletionSteps } from "../databases/deletion.ts";
+import { deletionSteps } from "../databases/kind.ts";
 import { type DeletionStep, runDeletionStep } from "./deletion.ts";
 
 const ref = { namespace: "slipway-org-alpha", name: "shop" };

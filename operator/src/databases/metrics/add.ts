@@ -1,8 +1,16 @@
 /** Puts together what samples databases. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { Controller, Manager, ObjectRef, Store } from "@slipway/controller-runtime";
-import type { Catalog, Project } from "@slipway/crds";
+import {
+  type Controller,
+  type KubeClient,
+  type KubernetesObject,
+  type Manager,
+  type ObjectRef,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import { type Catalog, credentialKeys, databaseNames, type Project } from "@slipway/crds";
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
 import { Counter } from "prom-client";
 import type { Config } from "../../config.ts";
@@ -17,13 +25,12 @@ import { VALKEY_PORT, accounts as valkeyAccounts } from "../valkey/names.ts";
 import { type FullVolumes, watchVolumes } from "./full-volumes.ts";
 import { sampleMariadb } from "./mariadb-sampler.ts";
 import { Outbox } from "./outbox.ts";
-import { MonitorAccounts } from "./passwords.ts";
 import { createDatabasePods } from "./pods.ts";
 import { type Server, samplePostgresql } from "./postgresql-sampler.ts";
 import { Resources } from "./resources.ts";
 import { DatabaseSampler, type ReadEngine } from "./sampler.ts";
 import type { Reading } from "./snapshot.ts";
-import { type SampledType, targetsOf } from "./targets.ts";
+import { type SampledType, type Target, targetsOf } from "./targets.ts";
 import { sampleValkey } from "./valkey-sampler.ts";
 
 /** Where samples are kept. */
@@ -132,4 +139,52 @@ function asMonitor(
       throw error;
     }
   };
+}
+
+export interface MonitorAccount {
+  password: string;
+  /** The project's own database. */
+  database: string;
+}
+
+type Secret = KubernetesObject & { data?: Readonly<Record<string, string>> };
+
+class MonitorAccounts {
+  readonly #client: KubeClient;
+  readonly #known = new Map<string, MonitorAccount>();
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  /** @throws KubeError when the Secret cannot be read, Error when it has no such account */
+  async get({ namespace, projectId, projectUid }: Target, signal: AbortSignal): Promise<MonitorAccount> {
+    const known = this.#known.get(projectUid);
+    if (known) {
+      return known;
+    }
+    const name = databaseNames(projectId).credentials;
+    const { data } = await this.#client.get<Secret>(resources.secrets, { namespace, name }, { signal });
+    const text = (key: string) => Buffer.from(data?.[key] ?? "", "base64").toString("utf8");
+    const account = { password: text(credentialKeys.monitor), database: text(credentialKeys.database) };
+    if (account.password === "") {
+      throw new Error("the Secret has no monitoring account");
+    }
+    this.#known.set(projectUid, account);
+    return account;
+  }
+
+  /** What is known may be old, or of a project that is deleted. */
+  forget(projectUid: string): void {
+    this.#known.delete(projectUid);
+  }
+
+  /** Forgets every project but these. */
+  keep(projectUids: ReadonlySet<string>): void {
+    for (const uid of this.#known.keys()) {
+      if (!projectUids.has(uid)) {
+        this.#known.delete(uid);
+      }
+    }
+  }
 }

@@ -1,5 +1,6 @@
 /** Every object of a PostgreSQL database, as a pure function of it. */
 
+import { databasePodName } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, roles } from "../common/metadata.ts";
 import { networkPolicy } from "../common/network-policy.ts";
@@ -8,7 +9,6 @@ import { podDisruptionBudget } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { patroniCorrection, patroniFile } from "./config.ts";
 import { CLIENT_PORTS, configMaps, MEMBER_PORTS, PATRONI_PORT, POSTGRESQL_PORT } from "./names.ts";
-import { patroniAccess } from "./rbac.ts";
 import { statefulSet } from "./stateful-set.ts";
 
 /** In the order in which they are applied: what others depend on first. */
@@ -30,4 +30,42 @@ export function desired(database: Database): DesiredObject[] {
     roleService(database, names.replicas, roles.replica, CLIENT_PORTS),
     outsideService(database, CLIENT_PORTS),
   ].filter((object) => object !== undefined);
+}
+
+/** Most members that a database of this engine ever has. */
+const MOST = 3;
+
+function patroniAccess(database: Database): DesiredObject[] {
+  const { id, namespace, names } = database;
+  const { config, leader, failover, sync } = configMaps(database);
+  const pods = Array.from({ length: MOST }, (_, ordinal) => databasePodName(id, ordinal));
+  const metadata = metadataOf(database, names.main);
+  const rbac = "rbac.authorization.k8s.io";
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata, automountServiceAccountToken: false },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: "Role",
+      metadata,
+      rules: [
+        // Neither can be narrowed to names.
+        { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "list", "watch"] },
+        { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
+        {
+          apiGroups: [""],
+          resources: ["configmaps"],
+          resourceNames: [config, leader, failover, sync],
+          verbs: ["get", "patch", "update"],
+        },
+        { apiGroups: [""], resources: ["pods"], resourceNames: pods, verbs: ["get", "patch"] },
+      ],
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: "RoleBinding",
+      metadata,
+      roleRef: { apiGroup: rbac, kind: "Role", name: names.main },
+      subjects: [{ kind: "ServiceAccount", name: names.main, namespace }],
+    },
+  ];
 }
