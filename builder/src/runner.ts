@@ -41,7 +41,7 @@ export async function runStep(options: RunnerOptions): Promise<{ result: StepRes
     const report = await executeStep(options, log);
     return { result: { step, ...report }, exitCode: exitCodes.done };
   } catch (error) {
-    // The step was asked to stop and has stopped its programs: their errors are no fault of the client's.
+    // The step was requested to stop and has stopped its programs: their errors are no fault of the client's.
     const isEnded = options.signal?.aborted === true;
     const { code, message } = isEnded
       ? failure("BUILD_ENGINE_FAILED", { said: "The build's pod was asked to end." })

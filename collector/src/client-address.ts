@@ -25,7 +25,7 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
 }
 
 /**
- * The client of a request, as an IPv4 or IPv6 address: the last one of the chain that is no trusted proxy. What stands before
+ * The client of a request, as an IPv4 or IPv6 address: the last one of the chain that is no trusted proxy. What is before
  * that one may be anybody's invention.
  * @param peer who connected, as `address` or `address:port`
  * @param forwardedFor content of X-Forwarded-For, as it arrived with the request

@@ -11,7 +11,7 @@ export const clusterRules: PolicyRule[] = [
   { apiGroups: ["networking.k8s.io"], resources: ["ingresses"], verbs: ["list", "watch"] },
 ];
 
-/** And in the platform's own namespace: the operator's pods ask the ingress whether projects answer, which is nobody's request. */
+/** And in the platform's own namespace: the operator's pods query the ingress whether projects answer, which is nobody's request. */
 export const namespaceRules: PolicyRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
 ];

@@ -46,7 +46,7 @@ type PodView = KubernetesObject & { status?: { podIPs?: { ip: string }[] } };
 export interface ResolverOptions {
   client: KubeClient;
   clock: Clock;
-  /** Namespace of the operator, whose pods ask the ingress whether projects answer. */
+  /** Namespace of the operator, whose pods query the ingress whether projects answer. */
   systemNamespace: string;
   events?: ReflectorEvents;
 }

@@ -356,7 +356,7 @@ export interface BackupConditionCatalog {
 
 /** Condition types of a GitConnection. */
 export const gitConnectionConditions = {
-  /** Positive, summary: the server took the credential when it was last asked. False for good once it is revoked. */
+  /** Positive, summary: the server accepted the credential at the last request. False for good once it is revoked. */
   Ready: "Ready",
   /** Positive, only once revoked: no hook of the platform is left at the server. */
   CleanedUp: "CleanedUp",

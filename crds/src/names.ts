@@ -70,9 +70,9 @@ export const annotations = {
   reusedAt: `${GROUP}/reused-at`,
   /** On a job's CronJob template, and so on its Jobs: the plan that they are sized for. */
   plan: `${GROUP}/plan`,
-  /** On a Job, set as it is let go: price of a minute in BRL cents, which the run keeps. */
+  /** On a Job, set as it is admitted: price of a minute in BRL cents, which the run keeps. */
   pricePerMinute: `${GROUP}/price-per-minute`,
-  /** On a Job, set as it is let go: when that was; an RFC 3339 moment. */
+  /** On a Job, set as it is admitted: when that was; an RFC 3339 moment. */
   admittedAt: `${GROUP}/admitted-at`,
   /** On a database's Project: the last occurrence of its schedule of backups that was dealt with; an RFC 3339 moment. */
   backupScheduledAt: `${GROUP}/backup-scheduled-at`,

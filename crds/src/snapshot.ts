@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Snapshots of what a database or a key-value service measures, as `/v1` shows them and the ledger keeps them. Whoever
- * samples fills them. What is absent, unsupported or not computable is null, never a synthetic zero; no statement's text.
+ * Snapshots of what a database or a key-value service measures, as `/v1` shows them and the ledger keeps them. The
+ * sampler fills them. What is absent, unsupported or not computable is null, never a synthetic zero; no statement's text.
  */
 
 /** Seconds between two samples. */

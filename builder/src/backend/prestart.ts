@@ -11,7 +11,7 @@ export type WithBackend = (
 
 export class PrestartedBackend {
   readonly #started = Promise.withResolvers<BuilderBackend>();
-  /** Settles once its use has ended. */
+  /** Resolves once its use has ended. */
   readonly #useEnded = Promise.withResolvers<void>();
   readonly #ended: Promise<void>;
   /** Messages from before there was a log to write them to. */

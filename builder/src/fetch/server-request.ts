@@ -8,7 +8,7 @@ import type { Readable } from "node:stream";
 import { authorities, type GitOptions } from "./git.ts";
 
 export interface GitServer {
-  /** Of the repository: its origin is the only one that is asked. */
+  /** Of the repository: its origin is the only one that is queried. */
   url: string;
   /** That its name was resolved to. */
   address?: string;

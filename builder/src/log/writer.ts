@@ -3,7 +3,7 @@ import type { Step } from "../task.ts";
 import { type LogLine, MAX_LOG_BYTES, MAX_MESSAGE_BYTES } from "./line.ts";
 import { MASK, type Redactor, stripControlCharacters } from "./redact.ts";
 
-/** A line without an end is let go in parts once this much of it has come, in UTF-16 units. */
+/** A line without an end is written in parts once this much of it has arrived, in UTF-16 units. */
 const MAX_PENDING = 256 * 1024;
 /** Kept for the lines that say how a step ended, whatever it has written before. */
 const RESERVE_BYTES = 64 * 1024;

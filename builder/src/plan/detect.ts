@@ -75,15 +75,15 @@ export function detectVersion(
   versions: readonly string[],
   preferred: string | undefined,
 ): string | undefined {
-  const asked = askedVersion(tree, runtime);
-  if (asked === undefined) {
+  const requested = requestedVersion(tree, runtime);
+  if (requested === undefined) {
     return undefined;
   }
-  const fitting = versions.filter((version) => fits(version, asked)).toSorted(compare);
+  const fitting = versions.filter((version) => fits(version, requested)).toSorted(compare);
   return preferred !== undefined && fitting.includes(preferred) ? preferred : fitting.at(-1);
 }
 
-function askedVersion(tree: Tree, runtime: RuntimeId): string | undefined {
+function requestedVersion(tree: Tree, runtime: RuntimeId): string | undefined {
   const firstLine = (path: string): string | undefined => tree.text(path).trim().split("\n")[0] || undefined;
   switch (runtime) {
     case "node":

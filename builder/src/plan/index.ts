@@ -114,12 +114,12 @@ function chooseVersion(
   runtime: Runtime,
   detected: string[],
 ): string | undefined {
-  const asked = input.settings.version;
-  if (asked != null) {
-    if (!runtime.versions.includes(asked)) {
-      throw new PlanError("RUNTIME_VERSION_UNSUPPORTED", { name: `${runtime.id} ${asked}` });
+  const requested = input.settings.version;
+  if (requested != null) {
+    if (!runtime.versions.includes(requested)) {
+      throw new PlanError("RUNTIME_VERSION_UNSUPPORTED", { name: `${runtime.id} ${requested}` });
     }
-    return asked;
+    return requested;
   }
   const found = chooseOtherVersion(input, tree, runtime);
   if (found !== undefined && found !== runtime.default_version) {

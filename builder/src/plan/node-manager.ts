@@ -34,18 +34,20 @@ const PNPM = { 5: "7.33.7", 6: "8.15.9", 9: "10.34.8" };
  * @returns undefined when there is no lockfile
  */
 export function detectManager(tree: Tree, pkg: PackageJson): Manager | undefined {
-  const asked = /^(npm|yarn|pnpm)@(\d+\.\d+\.\d+(?:-[\w.]+)?)(?:\+[\w.]+)?$/.exec(pkg.packageManager ?? "");
-  const [, askedName, askedVersion] = asked ?? [];
+  const declared = /^(npm|yarn|pnpm)@(\d+\.\d+\.\d+(?:-[\w.]+)?)(?:\+[\w.]+)?$/.exec(
+    pkg.packageManager ?? "",
+  );
+  const [, declaredName, declaredVersion] = declared ?? [];
   const found = {
     npm: tree.first("npm-shrinkwrap.json", "package-lock.json"),
     pnpm: tree.first("pnpm-lock.yaml"),
     yarn: tree.first("yarn.lock"),
   };
   const order = (["npm", "pnpm", "yarn"] as const).toSorted(
-    (a, b) => Number(b === askedName) - Number(a === askedName),
+    (a, b) => Number(b === declaredName) - Number(a === declaredName),
   );
   const name = order.find((each) => found[each] !== undefined);
-  const version = name === askedName ? askedVersion : undefined;
+  const version = name === declaredName ? declaredVersion : undefined;
   switch (name) {
     case "npm":
       return npm(found.npm ?? "");
@@ -88,13 +90,13 @@ function pnpm(version: string): Manager {
   };
 }
 
-function yarn(tree: Tree, asked: string | undefined): Manager {
+function yarn(tree: Tree, declared: string | undefined): Manager {
   const format = Number(/^ {2}version: (\d+)/m.exec(tree.text("yarn.lock"))?.[1] ?? "0");
   const isBerry =
-    asked === undefined ? /^__metadata:/m.test(tree.text("yarn.lock")) : !asked.startsWith("1.");
+    declared === undefined ? /^__metadata:/m.test(tree.text("yarn.lock")) : !declared.startsWith("1.");
   return isBerry
-    ? berry(asked ?? (format >= 7 ? YARN_BERRY[4] : YARN_BERRY[3]))
-    : classic(asked ?? YARN_CLASSIC);
+    ? berry(declared ?? (format >= 7 ? YARN_BERRY[4] : YARN_BERRY[3]))
+    : classic(declared ?? YARN_CLASSIC);
 }
 
 function classic(version: string): Manager {

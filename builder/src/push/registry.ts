@@ -120,7 +120,7 @@ export class Registry {
     const { token, signal } = this.#options;
     const length = body === undefined ? 0 : Buffer.isBuffer(body) ? body.length : body.size;
     return new Promise((resolve, reject) => {
-      const asked = (url.protocol === "http:" ? plainRequest : request)(url, {
+      const outgoing = (url.protocol === "http:" ? plainRequest : request)(url, {
         method,
         agent: this.#agent,
         signal,
@@ -132,9 +132,9 @@ export class Registry {
           ...headers,
         },
       });
-      asked.on("error", reject);
-      asked.on("timeout", () => asked.destroy(new Error("The registry fell silent.")));
-      asked.on("response", (response) => {
+      outgoing.on("error", reject);
+      outgoing.on("timeout", () => outgoing.destroy(new Error("The registry fell silent.")));
+      outgoing.on("response", (response) => {
         let text = "";
         response.on("data", (chunk: Buffer) => {
           if (text.length < MAX_ANSWER_BYTES) {
@@ -144,18 +144,18 @@ export class Registry {
         response.on("error", () => undefined);
         response.on("close", () => {
           // It may have said no before it had read all.
-          if (!asked.writableFinished) {
-            asked.destroy();
+          if (!outgoing.writableFinished) {
+            outgoing.destroy();
           }
           resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
         });
       });
       if (body === undefined || Buffer.isBuffer(body)) {
-        asked.end(body);
+        outgoing.end(body);
         return;
       }
       // Its failure is the request's; an answer that comes before the end of it ends both.
-      pipeline(contentOf(body), asked).catch(() => undefined);
+      pipeline(contentOf(body), outgoing).catch(() => undefined);
     });
   }
 }

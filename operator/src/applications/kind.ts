@@ -195,13 +195,13 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
 /** After it the hostnames may be released. */
 export const routeStep: DeletionStep = {
   delete: [resources.ingresses],
-  awaited: [resources.ingresses],
+  pending: [resources.ingresses],
   waiting: { reason: "DeletingChildren", message: "The public route is being removed." },
 };
 
 export const instancesStep: DeletionStep = {
   delete: [resources.horizontalPodAutoscalers, resources.podDisruptionBudgets, resources.deployments],
-  awaited: [resources.deployments, resources.replicaSets, resources.pods],
+  pending: [resources.deployments, resources.replicaSets, resources.pods],
   waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
 };
 
@@ -213,7 +213,7 @@ export const remainsStep: DeletionStep = {
     resources.persistentVolumeClaims,
     resources.secrets,
   ],
-  awaited: [resources.persistentVolumeClaims],
+  pending: [resources.persistentVolumeClaims],
   waiting: { reason: "DeletingChildren", message: "The volume is being removed." },
 };
 

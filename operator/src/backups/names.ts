@@ -12,7 +12,7 @@ export type Work = "dump" | "load" | "verify" | "erase";
 export const jobNames = {
   dump: (backup: string) => `${backup}-dump`,
   erase: (backup: string) => `${backup}-erase`,
-  /** Each test has its own. @param requestedAt what asked for it */
+  /** Each test has its own. @param requestedAt what requested it */
   verify: (backup: string, requestedAt: string) =>
     `${backup}-v${Math.floor(Date.parse(requestedAt) / 1_000).toString(36)}`,
   /** Of the new project. */

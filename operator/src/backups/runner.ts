@@ -151,11 +151,11 @@ export class BackupRunner {
     };
   }
 
-  async #dump(asked: EngineWork, context: BackupContext): Promise<Result> {
-    const { backup } = asked;
+  async #dump(requested: EngineWork, context: BackupContext): Promise<Result> {
+    const { backup } = requested;
     const { conditions, signal, status } = context;
     const { clock, metrics, work } = this.#deps;
-    const state = await work.follow(asked, signal);
+    const state = await work.follow(requested, signal);
     if (state.state === "running") {
       status.message = undefined;
       conditions.set({ type: "Ready", status: "False", reason: backupReasons.Running });
@@ -165,7 +165,7 @@ export class BackupRunner {
       return this.#abandon(backup, context, state.reason, state.message, true);
     }
     const { result } = state;
-    const refused = await work.commit(asked, result, signal);
+    const refused = await work.commit(requested, result, signal);
     if (refused) {
       return this.#abandon(backup, context, "StoreFailed", refused, true);
     }

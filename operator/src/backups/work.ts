@@ -90,13 +90,13 @@ export class BackupWork {
   }
 
   /** Creates a Job where there is none, and returns its state. @throws Error while backups are switched off */
-  async follow(asked: EngineWork, signal: AbortSignal): Promise<JobState> {
+  async follow(requested: EngineWork, signal: AbortSignal): Promise<JobState> {
     const { client, clock, stores } = this.#deps;
-    const ref = refOf(asked);
-    const job = stores.jobs.get(ref.namespace, ref.name) ?? (await this.#make(asked, ref, signal));
+    const ref = refOf(requested);
+    const job = stores.jobs.get(ref.namespace, ref.name) ?? (await this.#make(requested, ref, signal));
     const pods = podsOf(
       job,
-      stores.pods.byIndex(BY_BACKUP, refKey({ ...ref, name: asked.backup.metadata.name })),
+      stores.pods.byIndex(BY_BACKUP, refKey({ ...ref, name: requested.backup.metadata.name })),
     );
     const state = jobState(job, pods, clock.now());
     if (state.state === "running" && state.partiallyTerminated) {
@@ -107,9 +107,9 @@ export class BackupWork {
   }
 
   /** Commits what a Job has written as the backup. @returns why it is rejected */
-  commit(asked: EngineWork, result: Extract<Result, { ok: true }>, signal: AbortSignal) {
-    const job = { ...refOf(asked), owner: asked.owner };
-    return this.#deps.store(asked.backup).commit(job, asked.backup, result, signal);
+  commit(requested: EngineWork, result: Extract<Result, { ok: true }>, signal: AbortSignal) {
+    const job = { ...refOf(requested), owner: requested.owner };
+    return this.#deps.store(requested.backup).commit(job, requested.backup, result, signal);
   }
 
   /** Deletes a Job with its pods, and what was created for it. */
@@ -136,7 +136,7 @@ export class BackupWork {
   }
 
   async #make(
-    asked: EngineWork,
+    requested: EngineWork,
     ref: ObjectRef & { namespace: string },
     signal: AbortSignal,
   ): Promise<WorkJob> {
@@ -149,29 +149,29 @@ export class BackupWork {
     if (live) {
       return live;
     }
-    const job = { ...ref, owner: asked.owner };
+    const job = { ...ref, owner: requested.owner };
     const place =
-      asked.work === "dump"
-        ? await store(asked.backup).openWrite(job, asked.backup, asked.sizeGb, signal)
-        : await store(asked.backup).openRead(job, asked.backup, signal);
+      requested.work === "dump"
+        ? await store(requested.backup).openWrite(job, requested.backup, requested.sizeGb, signal)
+        : await store(requested.backup).openRead(job, requested.backup, signal);
     const wanted = engineJob(
       {
-        work: asked.work,
+        work: requested.work,
         name: ref.name,
         namespace: ref.namespace,
-        backup: asked.backup.metadata.name,
-        owner: asked.owner,
+        backup: requested.backup.metadata.name,
+        owner: requested.owner,
         agentImage: current.image,
         place,
         deadlineSeconds: current.deadlineSeconds,
       },
       {
-        scripts: asked.scripts,
-        image: asked.image,
-        projectId: asked.projectId,
-        scratchGb: asked.sizeGb,
-        sha256: asked.backup.status?.sha256,
-        storedBytes: asked.backup.status?.sizeBytes,
+        scripts: requested.scripts,
+        image: requested.image,
+        projectId: requested.projectId,
+        scratchGb: requested.sizeGb,
+        sha256: requested.backup.status?.sha256,
+        storedBytes: requested.backup.status?.sizeBytes,
       },
     );
     try {

@@ -211,12 +211,12 @@ export function databaseKinds(
 export const deletionSteps: readonly DeletionStep[] = [
   {
     delete: [resources.services],
-    awaited: [resources.services],
+    pending: [resources.services],
     waiting: { reason: "DeletingChildren", message: "The addresses are being removed." },
   },
   {
     delete: [resources.podDisruptionBudgets, resources.statefulSets],
-    awaited: [resources.statefulSets, resources.pods],
+    pending: [resources.statefulSets, resources.pods],
     waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
   },
   {
@@ -229,7 +229,7 @@ export const deletionSteps: readonly DeletionStep[] = [
       resources.persistentVolumeClaims,
       resources.secrets,
     ],
-    awaited: [resources.persistentVolumeClaims],
+    pending: [resources.persistentVolumeClaims],
     waiting: { reason: "DeletingChildren", message: "The volumes are being removed." },
   },
 ];

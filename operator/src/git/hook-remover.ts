@@ -131,10 +131,10 @@ export class HookRemover {
     signal: AbortSignal,
   ): Promise<void> {
     const { metadata, spec, status } = connection;
-    const gone = new Set(removed.map(({ repositoryId }) => repositoryId));
+    const removedIds = new Set(removed.map(({ repositoryId }) => repositoryId));
     const unwanted = unwantedHooks(connection, await this.#live(connection, signal));
     const wanted = (status?.hooks ?? []).filter(
-      (hook) => gone.has(hook.repositoryId) && !unwanted.includes(hook),
+      (hook) => removedIds.has(hook.repositoryId) && !unwanted.includes(hook),
     );
     if (wanted.length === 0) {
       return;

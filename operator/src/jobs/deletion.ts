@@ -39,12 +39,12 @@ const METERED: Finding = {
 
 const scheduleStep: DeletionStep = {
   delete: [resources.cronJobs],
-  awaited: [resources.cronJobs],
+  pending: [resources.cronJobs],
   waiting: { reason: "DeletingChildren", message: "The schedule is being removed." },
 };
 const remainsStep: DeletionStep = {
   delete: [resources.persistentVolumeClaims, resources.secrets],
-  awaited: [resources.persistentVolumeClaims],
+  pending: [resources.persistentVolumeClaims],
   waiting: { reason: "DeletingChildren", message: "The volume is being removed." },
 };
 

@@ -1,5 +1,5 @@
 /**
- * What a kubelet says itself in the answer to a request for a log. It begins every such answer with 200 before it looks for
+ * What a kubelet says itself in the answer to a request for a log. It begins every such answer with 200 before it searches for
  * the log, so that every later failure is in the text: as all of it, or after what was read so far, without
  * an end of line either way. Pure.
  *

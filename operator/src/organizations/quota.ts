@@ -21,7 +21,7 @@ export function isCounted(hard: Record<string, string>, { status }: Quota): bool
 }
 
 /**
- * How long a quota may stay uncounted before it is created again, in milliseconds. The quota controller looks for new kinds every 30 s, and
+ * How long a quota may stay uncounted before it is created again, in milliseconds. The quota controller searches for new kinds every 30 s, and
  * a quota that it took over just before it knew a kind is counted with its next full synchronization only: five minutes by default.
  */
 export const RECOUNT_MS = 35_000;

@@ -78,7 +78,7 @@ test("of a database, the StatefulSet's own pods are waited for", async () => {
 test("what nobody owns is a database's to delete, and an application's to leave alone", async () => {
   const remains: DeletionStep = {
     delete: [resources.persistentVolumeClaims, resources.configMaps],
-    awaited: [],
+    pending: [],
     waiting: { reason: "DeletingChildren", message: "" },
   };
   const deletedOf = async (type: "http" | "postgresql") => {

@@ -15,7 +15,7 @@ import type { Finding } from "./status.ts";
 /** A step begins once every object that the one before awaits is deleted. */
 export interface DeletionStep {
   delete: readonly Resource[];
-  awaited: readonly Resource[];
+  pending: readonly Resource[];
   waiting: Finding;
 }
 
@@ -40,7 +40,7 @@ export async function runDeletionStep(
       }
     }
   }
-  for (const resource of step.awaited) {
+  for (const resource of step.pending) {
     if ((await liveChildren(resource, project, client, signal)).length > 0) {
       return step.waiting;
     }
@@ -84,7 +84,7 @@ async function listServed(
 
 /**
  * A labelled object that someone else controls is not the project's. ReplicaSets are controlled by the Deployment, and Jobs
- * by the CronJob or the JobRun, which are deleted by the time they are awaited, and pods by them; a pod that was created by
+ * by the CronJob or the JobRun, which are deleted by the time their end is awaited, and pods by them; a pod that was created by
  * hand would never be deleted. Env Secrets may not have been adopted yet.
  */
 function belongs(object: KubernetesObject, resource: Resource, project: Project): boolean {

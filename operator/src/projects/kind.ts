@@ -89,7 +89,7 @@ export function shortestDelay(...delays: readonly (number | undefined)[]): numbe
 /** What the API may have created for a project of a type that nothing here reconciles. */
 const SECRETS = {
   delete: [resources.secrets],
-  awaited: [],
+  pending: [],
   waiting: { reason: "DeletingChildren", message: "The Secrets are being removed." },
 } as const;
 

@@ -4,7 +4,7 @@ import type { ProjectPhase, ProjectReason } from "@slipway/crds";
 
 /** What a phase is decided from. */
 export interface PhaseInput {
-  /** The owner asked it to stop; a job's schedule that is closed rests as one that is paused. */
+  /** The owner has stopped it; a job's schedule that is closed rests as one that is paused. */
   paused: boolean;
   /** A version of it has served before. */
   served: boolean;
@@ -14,7 +14,7 @@ export interface PhaseInput {
 }
 
 /**
- * `failed`: nothing has ever served and waiting does not help. `failing`: it is not as asked, through a fault, but it
+ * `failed`: nothing has ever served and waiting does not help. `failing`: it is not as requested, through a fault, but it
  * serves, has served, or is still being tried.
  */
 export function phaseOf({ paused, served, previous, conditions }: PhaseInput): ProjectPhase {

@@ -84,8 +84,8 @@ class ProjectSteps {
   }
 
   /** Creates and keeps everything a project needs. */
-  async reconcile(asked: Project, context: ProjectContext): Promise<Result | undefined> {
-    const project = withBuiltImage(asked);
+  async reconcile(declared: Project, context: ProjectContext): Promise<Result | undefined> {
+    const project = withBuiltImage(declared);
     const kind = this.#kindOf(project);
     setBuildCondition(project, context.conditions);
     await kind.observeRollout(project, context);

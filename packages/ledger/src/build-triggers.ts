@@ -78,7 +78,7 @@ export async function findBuildTriggers(
   project: Pick<BuildTrigger, "organizationId" | "projectUid">,
   triggers: readonly Pick<BuildTrigger, "trigger" | "ref" | "commitSha">[],
 ): Promise<KnownBuildTrigger[]> {
-  const asked = JSON.stringify(
+  const requested = JSON.stringify(
     triggers.map(({ trigger, ref, commitSha }) => ({ trigger, ref, sha: commitSha })),
   );
   const { rows } = await sql<{
@@ -89,7 +89,7 @@ export async function findBuildTriggers(
     seen_at: Date;
   }>`
     select b.trigger, b.ref, b.commit_sha, b.build_id, b.seen_at
-    from build_triggers b join jsonb_to_recordset(${asked}::jsonb) as a (trigger text, ref text, sha text)
+    from build_triggers b join jsonb_to_recordset(${requested}::jsonb) as a (trigger text, ref text, sha text)
       on b.trigger = a.trigger and b.ref = a.ref and b.commit_sha = a.sha
     where b.organization_id = ${project.organizationId} and b.project_uid = ${project.projectUid}`.execute(
     ledger,

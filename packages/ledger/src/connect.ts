@@ -67,7 +67,7 @@ export function connectLedger(options: ConnectOptions): Ledger {
 
 /**
  * A pool that gives no connection out again on which a query failed without an answer of the server: pg's
- * `query_timeout` ends the wait, but what was asked is still under way there, and the next query would wait behind it.
+ * `query_timeout` ends the wait, but the query continues there, and the next query would wait behind it.
  */
 export function boundedPool(pool: pg.Pool): PostgresPool {
   return {

@@ -81,9 +81,9 @@ async function overLimit(
     .where("organization_id", "=", organizationId)
     .where("kind", "=", kind)
     .executeTakeFirstOrThrow();
-  const asked = wanted.reduce((sum, { amount }) => sum + amount, 0);
+  const requested = wanted.reduce((sum, { amount }) => sum + amount, 0);
   const used = Number(others);
-  if (asked <= Number(own) || used + asked <= limit) {
+  if (requested <= Number(own) || used + requested <= limit) {
     return undefined;
   }
   return { reserved: false, kind, used, limit };
@@ -128,10 +128,10 @@ async function write(ledger: Ledger, organizationId: string, usage: readonly Usa
  */
 export async function releaseUsage(
   ledger: Ledger,
-  gone: readonly Pick<OrganizationUsage, "organizationId" | "kind" | "name">[],
+  removed: readonly Pick<OrganizationUsage, "organizationId" | "kind" | "name">[],
   idleSeconds = 0,
 ): Promise<void> {
-  for (const { organizationId, kind, name } of gone) {
+  for (const { organizationId, kind, name } of removed) {
     await ledger
       .deleteFrom("organization_usage")
       .where("organization_id", "=", organizationId)

@@ -5,7 +5,7 @@ export type Facts = Readonly<Record<string, number | string | boolean | null>>;
 
 /** One reading of one instance, as the ledger keeps it. */
 export interface RawSample {
-  /** Tells one server process from another: pod, start of the container, start of the server. */
+  /** Identifies one server process: pod, start of the container, start of the server. */
   process: string;
   /** When it was read, by the clock of the server: milliseconds since 1970. */
   clockMs: number;

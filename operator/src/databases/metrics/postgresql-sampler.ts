@@ -18,7 +18,7 @@ export interface Server {
   password: string;
   /** The project's own database, which is reported on and not connected to. */
   database: string;
-  /** Tells one container of the pod from another. */
+  /** Identifies one container of the pod. */
   container: string;
 }
 

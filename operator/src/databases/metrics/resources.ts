@@ -20,7 +20,7 @@ export interface ResourcesOptions {
 const FRESH_MS = 15_000;
 const LIMIT_MS = 4_000;
 
-/** Null in every field where the kubelet cannot be asked, or does not know. */
+/** Null in every field where the kubelet cannot be queried, or does not know. */
 export const UNKNOWN: SnapshotResource = allNull(snapshotResource);
 
 export class Resources {
@@ -54,12 +54,12 @@ export class Resources {
         this.#nodes.delete(name);
       }
     }
-    const answer = this.#ask(node);
+    const answer = this.#query(node);
     this.#nodes.set(node, { at: clock.monotonic(), answer });
     return answer;
   }
 
-  async #ask(node: string): Promise<ReadonlyMap<string, PodReading>> {
+  async #query(node: string): Promise<ReadonlyMap<string, PodReading>> {
     const { addressOf, clock, kubelets, onRead } = this.#options;
     const address = addressOf(node);
     if (address === undefined) {

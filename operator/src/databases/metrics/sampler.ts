@@ -88,10 +88,10 @@ export class DatabaseSampler {
     if (!read) {
       throw new Error("nobody samples that engine");
     }
-    const asked = resources.of(target);
+    const pending = resources.of(target);
     const reading = await read(target, signal);
     const observedAt = clock.now();
-    const usage = await asked;
+    const usage = await pending;
     // A driver need not report how large its volumes are; their claims do.
     const resource = {
       ...usage,

@@ -23,7 +23,7 @@ export interface SnapshotContext {
   instance: string;
   observedAt: Date;
   collectedAt: Date;
-  /** Undefined where nobody could be asked. */
+  /** Undefined where no server could be queried. */
   resource: SnapshotResource;
   expected: ValkeyExpected;
 }

@@ -26,7 +26,7 @@ export interface Target extends MetricInstance {
   podUid: string;
   ip: string;
   node: string | undefined;
-  /** Tells one container of the pod from another. */
+  /** Identifies one container of the pod. */
   container: string;
   /** Name of the instance in its certificate. */
   serverName: string;

@@ -1,4 +1,4 @@
-/** Asks a Valkey server for INFO as its monitoring account. */
+/** Reads INFO of a Valkey server as its monitoring account. */
 
 import { once } from "node:events";
 import type { Socket } from "node:net";

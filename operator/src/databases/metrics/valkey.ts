@@ -66,8 +66,8 @@ export function valkeyNative(
 function profileGroup(facts: Facts, { profile }: ValkeyExpected): Pick<ValkeyMetrics, "cache" | "key_value"> {
   if (profile === "cache") {
     const [hits, misses] = [count(facts.keyspace_hits), count(facts.keyspace_misses)];
-    const asked = hits === null || misses === null ? null : hits + misses;
-    return { cache: { hits_total: hits, misses_total: misses, hit_ratio: ratio(hits, asked) } };
+    const lookups = hits === null || misses === null ? null : hits + misses;
+    return { cache: { hits_total: hits, misses_total: misses, hit_ratio: ratio(hits, lookups) } };
   }
   if (profile !== "key_value") {
     return {};

@@ -64,9 +64,9 @@ async function patchFinalizers<T extends KubernetesObject>(
   const { resourceVersion, uid } = object.metadata ?? {};
   const patch = { metadata: { resourceVersion, uid, finalizers } };
   const written = await client.patch<T>(resource, refOf(object), patch, { fieldManager, signal });
-  const gone =
+  const isRemoved =
     written.metadata?.deletionTimestamp !== undefined && (written.metadata.finalizers ?? []).length === 0;
-  if (!gone) {
+  if (!isRemoved) {
     store?.observe(written);
   }
   return written;

@@ -15,7 +15,7 @@ export class KubeError extends Error {
   readonly reason: string;
   readonly code: string;
   readonly body: StatusBody | undefined;
-  /** Milliseconds that the server asked to wait, when it did. */
+  /** Milliseconds that the server requests to wait, if it does. */
   readonly retryAfterMs: number | undefined;
 
   constructor(options: {

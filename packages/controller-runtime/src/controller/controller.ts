@@ -43,7 +43,7 @@ export interface ControllerDependencies {
   random: Random;
   log: Logger;
   metrics: RuntimeMetrics;
-  /** Asked before every reconcile: false while this process may not act (its lease ran out). */
+  /** Called before every reconcile: false while this process may not act (its lease ran out). */
   mayAct?: () => boolean;
   tracing?: ControllerTracing;
 }

@@ -226,11 +226,11 @@ export class ForgejoClient implements GitProvider {
   }
 
   async #removeHook(path: string, id: number): Promise<void> {
-    const gone = new GitError("RefNotFound", "the hook is gone");
+    const missing = new GitError("RefNotFound", "the hook is gone");
     await this.#api
-      .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => gone })
+      .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => missing })
       .catch((error: unknown) => {
-        if (error !== gone) {
+        if (error !== missing) {
           throw error;
         }
       });

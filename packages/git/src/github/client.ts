@@ -137,12 +137,12 @@ export class GithubClient implements GitProvider {
     if (path === undefined) {
       return;
     }
-    const gone = new GitError("RefNotFound", "the hook is gone");
+    const missing = new GitError("RefNotFound", "the hook is gone");
     for (const { id } of await this.#hooks(path, url)) {
       await this.#api
-        .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => gone })
+        .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => missing })
         .catch((error: unknown) => {
-          if (error !== gone) {
+          if (error !== missing) {
             throw error;
           }
         });
