@@ -2,14 +2,22 @@
 
 import {
   ensureFinalizer,
+  type KubeClient,
   objectReconciler,
   outcomeOfError,
   type Reconciler,
   type Result,
   removeFinalizer,
   retriedIn,
+  type Store,
 } from "@slipway/controller-runtime";
-import { fieldManagers, finalizers, type Project, type ProjectConditionCatalog } from "@slipway/crds";
+import {
+  fieldManagers,
+  finalizers,
+  formerStatePatch,
+  type Project,
+  type ProjectConditionCatalog,
+} from "@slipway/crds";
 import { secretsOfRuns } from "../jobs/project-runs.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
@@ -23,7 +31,6 @@ import {
 } from "./accept.ts";
 import { kindsOf, type ProjectDependencies } from "./dependencies.ts";
 import { DeploymentSteps } from "./deployments/steps.ts";
-import { convertFormerState } from "./former-state.ts";
 import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./images/built-image.ts";
 import { type ProjectContext, type ProjectKind, shortestDelay } from "./kind.ts";
 import { identityOf, reserveQuota, setLimitExceeded } from "./quotas/steps.ts";
@@ -202,4 +209,21 @@ class ProjectSteps {
     const { client, clock, stores } = this.#deps;
     return collectGarbage(project, { client, secrets: stores.secrets, now: clock.now() }, signal);
   }
+}
+
+/**
+ * Replaces state that an earlier version kept in annotations with fields of the spec. Pod templates do not change.
+ * @throws KubeError 409 when the project changed since it was read
+ */
+async function convertFormerState(
+  project: Project,
+  { client, store, signal }: { client: KubeClient; store: Store<Project>; signal: AbortSignal },
+): Promise<void> {
+  const patch = project.metadata.deletionTimestamp ? undefined : formerStatePatch(project);
+  if (patch === undefined) {
+    return;
+  }
+  const { namespace, name } = project.metadata;
+  const options = { fieldManager: fieldManagers.project, signal };
+  store.observe(await client.patch<Project>(projectResource, { namespace, name }, patch, options));
 }

@@ -10,8 +10,17 @@ import {
   type ReleaseCondition,
 } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
-import { LedgerQueries, type ProjectIdentity, type QuotaLedger } from "./quota-ledger.ts";
-import { isSame, isSameReserved, keyOf, type Reserved, reservedOf, reservedOfRow } from "./reserved.ts";
+import {
+  isSame,
+  isSameReserved,
+  keyOf,
+  LedgerQueries,
+  type ProjectIdentity,
+  type QuotaLedger,
+  type Reserved,
+  reservedOf,
+  reservedOfRow,
+} from "./quota-ledger.ts";
 
 /** A project whose quota was refused. */
 interface Refused extends ProjectIdentity {
