@@ -1,4 +1,4 @@
-import { type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 

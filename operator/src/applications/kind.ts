@@ -36,7 +36,7 @@ import type { AllowList } from "./access.ts";
 import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./desired/deployment.ts";
 import { desired } from "./desired.ts";
-import { type PodView } from "./pod-problem.ts";
+import type { PodView } from "./pod-problem.ts";
 import { RecreateSteps, type Running } from "./recreate-steps.ts";
 import { readRollout } from "./rollout.ts";
 import { RolloutSteps } from "./rollout-steps.ts";

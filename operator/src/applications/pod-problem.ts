@@ -1,4 +1,4 @@
-import { type ProjectReason } from "@slipway/crds";
+import type { ProjectReason } from "@slipway/crds";
 
 interface ContainerStatusView {
   name: string;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type PodView } from "./pod-problem.ts";
+import type { PodView } from "./pod-problem.ts";
 import { type DeploymentView, explainMiss, readRollout as read } from "./rollout.ts";
 
 const madeFrom = (hash: string) => ({ annotations: { "slipway.dev/settings-hash": hash } });

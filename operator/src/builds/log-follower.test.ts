@@ -4,7 +4,7 @@ import type { BuildLogChunk } from "@slipway/ledger";
 import { silentLogger, systemClock } from "@slipway/process";
 import { afterEach, expect, test } from "vitest";
 import { LogFollower } from "./log-follower.ts";
-import { type LogSource } from "./log-stream.ts";
+import type { LogSource } from "./log-stream.ts";
 
 const source: LogSource = {
   organizationId: "alpha",

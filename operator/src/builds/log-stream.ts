@@ -1,4 +1,4 @@
-import { type Container } from "@slipway/builder/contract";
+import type { Container } from "@slipway/builder/contract";
 import { KubeError } from "@slipway/controller-runtime";
 
 /** Which container's log it is, and of which build. */

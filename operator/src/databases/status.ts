@@ -3,7 +3,7 @@
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import { podProblem } from "../applications/pod-problem.ts";
-import { type Finding } from "../projects/status.ts";
+import type { Finding } from "../projects/status.ts";
 import { setLimits } from "../projects/status-fields.ts";
 import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";

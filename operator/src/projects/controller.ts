@@ -21,7 +21,7 @@ import {
 import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
 import { creationPendingMs } from "./accept.ts";
-import { type ProjectDependencies } from "./dependencies.ts";
+import type { ProjectDependencies } from "./dependencies.ts";
 import { projectRefOf } from "./quotas/reaper.ts";
 import type { QuotaReservations } from "./quotas/reservations.ts";
 import { projectReconciler } from "./reconciler.ts";

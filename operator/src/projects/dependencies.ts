@@ -9,7 +9,7 @@ import { type Catalog, fieldManagers, GROUP, type Project } from "@slipway/crds"
 import type { Clock } from "@slipway/process";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import type { DeploymentRecords } from "./deployments/records.ts";
-import { DeploymentSteps } from "./deployments/steps.ts";
+import type { DeploymentSteps } from "./deployments/steps.ts";
 import type { BuiltPull } from "./images/built-pull.ts";
 import { type KindDependencies, type ProjectKind, type ProjectKinds, unsupportedKind } from "./kind.ts";
 import type { QuotaReservations } from "./quotas/reservations.ts";

@@ -2,7 +2,7 @@
 
 import { controllerOf, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, fieldManagers, type Project } from "@slipway/crds";
-import { type PodView } from "../applications/pod-problem.ts";
+import type { PodView } from "../applications/pod-problem.ts";
 import { type DeploymentView, type Rollout, readRollout } from "../applications/rollout.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
 

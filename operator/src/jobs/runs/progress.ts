@@ -2,7 +2,7 @@
 
 import { refOf } from "@slipway/controller-runtime";
 import { type JobRun, organizationOfNamespace, type Project } from "@slipway/crds";
-import { type RunPod } from "./cluster.ts";
+import type { RunPod } from "./cluster.ts";
 import { completionOf } from "./completion.ts";
 import { type ContainerFacts, readContainer } from "./container.ts";
 import type { JobRunDependencies, RunContext } from "./context.ts";

@@ -6,7 +6,7 @@ import { organizationNamespace, type Project } from "@slipway/crds";
 import type { Logger } from "@slipway/process";
 import { projectResource } from "../../resources.ts";
 import { LedgerUnavailableError, type ProjectIdentity } from "./quota-ledger.ts";
-import { type QuotaReservations } from "./reservations.ts";
+import type { QuotaReservations } from "./reservations.ts";
 
 const PERIOD_MS = 60_000;
 /** A creation reserves its quota before it writes the project, and has this long for it. */

@@ -3,12 +3,7 @@
  * ledger at start and again every minute, so that changes of other processes are observed.
  */
 
-import {
-  type QuotaDecision,
-  type QuotaRequest,
-  type QuotaReservation,
-  type ReleaseCondition,
-} from "@slipway/ledger";
+import type { QuotaDecision, QuotaRequest, QuotaReservation, ReleaseCondition } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import {
   isSame,

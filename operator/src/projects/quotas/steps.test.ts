@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { unlimitedQuotas } from "../../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../../reconcile-errors.ts";
-import { type QuotaLedger } from "./quota-ledger.ts";
+import type { QuotaLedger } from "./quota-ledger.ts";
 import { QuotaReservations } from "./reservations.ts";
 import { reserveQuota, setLimitExceeded } from "./steps.ts";
 

@@ -11,7 +11,7 @@ import {
 import { type QuotaDecision, quotaRequest } from "@slipway/ledger";
 import { WaitingError } from "../../reconcile-errors.ts";
 import { LedgerUnavailableError } from "./quota-ledger.ts";
-import { type QuotaReservations } from "./reservations.ts";
+import type { QuotaReservations } from "./reservations.ts";
 
 const RETRY_MS = 30_000;
 

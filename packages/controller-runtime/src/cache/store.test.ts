@@ -3,7 +3,7 @@ import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { KubernetesObject, ObjectMeta } from "../client/types.ts";
 import { byControllerUid, byLabel } from "./index-table.ts";
 import { Store } from "./store.ts";
-import { type StoreEvent } from "./store-event.ts";
+import type { StoreEvent } from "./store-event.ts";
 
 function object(name: string, version: number, meta: ObjectMeta = {}): KubernetesObject {
   return {
