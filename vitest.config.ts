@@ -103,6 +103,8 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 180_000,
           expect: expectations,
+          // As for unit tests.
+          isolate: false,
           // Every file starts servers of its own, on ports of its own, and mostly waits for them: three use that time.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
