@@ -47,7 +47,11 @@ export function permissionsOf(event: AuditEvent): string[] {
   const name = permission(process, apiGroup, subresource ? `${resource}/${subresource}` : resource);
   // An exec over WebSocket is authorized as `get` before Kubernetes 1.35, and as `create` since.
   const verbs =
-    subresource === "exec" ? [verb, "create"] : verb === "patch" && code === 201 ? ["patch", "create"] : [verb];
+    subresource === "exec"
+      ? [verb, "create"]
+      : verb === "patch" && code === 201
+        ? ["patch", "create"]
+        : [verb];
   return verbs.map((each) => `${name} ${each}`);
 }
 

@@ -1,5 +1,5 @@
 // Command kubernetes is etcd, the Kubernetes control plane, the node's agents and kubectl in one
-// binary: the first argument, or the name it was started under, selects which one runs. One Go build
+// binary: the first argument, or the name it was started under, says which one runs. One Go build
 // instead of seven keeps the first `hack/up.sh` on a bare machine short.
 package main
 

@@ -11,7 +11,7 @@ import (
 )
 
 // stopPods stops every pod of the node in order, through the container runtime, and removes it with its
-// network: what `hack/down.sh` does once the kubelet, which would start them again, has ended.
+// network: what `hack/down.sh` does once the kubelet, which would start them again, is gone.
 func stopPods(args []string) int {
 	if len(args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: kubernetes stop-pods SOCKET GRACE, as in: unix:///run/slipway/containerd.sock 10s")

@@ -1,5 +1,5 @@
 // Command pause holds a pod's namespaces open: it is process 1 of a pod sandbox, reaps what is
-// reparented to it, and ends on SIGTERM or SIGINT. It replaces registry.k8s.io/pause, which the
+// reparented to it, and ends on SIGTERM or SIGINT. It stands in for registry.k8s.io/pause, which the
 // embedded cluster cannot pull.
 package main
 
