@@ -132,7 +132,7 @@ export default defineConfig({
           exclude: ["**/node_modules/**", ...punctual, ...operatorReplaced, ...wholeStack],
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 6,
+          maxWorkers: 4,
           // Tests of a file that ask for it live through the same minutes, all of them.
           maxConcurrency: 20,
           sequence: { groupOrder: 3 },
