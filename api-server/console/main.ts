@@ -12,9 +12,34 @@ import { forgetSamples } from "./views/usage.ts";
 const place = document.querySelector("main") as HTMLElement;
 const account = document.querySelector("#account") as HTMLElement;
 
+/** Where the key is kept while the tab is open: nowhere that another tab, or the next visitor, reads it. */
+const NAME = "slipway-api-key";
+
 let key = readKey();
 /** Ends what the view that is open does. */
 let open = new AbortController();
+
+/** The key of this tab; undefined before a user has signed in. */
+function readKey(): string | undefined {
+  try {
+    return sessionStorage.getItem(NAME) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Stores the key, or removes it. Where nothing may be stored it lasts until the page is left. */
+function keepKey(key: string | undefined): void {
+  try {
+    if (key === undefined) {
+      sessionStorage.removeItem(NAME);
+    } else {
+      sessionStorage.setItem(NAME, key);
+    }
+  } catch {
+    // Storage is off: nothing is stored, and nothing has to be removed.
+  }
+}
 
 function signOut(reason?: string): void {
   key = undefined;
@@ -97,28 +122,3 @@ window.addEventListener("hashchange", () => {
   show();
 });
 show();
-
-/** Where the key is kept while the tab is open: nowhere that another tab, or the next visitor, reads it. */
-const NAME = "slipway-api-key";
-
-/** The key of this tab; undefined before a user has signed in. */
-function readKey(): string | undefined {
-  try {
-    return sessionStorage.getItem(NAME) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Stores the key, or removes it. Where nothing may be stored it lasts until the page is left. */
-function keepKey(key: string | undefined): void {
-  try {
-    if (key === undefined) {
-      sessionStorage.removeItem(NAME);
-    } else {
-      sessionStorage.setItem(NAME, key);
-    }
-  } catch {
-    // Storage is off: nothing is stored, and nothing has to be removed.
-  }
-}
