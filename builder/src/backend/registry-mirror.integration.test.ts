@@ -67,6 +67,10 @@ afterAll(async () => {
     registry.kill("SIGKILL");
     await once(registry, "exit");
   }
+  if (process.getuid?.() !== 0) {
+    // What buildah unpacked belongs to the accounts of its user namespace.
+    await run("buildah", ["unshare", "rm", "-rf", join(folder, "cache")]);
+  }
   await rm(folder, { recursive: true, force: true });
 });
 
