@@ -49,7 +49,7 @@ export class ManagedStores {
       indexers,
       transform,
       namespaces: namespaces && (() => namesOf(namespaces)),
-      clock: clock,
+      clock,
       onHandlerError: (error) => {
         metrics.handlerErrors.inc({ resource: resource.plural });
         log.error({ err: error, resource: resource.plural }, "event handler threw");
@@ -57,11 +57,11 @@ export class ManagedStores {
     });
     const options = {
       ...selection,
-      client: client,
+      client,
       resource,
       store,
-      clock: clock,
-      random: random,
+      clock,
+      random,
       events: {
         ...reflectorMetrics,
         onError: (info: Parameters<NonNullable<ReflectorEvents["onError"]>>[0]) => {
