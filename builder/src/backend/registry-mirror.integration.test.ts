@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,6 +13,7 @@ import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certif
 import { run } from "../../../hack/lib/exec.ts";
 import { freePorts } from "../../../hack/lib/ports.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
+import { removeStorage } from "../../../test/kit/builder/storage.ts";
 import { Redactor } from "../log/redact.ts";
 import { OutputLines } from "../log/writer.ts";
 import { Buildah } from "./buildah.ts";
@@ -67,11 +68,7 @@ afterAll(async () => {
     registry.kill("SIGKILL");
     await once(registry, "exit");
   }
-  if (process.getuid?.() !== 0) {
-    // What buildah unpacked belongs to the accounts of its user namespace.
-    await run("buildah", ["unshare", "rm", "-rf", join(folder, "cache")]);
-  }
-  await rm(folder, { recursive: true, force: true });
+  await removeStorage(folder);
 });
 
 async function pushImage(repository: string, registrytoken: string): Promise<void> {

@@ -3,7 +3,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdirSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Buildkit } from "../../../builder/src/backend/buildkit.ts";
@@ -17,6 +17,7 @@ import type { BackendName, Step, Task } from "../../../builder/src/task.ts";
 import { ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { freePorts } from "../../../hack/lib/ports.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
+import { removeStorage } from "./storage.ts";
 
 /** Value of the project's one variable, `TOKEN`. */
 export const CANARY = "canary-3f9a 'it' $(id)";
@@ -65,7 +66,7 @@ export class BuildHarness {
 
   static async start(backend: BackendName = "buildkit"): Promise<BuildHarness> {
     const folder = await mkdtemp(join(tmpdir(), "slipway-buildkit-"));
-    const binaries = await Promise.all((["buildkitd", "buildctl"] as const).map(ensureBinary));
+    const binaries = await Promise.all((["buildkitd", "buildctl", "rootlesskit"] as const).map(ensureBinary));
     const path = process.env.PATH;
     process.env.PATH = [...binaries.map((file) => dirname(file)), path].join(":");
     const [port = 0] = await freePorts(1);
@@ -82,7 +83,7 @@ export class BuildHarness {
       this.#registry.kill("SIGKILL");
       await once(this.#registry, "exit");
     }
-    await rm(this.folder, { recursive: true, force: true });
+    await removeStorage(this.folder);
   }
 
   async #makeBase(): Promise<void> {
