@@ -3,12 +3,12 @@ import { openStore, readRows, rollups, type Store } from "@slipway/analytics";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
 import { TestCollector, traefikLine } from "../../test/kit/analytics/test-collector.ts";
+import { isLong } from "../../test/kit/long.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
 import { startClickHouse, type TestClickHouse } from "../../test/kit/servers/clickhouse.ts";
 
 /** The buffer on a real disk, with a real store that is away and comes back. */
 
-const isLong = process.env.SLIPWAY_TEST_LONG === "1";
 /** An hour at 1,000 requests a second. */
 const hour = isLong ? 3_600_000 : 30_000;
 /** The engine takes a while to come up on a busy machine, and longer when its image has to be made. */

@@ -3,9 +3,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
 import { FakeStore } from "../../test/kit/analytics/fake-store.ts";
 import { TestCollector, traefikLine } from "../../test/kit/analytics/test-collector.ts";
+import { isLong } from "../../test/kit/long.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
 
-const kills = process.env.SLIPWAY_TEST_LONG === "1" ? 40 : 8;
+const kills = isLong ? 40 : 8;
 
 let collector: TestCollector;
 let store: FakeStore;

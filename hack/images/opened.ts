@@ -2,12 +2,13 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
+import { isLong } from "../../test/kit/long.ts";
 import { run as runHere } from "../lib/exec.ts";
 import { databaseImages } from "./databases.ts";
 import { type InsideProcess, inside } from "./inside.ts";
 
 // The images of a stack that has one of each engine; with --long every version.
-const chosen = databaseImages(process.env.SLIPWAY_TEST_LONG === "1" ? "all" : "default");
+const chosen = databaseImages(isLong ? "all" : "default");
 /** The versions of an engine that tests run. */
 export const versionsOf = (engine: string): string[] =>
   chosen.filter((image) => image.engine === engine).map(({ version }) => version);

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../hack/lib/wait.ts";
+import { isLong } from "../kit/long.ts";
 import { keepRequesting, requestUntil } from "./support/drive.ts";
-import { type ChaosEnvironment, long, startEnvironment } from "./support/environment.ts";
+import { type ChaosEnvironment, startEnvironment } from "./support/environment.ts";
 import { expectNoViolations } from "./support/observation-log.ts";
 
 let environment: ChaosEnvironment;
@@ -12,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => environment?.stop());
 
 /** In the long form each fault lasts several minutes of schedule. */
-const scale = long ? 8 : 1;
+const scale = isLong ? 8 : 1;
 const scripts = [{ run: 1 }, { run: 2, exit: 1 }, { run: 3 }, { run: 5, grace: 2 }, { run: 9 }];
 
 /** Runs projects, by their schedules and by hand, during a fault; there must be no violation afterwards. */
@@ -28,7 +29,7 @@ async function survives(name: string, fault: () => Promise<void>): Promise<void>
   expectNoViolations(await environment.closeAndCheck(projects));
 }
 
-const timeout = long ? 900_000 : 420_000;
+const timeout = isLong ? 900_000 : 420_000;
 
 test("the apiserver is killed and comes back", { timeout }, () =>
   survives("restart", async () => {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../hack/lib/wait.ts";
+import { isLong } from "../kit/long.ts";
 import { keepRequesting, requestUntil } from "./support/drive.ts";
-import { type ChaosEnvironment, long, startEnvironment } from "./support/environment.ts";
+import { type ChaosEnvironment, startEnvironment } from "./support/environment.ts";
 import { expectNoViolations } from "./support/observation-log.ts";
 
 let environment: ChaosEnvironment;
@@ -12,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => environment?.stop());
 
-const downMs = long ? 300_000 : 20_000;
+const downMs = isLong ? 300_000 : 20_000;
 const timeout = downMs + 420_000;
 
 // Shows: docs/jobs.md#billing: a ledger that is unavailable delays charges, and misses no occurrence
@@ -46,7 +47,7 @@ test("an unavailable ledger loses no run and misses no occurrence", { timeout },
 test("a commit that was done and not answered charges once", { timeout }, async () => {
   const { ledgerProxy, observer } = environment;
   const projects = await environment.jobs("lost", [{ run: 1 }, { run: 2 }, { run: 3 }]);
-  const rounds = long ? 30 : 3;
+  const rounds = isLong ? 30 : 3;
   for (let round = 0; round < rounds; round += 1) {
     ledgerProxy.faults.push("committed");
     const injected = ledgerProxy.injected.length;

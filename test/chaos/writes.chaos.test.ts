@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import { NOT_NOW, projectResource } from "../kit/processes/job-platform.ts";
 import { moments } from "./support/apiserver-proxy.ts";
 import { ageCharged, cancelRunning, runNow, silence } from "./support/drive.ts";
-import { type ChaosEnvironment, long, setClosed, startEnvironment } from "./support/environment.ts";
+import { type ChaosEnvironment, setClosed, startEnvironment } from "./support/environment.ts";
 import { expectNoViolations } from "./support/observation-log.ts";
 import { runWrites } from "./support/writes.ts";
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => environment?.stop());
 
 /** How often the operator is killed at each moment of each write. */
-const rounds = long ? 5 : 1;
+const rounds = isLong ? 5 : 1;
 /** It ends once all faults are injected, which takes as long as so many starts of the operator. */
 const limitMs = 1_800_000;
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import {
   apiClient,
   createProject,
@@ -20,7 +21,6 @@ import {
 } from "./support/network-analytics.ts";
 import { killProcess } from "./support/process.ts";
 
-const isLong = process.env.SLIPWAY_TEST_LONG === "1";
 const kills = isLong ? 20 : 3;
 const awayMs = isLong ? 600_000 : 15_000;
 const call = apiClient();

@@ -2,6 +2,7 @@ import { request as plain } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE } from "@slipway/analytics";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import {
   apiClient,
   createProject,
@@ -23,7 +24,6 @@ import {
 } from "./support/network-analytics.ts";
 import { stack } from "./support/stack.ts";
 
-const isLong = process.env.SLIPWAY_TEST_LONG === "1";
 const count = isLong ? 10_000 : 1_000;
 const hostile = isLong ? 10_000 : 1_500;
 

@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { afterAll, describe, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import {
   apiClient,
   createProject,
@@ -30,7 +31,7 @@ interface Lists {
   readonly black?: readonly string[];
 }
 
-/** The same lists, and whether they admit the client on this machine. */
+/** The same lists, and whether they admit the client on this machine. Over the API the first two; all of them by kubectl. */
 const cases: [string, Lists, boolean][] = [
   ["white list of the client", { white: [stack.clientCidr] }, true],
   ["white list of another range", { white: [elsewhere] }, false],
@@ -86,7 +87,7 @@ async function listedProject({ white, black = [] }: Lists) {
 describe("over the API", () => {
   // Shows: docs/applications.md#fields-of-answers: network access | items of `cidr` and `description`
   // Shows: docs/applications.md#create: `config.network_access`: the white list without the black list
-  test.each(cases)("%s", async (_, lists, admitted) => {
+  test.concurrent.each(isLong ? cases : cases.slice(0, 2))("%s", async (_, lists, admitted) => {
     const { domain } = await listedProject(lists);
     // Running means that it answers, or refuses: no retry here.
     for (let i = 0; i < 20; i += 1) {
@@ -102,7 +103,7 @@ describe("over the API", () => {
   });
 });
 
-describe("by kubectl", () => {
+describe.concurrent("by kubectl", () => {
   // Shows: docs/applications.md#create: `config.network_access`: the white list without the black list
   test("every change of the lists is seen at the ingress, and an open list leaves nothing behind", async () => {
     const { id, domain } = await listedProject({ white: [everybody] });

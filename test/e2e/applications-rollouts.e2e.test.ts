@@ -64,7 +64,7 @@ async function changeUnderTraffic(id: string, domain: string, change: () => Prom
   return report;
 }
 
-describe("a rollout loses no request", () => {
+describe.concurrent("a rollout loses no request", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/envs` | `message`; the whole list is
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/image` | `message`; a new deployment
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/plan` | `data`: `plan`, `payment_mode`
@@ -92,7 +92,7 @@ describe("a rollout loses no request", () => {
   });
 });
 
-describe("a version that cannot start", () => {
+describe.concurrent("a version that cannot start", () => {
   // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/rollback` | `data`: `project_id`
   // Shows: docs/applications.md#states: `failing` | something is wrong, and it is retried or the old
   // Shows: docs/applications.md#fields-of-answers: single project | optional fields where known

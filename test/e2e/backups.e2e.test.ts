@@ -1,4 +1,5 @@
 import { afterAll, expect, test, vi } from "vitest";
+import { isLong } from "../kit/long.ts";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { backUp, backupFiles, deleteBackup, readBackup, restore, verify } from "./support/backups.ts";
 import { createDatabase, databaseProject, untilReady } from "./support/databases.ts";
@@ -15,7 +16,6 @@ vi.setConfig({ testTimeout: 400_000 });
 
 const FUNCTION = "#!lua name=greetings\nserver.register_function('greet', function() return 'hello' end)";
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
 const call = apiClient();
 const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
@@ -104,7 +104,7 @@ test("a PostgreSQL database is restored from its backup after it was deleted", a
 });
 
 // A group takes a minute to be made, and there are two.
-for (const version of long ? ["10", "11"] : []) {
+for (const version of isLong ? ["10", "11"] : []) {
   test(`a MariaDB ${version} database is restored from its backup`, { timeout: 900_000 }, async () => {
     const source = await createDatabase(
       call,

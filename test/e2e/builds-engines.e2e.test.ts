@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildsRegistryHost } from "../../hack/cluster/addresses.ts";
 import { builderSeccomp } from "../../hack/cluster/builds/seccomp.ts";
 import { paths } from "../../hack/cluster/components.ts";
+import { casesToRun, isLong } from "../kit/long.ts";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { attackBuild } from "./support/attack.ts";
 import { createGitProject, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
@@ -85,6 +86,7 @@ const node = { runtime: "node", version: "24" };
 const engineLine = (log: Awaited<ReturnType<typeof readLog>>): string | undefined =>
   log.find(({ step }) => step === "build")?.message;
 
+// Its own tests build and fail with the same programs: on the stack one application shows that it is the one that is run.
 describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
   beforeAll(async () => {
     restore = await useEngine("buildah");
@@ -94,10 +96,18 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
   });
 
   // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
-  test.each([
-    ["Node with a dependency", "node", node, "node 172800000"],
-    ["a Dockerfile of its own", "docker", { runtime: "dockerfile" }, "docker"],
-  ])("an application in %s is built and served", async (_, folder, build, answers) => {
+  test.each(
+    casesToRun([
+      { what: "Node with a dependency", folder: "node", build: node, answers: "node 172800000" },
+      {
+        what: "a Dockerfile of its own",
+        folder: "docker",
+        build: { runtime: "dockerfile" },
+        answers: "docker",
+        isLong: true,
+      },
+    ]),
+  )("an application in $what is built and served", async ({ folder, build, answers }) => {
     const { project_id: id, build_id, domain } = await project(folder, build);
     await untilBuilt(call, id, build_id, 300_000);
     expect(engineLine(await readLog(call, id, build_id))).toBe("The image is made by buildah.");
@@ -107,23 +117,33 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
   });
 
   // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
-  test.each([
-    [
-      "a command that fails",
-      "node",
-      { ...node, build_command: "exit 7" },
-      "BUILD_COMMAND_FAILED",
-      /exit code 7/,
-    ],
-    [
-      "a command that is killed",
-      "node",
-      { ...node, build_command: "kill -9 $$" },
-      "BUILD_OUT_OF_MEMORY",
-      /memory/,
-    ],
-    ["another tenant's image", "gone", { runtime: "dockerfile" }, "BASE_IMAGE_UNAVAILABLE", /./],
-  ])("%s has the same code", async (_, folder, build, code, says) => {
+  test.each(
+    casesToRun([
+      {
+        what: "a command that fails",
+        folder: "node",
+        build: { ...node, build_command: "exit 7" },
+        code: "BUILD_COMMAND_FAILED",
+        says: /exit code 7/,
+        isLong: true,
+      },
+      {
+        what: "a command that is killed",
+        folder: "node",
+        build: { ...node, build_command: "kill -9 $$" },
+        code: "BUILD_OUT_OF_MEMORY",
+        says: /memory/,
+        isLong: true,
+      },
+      {
+        what: "another tenant's image",
+        folder: "gone",
+        build: { runtime: "dockerfile" },
+        code: "BASE_IMAGE_UNAVAILABLE",
+        says: /./,
+      },
+    ]),
+  )("$what has the same code", async ({ folder, build, code, says }) => {
     const { project_id: id, build_id } = await project(folder, build);
     const ended = await untilEnded(call, id, build_id);
     expect(ended).toMatchObject({ status: "failed", error_code: code });
@@ -132,7 +152,7 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
 
   // Shows: docs/builds.md#what-hostile-repositories-come-to: asks buildah's registry on loopback for
   // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
-  test("nothing gets out of a build that attacks", async () => {
+  test.skipIf(!isLong)("nothing gets out of a build that attacks (--long)", async () => {
     const lines = await attackBuild(call, (each) => {
       if (typeof each === "string") {
         made.push(each);

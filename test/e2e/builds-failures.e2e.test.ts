@@ -1,5 +1,6 @@
 /** What goes wrong in users' repositories: each a real build on the stack, its code, and a message that says what to do. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { casesToRun } from "../kit/long.ts";
 import { apiClient, deleteProjects, uniqueName, untilStatus } from "./support/api.ts";
 import { createGitProject, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
 import { connectRepository, createRepository, type Files, type Repository } from "./support/git.ts";
@@ -35,12 +36,15 @@ interface Case {
   readonly build?: object;
   /** Folder to build instead of the case's own. */
   readonly folder?: string;
+  /** The builder's own tests have it too, by the same programs. */
+  readonly isLong?: true;
 }
 
 const cases: readonly Case[] = [
   {
     what: "no lockfile",
     code: "NPM_LOCKFILE_REQUIRED",
+    isLong: true,
     says: /npm install/,
     files: { ...node, "package-lock.json": undefined },
   },
@@ -53,6 +57,7 @@ const cases: readonly Case[] = [
   {
     what: "a build script that is not there",
     code: "NODE_BUILD_SCRIPT_MISSING",
+    isLong: true,
     says: /`build`.*"scripts"/,
     files: node,
     build: { build_command: "npm run build" },
@@ -67,6 +72,7 @@ const cases: readonly Case[] = [
   {
     what: "a folder that is not there",
     code: "ROOT_DIRECTORY_NOT_FOUND",
+    isLong: true,
     says: /context_path/,
     files: node,
     folder: "no/such/folder",
@@ -74,6 +80,7 @@ const cases: readonly Case[] = [
   {
     what: "a file in place of the folder",
     code: "ROOT_DIRECTORY_INVALID",
+    isLong: true,
     says: /context_path/,
     files: node,
     folder: "file-in-place/server.js",
@@ -88,6 +95,7 @@ const cases: readonly Case[] = [
   {
     what: "a Dockerfile that cannot be read",
     code: "DOCKERFILE_INVALID",
+    isLong: true,
     says: /Correct it/,
     files: { Dockerfile: "FORM scratch\n" },
     build: { runtime: "dockerfile", version: undefined, start_command: undefined },
@@ -102,6 +110,7 @@ const cases: readonly Case[] = [
   {
     what: "a Dockerfile that is elsewhere",
     code: "DOCKERFILE_NOT_FOUND",
+    isLong: true,
     says: /dockerfile_path/,
     files: { "README.md": "nothing to build\n" },
     build: {
@@ -129,7 +138,7 @@ describe("a repository with", () => {
   });
 
   // Shows: docs/builds.md#tested-on-the-stack: ten failing repositories, each with its code and a message
-  test.concurrent.each(cases)("$what ends as $code", { timeout: 600_000 }, async (one) => {
+  test.concurrent.each(casesToRun(cases))("$what ends as $code", { timeout: 600_000 }, async (one) => {
     const build = { context_path: one.folder ?? folderOf(one), ...one.build };
     const change = { source: { auto_deploy: false }, build };
     const { project_id: id, build_id } = await createGitProject(call, uniqueName("failing"), source, change);

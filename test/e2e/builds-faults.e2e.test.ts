@@ -10,6 +10,7 @@ import { ensurePki } from "../../hack/cluster/pki.ts";
 import { stopDaemon } from "../../hack/cluster/processes.ts";
 import { run } from "../../hack/lib/exec.ts";
 import { logDir } from "../../hack/lib/paths.ts";
+import { isLong } from "../kit/long.ts";
 import { apiClient, deleteProjects, uniqueName, untilStatus } from "./support/api.ts";
 import { createGitProject, listBuilds, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
 import { cluster } from "./support/cluster.ts";
@@ -21,7 +22,6 @@ import { replaceLeader } from "./support/operator.ts";
 import { machineProcess } from "./support/process.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
 const LINES = 20;
 
 const call = apiClient();
@@ -118,7 +118,7 @@ const deployments = async (): Promise<number> =>
 
 describe("a build is published once", () => {
   // CI kills it where most can go wrong.
-  const steps = long ? ["fetch", "plan", "build", "push", "publish"] : ["build", "publish"];
+  const steps = isLong ? ["fetch", "plan", "build", "push", "publish"] : ["build", "publish"];
   // Shows: docs/builds.md#tested-on-the-stack: the operator killed with SIGKILL in each step (in two of
   test.each(steps)("though the leading operator is killed in step %s", { timeout: 400_000 }, async (step) => {
     const before = await deployments();
@@ -140,7 +140,7 @@ describe("a build is published once", () => {
     await expectPublishedOnce(build, before);
   });
 
-  const away = long ? 60 : 20;
+  const away = isLong ? 60 : 20;
   // Shows: docs/builds.md#tested-on-the-stack: the apiserver stopped, the Git server unavailable for a
   test(`though the Git server is away for ${away} s when it is fetched`, { timeout: 400_000 }, async () => {
     const before = await deployments();

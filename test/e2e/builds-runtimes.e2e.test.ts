@@ -1,6 +1,7 @@
 /** An application of each runtime that the stack has a base image for, from its sources to an answer through the ingress. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildsRegistryHost } from "../../hack/cluster/addresses.ts";
+import { casesToRun } from "../kit/long.ts";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { createGitProject, untilBuilt } from "./support/builds.ts";
 import { eventually } from "./support/eventually.ts";
@@ -115,6 +116,8 @@ CMD ["node", "/server.js"]
     },
     build: { runtime: "dockerfile" },
     answers: "docker",
+    // Tests of faults and of builder backends build such a one.
+    isLong: true,
   },
 ];
 
@@ -128,9 +131,8 @@ describe("an application of", () => {
     source = await connectRepository(repository);
   });
 
-  const run = cases.filter(({ isLong }) => !isLong || process.env.SLIPWAY_TEST_LONG === "1");
   // Shows: docs/builds.md#tested-on-the-stack: applications in Node, Python, Go (`--long`), static files
-  test.concurrent.each(run)(
+  test.concurrent.each(casesToRun(cases))(
     "$what is built and served",
     { timeout: 600_000 },
     async ({ folder, build, answers }) => {

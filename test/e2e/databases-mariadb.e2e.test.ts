@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import { lostRows, Writer } from "./support/acknowledged.ts";
 import { apiClient, deleteProjects, untilStatus } from "./support/api.ts";
 import { cluster, exec } from "./support/cluster.ts";
@@ -24,12 +25,11 @@ import {
 
 /** MariaDB over the API, by MariaDB's own protocol, from outside the cluster. A group takes a minute to be made: one has all of it. */
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
 const call = apiClient();
 // Every step waits for a database to be whole again, on a machine that may do much else.
 const timeout = 600_000;
 
-describe.for(long ? ["10", "11"] : ["11"])("MariaDB %s", (version) => {
+describe.for(isLong ? ["10", "11"] : ["11"])("MariaDB %s", (version) => {
   let project: DatabaseProject;
   beforeAll(async () => {
     const body = databaseProject("db-premium", { type_project: "mariadb", version, instances: 3 });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import { apiClient, uniqueName } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
@@ -10,10 +11,9 @@ import { type ReportedRun, type Sink, startSink } from "./support/sink.ts";
 import { namespaceOf } from "./support/stack.ts";
 import { type StackObserver, startStackObserver } from "./support/stack-observer.ts";
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
-const JOBS = long ? 20 : 3;
-const MINUTES = long ? 20 : 3;
-const KILLS = long ? 50 : 5;
+const JOBS = isLong ? 20 : 3;
+const MINUTES = isLong ? 20 : 3;
+const KILLS = isLong ? 50 : 5;
 
 /** A runtime notes the start of a container once its process is at work: on a busy machine it may have reported its start before. */
 const NOTED_LATE_MS = 5_000;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import { apiClient, readProject, uniqueName, untilStatus } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
@@ -20,7 +21,7 @@ import { expectAsPods, type StackObserver, startStackObserver } from "./support/
 /** Jobs on their schedules, in real containers. All of them live through the same minutes. */
 
 // Ten minutes with --long; three otherwise.
-const MINUTES = process.env.SLIPWAY_TEST_LONG === "1" ? 10 : 3;
+const MINUTES = isLong ? 10 : 3;
 /** A container has started this soon after its minute, and what it wrote is known. */
 const START_LIMIT_MS = 20_000;
 /** From the last minute that counts on: a run of 70 s ends and is charged. */

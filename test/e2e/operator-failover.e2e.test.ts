@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import { apiClient, type CreatedProject, deleteProjects, httpProject } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
@@ -6,7 +7,7 @@ import { killOperator, leader } from "./support/operator.ts";
 import { createOrganization } from "./support/organization.ts";
 import { namespaceOf } from "./support/stack.ts";
 
-const projects = process.env.SLIPWAY_TEST_LONG === "1" ? 50 : 12;
+const projects = isLong ? 50 : 12;
 
 test(`kill -9 of the leading operator during ${projects} creations: all end Ready, no orphan`, async () => {
   const organization = await createOrganization("Failover");

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import {
   apiClient,
   createProject,
@@ -18,9 +19,8 @@ import { connectionsTo, hasOpen, processOf } from "./support/process.ts";
 import { stack } from "./support/stack.ts";
 
 // The load of the specification for 60 s with --long; a fifth of it for 20 s otherwise.
-const long = process.env.SLIPWAY_TEST_LONG === "1";
-const RATE = long ? 500 : 100;
-const SECONDS = long ? 60 : 20;
+const RATE = isLong ? 500 : 100;
+const SECONDS = isLong ? 60 : 20;
 
 const call = apiClient();
 const made: string[] = [];

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import { apiClient, type CreatedProject, deleteProjects, httpProject } from "./support/api.ts";
 import { auditPosition, writesSince } from "./support/audit.ts";
 import { eventually } from "./support/eventually.ts";
 import { killOperator, leader, operatorAccount } from "./support/operator.ts";
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
-const seconds = long ? 60 : 20;
-const projects = long ? 200 : 3;
+const seconds = isLong ? 60 : 20;
+const projects = isLong ? 200 : 3;
 const call = apiClient();
 
 /** What the operator writes in a while of watching; writes of earlier changes have to end first. */

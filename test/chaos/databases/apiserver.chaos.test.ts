@@ -14,11 +14,11 @@ import {
 import { eventually } from "../../e2e/support/eventually.ts";
 import { connectPostgresql, createRows, readRows, rowsOver } from "../../e2e/support/postgresql.ts";
 import { machineProcess } from "../../e2e/support/process.ts";
+import { isLong } from "../../kit/long.ts";
 
 /** The whole cluster loses its apiserver, and with it every database what it elects its primary by. */
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
-const SECONDS = long ? 120 : 45;
+const SECONDS = isLong ? 120 : 45;
 
 const call = apiClient();
 const made: string[] = [];

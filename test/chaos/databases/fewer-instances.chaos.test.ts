@@ -10,6 +10,7 @@ import {
   untilReady,
 } from "../../e2e/support/databases.ts";
 import { eventually } from "../../e2e/support/eventually.ts";
+import { casesToRun } from "../../kit/long.ts";
 import { type Engine, postgresqlDriver, valkeyDriver } from "../support/engines.ts";
 
 /**
@@ -28,6 +29,7 @@ const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
 
 interface Case {
+  isLong?: true;
   engine: Engine;
   name: string;
   /** Has another instance than the primary take over. */
@@ -45,6 +47,7 @@ const cases: Case[] = [
     fewer: [{ op: "replace", path: "/spec/instances", value: 1 }],
   },
   {
+    isLong: true,
     engine: valkeyDriver,
     name: valkeyDriver.name,
     move: ({ id, namespace }) =>
@@ -74,45 +77,48 @@ async function moveFromFirst(project: DatabaseProject, move: Case["move"]): Prom
   expect(await primaryOf(project)).not.toBe(first);
 }
 
-test.concurrent.for(cases)("$name of three, paused and resumed as one", async ({ engine, move, fewer }) => {
-  const project = await createDatabase(call, engine.body());
-  made.push(project.id);
-  await untilReady(project, 360_000);
-  await moveFromFirst(project, move);
-  const session = await eventually(() => engine.open(project));
-  for (let id = 1; id <= ROWS; id += 1) {
-    await session.insert(id);
-  }
-  await session.close();
+test.concurrent.for(casesToRun(cases))(
+  "$name of three, paused and resumed as one",
+  async ({ engine, move, fewer }) => {
+    const project = await createDatabase(call, engine.body());
+    made.push(project.id);
+    await untilReady(project, 360_000);
+    await moveFromFirst(project, move);
+    const session = await eventually(() => engine.open(project));
+    for (let id = 1; id <= ROWS; id += 1) {
+      await session.insert(id);
+    }
+    await session.close();
 
-  await patchDatabase(project, [{ op: "add", path: "/spec/paused", value: true }]);
-  await eventually(async () => expect(await podsOfDatabase(project)).toEqual([]), { within: 180_000 });
-  await patchDatabase(project, fewer);
-  await patchDatabase(project, [{ op: "replace", path: "/spec/paused", value: false }]);
+    await patchDatabase(project, [{ op: "add", path: "/spec/paused", value: true }]);
+    await eventually(async () => expect(await podsOfDatabase(project)).toEqual([]), { within: 180_000 });
+    await patchDatabase(project, fewer);
+    await patchDatabase(project, [{ op: "replace", path: "/spec/paused", value: false }]);
 
-  const claimsOf = async () => {
-    const { items } = await cluster.core.listNamespacedPersistentVolumeClaim({
-      namespace: project.namespace,
-      labelSelector: `slipway.dev/project=${project.id}`,
-    });
-    return items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
-  };
-  // Until it is one instance, and the volumes of the others are marked.
-  await eventually(
-    async () => {
-      const claims = await claimsOf();
-      const marked = claims.filter(({ metadata }) => metadata?.annotations?.[UNUSED] !== undefined);
-      expect(marked.map(({ metadata }) => metadata?.name).toSorted()).toEqual([
-        `data-${project.id}-1`,
-        `data-${project.id}-2`,
-      ]);
-    },
-    { within: 420_000 },
-  );
-  // The one that stays is replaced for its plan: for a moment there is none.
-  await eventually(async () => expect(await podsOfDatabase(project)).toHaveLength(1));
-  await untilReady(project, 360_000);
-  expect(await claimsOf()).toHaveLength(3);
-  const kept = await eventually(() => engine.rows(project));
-  expect(Array.from({ length: ROWS }, (_, index) => index + 1).filter((id) => !kept.has(id))).toEqual([]);
-});
+    const claimsOf = async () => {
+      const { items } = await cluster.core.listNamespacedPersistentVolumeClaim({
+        namespace: project.namespace,
+        labelSelector: `slipway.dev/project=${project.id}`,
+      });
+      return items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+    };
+    // Until it is one instance, and the volumes of the others are marked.
+    await eventually(
+      async () => {
+        const claims = await claimsOf();
+        const marked = claims.filter(({ metadata }) => metadata?.annotations?.[UNUSED] !== undefined);
+        expect(marked.map(({ metadata }) => metadata?.name).toSorted()).toEqual([
+          `data-${project.id}-1`,
+          `data-${project.id}-2`,
+        ]);
+      },
+      { within: 420_000 },
+    );
+    // The one that stays is replaced for its plan: for a moment there is none.
+    await eventually(async () => expect(await podsOfDatabase(project)).toHaveLength(1));
+    await untilReady(project, 360_000);
+    expect(await claimsOf()).toHaveLength(3);
+    const kept = await eventually(() => engine.rows(project));
+    expect(Array.from({ length: ROWS }, (_, index) => index + 1).filter((id) => !kept.has(id))).toEqual([]);
+  },
+);

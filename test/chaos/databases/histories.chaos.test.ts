@@ -13,6 +13,7 @@ import {
   untilReady,
 } from "../../e2e/support/databases.ts";
 import { eventually } from "../../e2e/support/eventually.ts";
+import { isLong } from "../../kit/long.ts";
 import {
   clickhouseDriver,
   type Engine,
@@ -28,10 +29,11 @@ import {
 
 vi.setConfig({ testTimeout: 3_600_000 });
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
 /** With --long every engine. */
-const engines = long ? [postgresqlDriver, mariadbDriver, valkeyDriver, clickhouseDriver] : [postgresqlDriver];
-const STEPS = long ? 8 : 3;
+const engines = isLong
+  ? [postgresqlDriver, mariadbDriver, valkeyDriver, clickhouseDriver]
+  : [postgresqlDriver];
+const STEPS = isLong ? 8 : 3;
 const SETTLED_MS = 600_000;
 /** In which rows are written between what happens. */
 const CALM_MS = 3_000;

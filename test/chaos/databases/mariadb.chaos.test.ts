@@ -13,6 +13,7 @@ import {
 import { eventually } from "../../e2e/support/eventually.ts";
 import { connectMariadb, connectPod, createRows, readRows, rowsOver } from "../../e2e/support/mariadb.ts";
 import { processOf, signalProcess } from "../../e2e/support/process.ts";
+import { isLong } from "../../kit/long.ts";
 
 /**
  * A MariaDB of three instances under faults, with writers that remember every acknowledged row: one from outside through the
@@ -20,7 +21,6 @@ import { processOf, signalProcess } from "../../e2e/support/process.ts";
  * row that one acknowledged outside of it would not be on the others afterwards.
  */
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
 const timeout = 600_000;
 const call = apiClient();
 let project: DatabaseProject;
@@ -82,7 +82,7 @@ const faults: Fault[] = [
     name: "the primary's server is killed",
     befalls: (primary) => signalProcess(primary, SERVER, "SIGKILL"),
   },
-  ...(long
+  ...(isLong
     ? [
         { name: "the primary's pod is deleted by force", befalls: (primary: string) => losePods([primary]) },
         {

@@ -25,6 +25,7 @@ import {
   rowsOver,
 } from "../../e2e/support/postgresql.ts";
 import { signalProcess } from "../../e2e/support/process.ts";
+import { casesToRun } from "../../kit/long.ts";
 import { blackhole } from "./support/network.ts";
 
 /**
@@ -74,12 +75,17 @@ const startsOf = async (name: string): Promise<number> => {
 };
 
 /** What befalls the primary; resolves once it has had its effect. */
-const faults: { name: string; befalls: (primary: string) => Promise<void> }[] = [
+const faults: { name: string; isLong?: true; befalls: (primary: string) => Promise<void> }[] = [
   {
     name: "the server process is killed",
     befalls: (primary) => signalProcess(primary, "postgres -D", "SIGKILL"),
   },
-  { name: "the primary's pod is deleted by force", befalls: (primary) => losePods([primary]) },
+  {
+    name: "the primary's pod is deleted by force",
+    // As when all three are lost, and when each is replaced for another plan.
+    isLong: true,
+    befalls: (primary) => losePods([primary]),
+  },
   {
     name: "the primary's Patroni is frozen",
     befalls: async (primary) => {
@@ -107,6 +113,7 @@ const faults: { name: string; befalls: (primary: string) => Promise<void> }[] = 
   },
   {
     name: "two of three are lost, the primary among them",
+    isLong: true,
     befalls: async (primary) => {
       const pods = (await podsOfDatabase(project)).map(({ metadata }) => metadata?.name ?? "");
       await losePods([primary, ...pods.filter((name) => name !== primary).slice(0, 1)]);
@@ -120,7 +127,7 @@ const faults: { name: string; befalls: (primary: string) => Promise<void> }[] = 
   },
 ];
 
-test.for(faults)(
+test.for(casesToRun(faults))(
   "$name: no acknowledged row is lost, and no second primary acknowledges",
   async ({ name, befalls }) => {
     await untilReady(project);

@@ -13,6 +13,7 @@ import {
 import { eventually } from "../../e2e/support/eventually.ts";
 import { processOf, signalProcess } from "../../e2e/support/process.ts";
 import { connectPod, connectValkey, readRows, rowsOver, valkeyProject } from "../../e2e/support/valkey.ts";
+import { isLong } from "../../kit/long.ts";
 
 /**
  * A key-value service of three instances under faults, with writers that remember every acknowledged row: one from outside
@@ -23,7 +24,6 @@ import { connectPod, connectValkey, readRows, rowsOver, valkeyProject } from "..
 // Every step waits for a service to be whole again, on a machine that may do much else.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 400_000 });
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
 const call = apiClient();
 let project: DatabaseProject;
 beforeAll(async () => {
@@ -73,7 +73,7 @@ const faults: Fault[] = [
     windowMs: 1_000,
     befalls: (primary) => losePods([primary]),
   },
-  ...(long
+  ...(isLong
     ? [
         {
           name: "the server process is killed",

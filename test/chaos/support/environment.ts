@@ -16,9 +16,6 @@ import { ClusterObserver } from "./cluster-observer.ts";
 import { LedgerProxy } from "./ledger-proxy.ts";
 import type { ReportedViolation } from "./observation-log.ts";
 
-/** Whether the long forms were requested. */
-export const long = process.env.SLIPWAY_TEST_LONG === "1";
-
 /** An operator of its own between two proxies, and an observer that bypasses them. */
 export interface ChaosEnvironment {
   platform: JobPlatform;

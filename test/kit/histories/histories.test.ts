@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Database } from "../../../operator/src/databases/database.ts";
 import { databaseOf, exampleDatabase } from "../databases/examples.ts";
+import { isLong } from "../long.ts";
 import { ClickHouseModel } from "./clickhouse.ts";
 import { Cluster, type Model } from "./cluster.ts";
 import { MariadbModel } from "./mariadb.ts";
@@ -13,11 +14,10 @@ import { ValkeyModel } from "./valkey.ts";
  * operator's part is the real one: `planMembers`, `releaseMembers` and the engines.
  */
 
-const long = process.env.SLIPWAY_TEST_LONG === "1";
-const RUNS = long ? 2_000 : 30;
+const RUNS = isLong ? 2_000 : 30;
 
 /** For all of them. */
-const TIME_LIMIT_MS = long ? 1_800_000 : 60_000;
+const TIME_LIMIT_MS = isLong ? 1_800_000 : 60_000;
 
 /** What happens to a database. The operator reconciles after most of it. */
 type Happening =

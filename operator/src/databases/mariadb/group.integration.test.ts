@@ -8,6 +8,7 @@ import {
   liveOf,
 } from "../../../../test/kit/databases/examples.ts";
 import { TestGroup } from "../../../../test/kit/databases/mariadb.ts";
+import { isLong } from "../../../../test/kit/long.ts";
 import { WORK } from "../../backups/agent/protocol.ts";
 import { mariadbScripts } from "../../backups/engines/index.ts";
 import { hasRole } from "../common/pods.ts";
@@ -22,7 +23,7 @@ import { accounts, MARIADB_PORT, memberAddresses } from "./names.ts";
  * Real servers, and an operator that tends them through the scripts in their containers. Two are enough for all that a
  * group does, and either of them leaves the other without a majority; `--long` has the three of a project.
  */
-const instances = process.env.SLIPWAY_TEST_LONG === "1" ? 3 : 2;
+const instances = isLong ? 3 : 2;
 const all = Array.from({ length: instances }, (_, ordinal) => ordinal);
 const others = all.slice(1);
 
