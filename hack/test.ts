@@ -61,7 +61,7 @@ const stages: Readonly<Record<string, Stage>> = {
     run: () => withPostgres("chaos"),
   },
   simulate: {
-    about: "scheduled jobs in simulated time: 25,000 occurrences, with --long 1,000,000",
+    about: "scheduled jobs in simulated time: 10,000 occurrences, with --long 1,000,000",
     beside: "e2e-alone",
     run: (isBeside) =>
       single(
@@ -69,7 +69,7 @@ const stages: Readonly<Record<string, Stage>> = {
         process.execPath,
         [
           "test/simulator/main.ts",
-          ...(process.env.SLIPWAY_TEST_LONG === "1" ? ["--long"] : ["--occurrences", "25000"]),
+          ...(process.env.SLIPWAY_TEST_LONG === "1" ? ["--long"] : ["--occurrences", "10000"]),
         ],
         isBeside,
       ),

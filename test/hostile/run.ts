@@ -14,6 +14,8 @@ export interface RunOptions {
   readonly commit: string;
   readonly rateLimitScale: number;
   readonly attacks: readonly Attack[];
+  /** Whether each is measured by itself, too, before all of them together. */
+  readonly eachAlone: boolean;
   /** Of the quiet platform. */
   readonly quietSeconds: number;
   /** After each attack, in which the victim must be served as before. */
@@ -29,7 +31,7 @@ const SLOWDOWN = { one: 2, all: 3 };
 /** How often the delay of this process's event loop is sampled. */
 const DELAY_RESOLUTION_MS = 10;
 
-/** Attacks one after the other, then concurrently, and removes all that was created. */
+/** Attacks, one after the other where that is requested, then concurrently, and removes all that was created. */
 export async function run(options: RunOptions): Promise<Results> {
   const { attacks, log } = options;
   log("preparing the victim");
@@ -54,7 +56,7 @@ export async function run(options: RunOptions): Promise<Results> {
     log(`quiet for ${options.quietSeconds} s`);
     const quiet = await windowOf(victim, () => sleep(options.quietSeconds * 1_000));
     const rows: Row[] = [];
-    for (const attack of attacks) {
+    for (const attack of options.eachAlone ? attacks : []) {
       log(`${attack.name} for ${attack.seconds} s`);
       const attackers = [await startAttacker(attack, target)];
       rows.push(await measure(attack.name, attackers, SLOWDOWN.one, options.builds === "each"));

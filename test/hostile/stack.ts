@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { run as execute } from "../../hack/lib/exec.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { cluster } from "../e2e/support/cluster.ts";
+import { isLong } from "../kit/long.ts";
 import { attackNamed, attacks } from "./attacks/index.ts";
 import { measuredFirst } from "./priority.ts";
 import { allFaults, allSlowness, markdown } from "./report.ts";
@@ -20,20 +21,21 @@ async function rateLimitScale(): Promise<number> {
 }
 
 /**
- * Runs the short form, or the whole with `SLIPWAY_TEST_LONG=1`, or the attacks that are named; writes
+ * Runs the short form, which is some attacks concurrently, or the whole with `SLIPWAY_TEST_LONG=1`, or the attacks that are named; writes
  * `.slipway/hostile/report.md` and `report.json`.
  * @returns all that was wrong, and where it was slow
  */
 export async function measureStack(
   { names, builds }: { names?: readonly string[]; builds: boolean } = { builds: true },
 ): Promise<{ faults: string[]; slow: string[] }> {
-  const isLong = process.env.SLIPWAY_TEST_LONG === "1";
   const chosen = names?.map(attackNamed) ?? attacks.filter(({ isShort }) => isLong || isShort === true);
   const options: RunOptions = {
     commit: (await execute("git", ["-C", root, "rev-parse", "--short", "HEAD"])).trim(),
     rateLimitScale: await rateLimitScale(),
     attacks: chosen,
-    quietSeconds: isLong ? 30 : 15,
+    // Those that are named are measured one by one.
+    eachAlone: isLong || names !== undefined,
+    quietSeconds: isLong ? 30 : 10,
     restSeconds: 2,
     builds: !builds ? "never" : isLong ? "each" : "all",
     log: (line) => console.log(`hostile: ${line}`),

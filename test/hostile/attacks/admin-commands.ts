@@ -1,7 +1,8 @@
 import { admin } from "../../e2e/support/organization.ts";
+import { isLong } from "../../kit/long.ts";
 import { type Attack, Tally } from "../attack.ts";
 
-const COUNT = process.env.SLIPWAY_TEST_LONG === "1" ? 100 : 20;
+const COUNT = isLong ? 100 : 20;
 
 export const adminCommands: Attack = {
   name: "admin-commands",
