@@ -5,6 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { setApiServer } from "../e2e/support/operator-settings.ts";
+import { isLong } from "../kit/long.ts";
 import { measureStack } from "./stack.ts";
 
 const { values } = parseArgs({
@@ -17,6 +18,7 @@ const { values } = parseArgs({
   },
   allowNegative: true,
 });
+// Attackers are processes of their own.
 if (values.long) {
   process.env.SLIPWAY_TEST_LONG = "1";
 }
@@ -25,5 +27,6 @@ const restore = scale === undefined ? undefined : await setApiServer({ SLIPWAY_R
 const { faults, slow } = await measureStack({
   names: values.only?.split(","),
   builds: values.builds !== "off",
+  isLong: values.long || isLong,
 }).finally(restore);
 process.exit(faults.length + (values.latency ? slow.length : 0) === 0 ? 0 : 1);

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { run as execute } from "../../hack/lib/exec.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { cluster } from "../e2e/support/cluster.ts";
-import { isLong } from "../kit/long.ts";
 import { attackNamed, attacks } from "./attacks/index.ts";
 import { measuredFirst } from "./priority.ts";
 import { allFaults, allSlowness, markdown } from "./report.ts";
@@ -21,13 +20,19 @@ async function rateLimitScale(): Promise<number> {
 }
 
 /**
- * Runs the short form, which is some attacks concurrently, or the whole with `SLIPWAY_TEST_LONG=1`, or the attacks that are named; writes
+ * Runs the short form, which is some attacks concurrently, or the whole with `isLong`, or the attacks that are named; writes
  * `.slipway/hostile/report.md` and `report.json`.
  * @returns all that was wrong, and where it was slow
  */
-export async function measureStack(
-  { names, builds }: { names?: readonly string[]; builds: boolean } = { builds: true },
-): Promise<{ faults: string[]; slow: string[] }> {
+export async function measureStack({
+  names,
+  builds,
+  isLong,
+}: {
+  names?: readonly string[];
+  builds: boolean;
+  isLong: boolean;
+}): Promise<{ faults: string[]; slow: string[] }> {
   const chosen = names?.map(attackNamed) ?? attacks.filter(({ isShort }) => isLong || isShort === true);
   const options: RunOptions = {
     commit: (await execute("git", ["-C", root, "rev-parse", "--short", "HEAD"])).trim(),
