@@ -89,7 +89,7 @@ export const backupStatus = z
     conditions: conditions.optional(),
     engine: z.enum(backupEngines).describe("Engine of the database.").optional(),
     version: text(1, 32, "Its version, as the project asks for it: a restore has the same.").optional(),
-    runningVersion: text(1, 64, "Its version as the server told it.").optional(),
+    runningVersion: text(1, 64, "Its version as the server reported it.").optional(),
     source: source.optional(),
     startedAt: timestamp("When it began to be made.").optional(),
     finishedAt: timestamp("When it was stored, or had failed.").optional(),

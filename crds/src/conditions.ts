@@ -5,9 +5,14 @@ import { mapOf } from "./rule.ts";
 /** `metav1.Condition`. */
 export const condition = z
   .strictObject({
-    type: matching(/^[A-Za-z][A-Za-z0-9]*$/, "must be a condition type in CamelCase", 64, "What is told."),
+    type: matching(
+      /^[A-Za-z][A-Za-z0-9]*$/,
+      "must be a condition type in CamelCase",
+      64,
+      "What is reported.",
+    ),
     status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
-    observedGeneration: observedGeneration("Generation of the resource that this was told about."),
+    observedGeneration: observedGeneration("Generation of the resource that this was reported for."),
     lastTransitionTime: timestamp("When status changed last."),
     reason: matching(/^[A-Za-z][A-Za-z0-9_]*$/, "must be a reason in CamelCase", 128, "Why, for machines."),
     message: text(0, 2048, "Why, for people. It never holds a secret."),

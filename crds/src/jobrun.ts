@@ -18,7 +18,7 @@ const fields = z
     ).optional(),
   })
   .describe(
-    "One run of a scheduled job. The operator makes it for an occurrence of the schedule; whoever wants a run now makes it with trigger manual. Nothing in it changes but a cancellation. Its Job has its name.",
+    "One run of a scheduled job. The operator makes it for an occurrence of the schedule; a client that wants a run now creates it with trigger manual. Nothing in it changes but a cancellation. Its Job has its name.",
   );
 export type JobRunSpec = z.output<typeof fields>;
 
@@ -52,7 +52,7 @@ export const jobRunStatus = z
       .describe("State of the run; absent until its container has started.")
       .optional(),
     conditions: conditions.optional(),
-    admittedAt: timestamp("When the run was let go: from then on its pod may start.").optional(),
+    admittedAt: timestamp("When the run was admitted: from then on its pod may start.").optional(),
     plan: planId.describe("Plan that the run is billed on.").optional(),
     pricePerMinute: decimal(
       "Price of a minute in BRL cents; a run keeps the price it was admitted at.",
@@ -91,7 +91,7 @@ export const jobRunStatus = z
     ).optional(),
     logs: z
       .enum(["stored", "unavailable"])
-      .describe("Whether the end of the log stands in the ledger; absent while nobody has tried.")
+      .describe("Whether the end of the log is in the ledger; absent until it was tried.")
       .optional(),
     metrics: z
       .strictObject({

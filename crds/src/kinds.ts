@@ -120,7 +120,7 @@ const project: Kind = {
       name: "Running",
       type: "string",
       jsonPath: ".status.database.runningVersion",
-      description: "Version as the database's server tells it.",
+      description: "Version as the database's server reports it.",
       priority: 1,
     },
     { name: "Image", type: "string", jsonPath: ".status.image.reference", priority: 1 },
@@ -145,8 +145,7 @@ const jobRun: Kind = {
   plural: plurals.JobRun,
   shortNames: ["jr"],
   scope: "Namespaced",
-  description:
-    "JobRun is one run of a scheduled job, from its admission until its charge stands in the ledger.",
+  description: "JobRun is one run of a scheduled job, from its admission until its charge is in the ledger.",
   spec: jobRunSpec,
   status: jobRunStatus,
   rules: [],

@@ -123,7 +123,9 @@ export const valkeyMetrics = z.strictObject({
     used_bytes: count,
     peak_bytes: count,
     limit_bytes: count,
-    fragmentation_ratio: number.describe("As the server tells it: resident by used memory; it may exceed 1."),
+    fragmentation_ratio: number.describe(
+      "As the server reports it: resident by used memory; it may exceed 1.",
+    ),
   }),
   clients: z.strictObject({ connected: count, blocked: count }),
   activity: z.strictObject({

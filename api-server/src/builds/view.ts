@@ -200,7 +200,7 @@ const projectionSchema = z.object({
       branch: z.string(),
       auto_deploy: z.boolean(),
       version_deploy: versionDeploySchema,
-      provider_id: z.string().nullable().describe("Null when the connection is gone."),
+      provider_id: z.string().nullable().describe("Null when the connection was deleted."),
       repository_path: z.string().nullable().describe("Null while the Git server does not answer."),
     })
     .nullable()

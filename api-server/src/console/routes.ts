@@ -109,7 +109,7 @@ ${modules.map((path) => `<link rel="modulepreload" href="${at(path)}">`).join("\
 </div></header>
 <main id="content"><p class="state">Loading… If nothing else appears here, load the page again.</p></main>
 <p id="announcer" class="unseen" role="status"></p>
-<noscript><p class="state">This page needs JavaScript. The same is told by the API: <a href="/docs">/docs</a>.</p></noscript>
+<noscript><p class="state">This page needs JavaScript. The API has the same information: <a href="/docs">/docs</a>.</p></noscript>
 </body>
 </html>
 `;

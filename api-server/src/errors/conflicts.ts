@@ -38,7 +38,7 @@ export const conflicts = {
       "DOMAIN_UNAVAILABLE",
       proof === undefined
         ? `the domain ${hostname} is not available`
-        : `the domain ${hostname} is not available; if it is yours, create the TXT record ${proof.name} with the value ${proof.value}: a claim without a proof gives way to it within minutes, one whose proof is gone within a day`,
+        : `the domain ${hostname} is not available; if it is yours, create the TXT record ${proof.name} with the value ${proof.value}: a claim without a proof gives way to it within minutes, one whose proof was removed within a day`,
       { extra: { hostname } },
     ),
   projectPrivate: () =>

@@ -29,7 +29,7 @@ export const unavailable = {
     new Failure(
       503,
       "PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE",
-      "the plan's capacity cannot be told now, try again",
+      "the plan's capacity cannot be determined now, try again",
       {
         headers: { "retry-after": "5" },
         cause,

@@ -95,7 +95,7 @@ export async function replaceCredential(
   const { providerId, instanceUrl, credentialRef, revision } = connection.spec;
   if (providerId === "github") {
     throw failures.gitCapabilityUnavailable(
-      "a GitHub account has no credential to replace: the App is installed anew",
+      "a GitHub account has no credential to replace: install the App again",
     );
   }
   const old = await readCredential(kube, connection);

@@ -162,7 +162,7 @@ export const cycleShape = {
     .describe("First moment of the current billing cycle, a calendar month in UTC."),
   next_reset_at: z
     .string()
-    .describe("First moment of the next one: then the list, logs, metrics and totals begin anew."),
+    .describe("First moment of the next one: then the list, logs, metrics and totals begin again."),
 };
 
 export const runPagination = z.object({

@@ -63,7 +63,7 @@ export const failures = {
   GITHUB_REPOSITORY_AUTH_FAILED: { message: git.authFailed },
   GITHUB_REPOSITORY_REAUTHORIZATION_REQUIRED: {
     message: () =>
-      "GitHub wants the organization's access to this repository confirmed anew (single sign-on, a suspended or narrowed installation). Connect the GitHub account again and grant it this repository.",
+      "GitHub wants the organization's access to this repository confirmed again (single sign-on, a suspended or narrowed installation). Connect the GitHub account again and grant it this repository.",
   },
   GITHUB_ACCESS_TOKEN_MISSING: {
     message: () =>
@@ -75,7 +75,7 @@ export const failures = {
   },
   PROJECT_PUBLISH_FAILED: {
     message: (detail) =>
-      `The image was built but could not be published. The version before it, if there is one, still serves. Deploy again; should it fail again, tell the platform's operator.${said(detail)}`,
+      `The image was built but could not be published. The version before it, if there is one, still serves. Deploy again; should it fail again, report it to the platform's operator.${said(detail)}`,
   },
   GIT_COMMIT_UNAVAILABLE: { message: git.commitUnavailable },
   GIT_REPOSITORY_AUTH_FAILED: { message: git.authFailed },
@@ -106,7 +106,7 @@ export const failures = {
   },
   RUNTIME_NOT_DETECTED: {
     message: () =>
-      "Nothing in the folder tells what it is: no package.json, requirements.txt, pyproject.toml, go.mod, composer.json, Gemfile, pom.xml, index.html or Dockerfile. Set the runtime, or the build root directory (context_path).",
+      "The runtime cannot be detected: no package.json, requirements.txt, pyproject.toml, go.mod, composer.json, Gemfile, pom.xml, index.html or Dockerfile. Set the runtime, or the build root directory (context_path).",
   },
   RUNTIME_UNSUPPORTED: {
     message: ({ name }) =>
@@ -118,7 +118,7 @@ export const failures = {
   },
   START_COMMAND_REQUIRED: {
     message: () =>
-      "It cannot be told how the application starts. Set the start command, add a start script to package.json, or commit a Procfile with a line `web: …`.",
+      "The start command cannot be detected. Set the start command, add a start script to package.json, or commit a Procfile with a line `web: …`.",
   },
   DEPENDENCY_MANIFEST_MISSING: {
     message: ({ name }) =>
@@ -142,7 +142,7 @@ export const failures = {
   },
   GO_MAIN_PACKAGE_REQUIRED: {
     message: ({ name }) =>
-      `It cannot be told which Go package is the program${name === undefined ? "" : ` (${name})`}. Put it into the root or into one folder of cmd/, or set the build command.`,
+      `The Go package of the program cannot be detected${name === undefined ? "" : ` (${name})`}. Put it into the root or into one folder of cmd/, or set the build command.`,
   },
   STATIC_OUTPUT_MISSING: {
     message: () =>

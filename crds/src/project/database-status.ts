@@ -7,10 +7,10 @@ const gigabytes = (about: string) => z.int().min(0).meta({ description: about, f
 /** How a database or a key-value service is reached, and its state. Contains no secret. */
 export const databaseStatus = z
   .strictObject({
-    engine: text(1, 32, "What really runs: the engine, or what stands in for it on this cluster.").optional(),
+    engine: text(1, 32, "What really runs: the engine, or its substitute on this cluster.").optional(),
     driver: text(1, 32, "What runs the engine, chosen at creation.").optional(),
     version: text(1, 32, "Version that was asked for and is in force.").optional(),
-    runningVersion: text(1, 64, "Version as the server that takes writes tells it.").optional(),
+    runningVersion: text(1, 64, "Version as the server that accepts writes reports it.").optional(),
     primary: text(1, 253, "Pod that takes writes; absent while none does.").optional(),
     host: text(
       1,
@@ -48,7 +48,7 @@ export const databaseStatus = z
       "Tells which processes have read which certificate, so that another leader need not make them read it again.",
     ).optional(),
     bootstrappedAt: timestamp(
-      "When it first took writes. From then on it is never initialised anew.",
+      "When it first accepted writes. From then on it is never initialised again.",
     ).optional(),
     identity: text(
       1,

@@ -146,7 +146,7 @@ export const healthcheckFields = z
       "Path that answers 2xx or 3xx when an instance can serve.",
     ).optional(),
   })
-  .describe("How the platform tells that an instance can serve.");
+  .describe("How the platform determines that an instance can serve.");
 
 export const healthcheck = withRules(healthcheckFields, [
   rule({

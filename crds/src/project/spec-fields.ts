@@ -45,7 +45,7 @@ export const projectSpecFields = z
       )
       .optional(),
     restartedAt: timestamp(
-      "Set to a new moment to deploy the same settings anew, for example when a tag leads to a new image.",
+      "Set to a new moment to deploy the same settings again, for example when a tag leads to a new image.",
     ).optional(),
     planRequestedAt: timestamp(
       "Of a clickhouse project: set to a new moment to ask for its plan again, after a change to it has failed.",

@@ -57,7 +57,7 @@ const customDomain = z
     dnsRecords: dnsRecords.optional(),
     message: text(0, 512, "What is missing.").optional(),
     expiredAt: timestamp(
-      "When the domain was given up for lack of proof. It is claimed again once it was taken out of the spec and put in anew.",
+      "When the domain was given up for lack of proof. It is claimed again once it was removed from the spec and added again.",
     ).optional(),
   })
   .describe("Where a custom domain stands.");
@@ -126,7 +126,7 @@ export const projectStatus = z
         current: z.enum(["public", "private"]).describe("Exposure that is in place."),
         changing: z.boolean().describe("Whether a change of exposure is running.").optional(),
       })
-      .describe("Exposure as it is, while the spec tells what it should be.")
+      .describe("Exposure as it is, while the spec has what it should be.")
       .optional(),
     desiredInstances: count("Instances that should run now; autoscaling and pausing included.").optional(),
     currentInstances: count("Instances that exist.").optional(),
@@ -141,7 +141,7 @@ export const projectStatus = z
         fromPlan: text(1, 63, "Plan before the change.").optional(),
         toPlan: text(1, 63, "Plan that was asked for."),
         requestedAt: timestamp(
-          "What spec.planRequestedAt said: together with the plan it tells one request from another. A failed one is not tried again.",
+          "What spec.planRequestedAt said: together with the plan it distinguishes one request from another. A failed one is not retried.",
         ).optional(),
         startedAt: timestamp("When the change began."),
         finishedAt: timestamp("When the change failed.").optional(),

@@ -77,7 +77,7 @@ export function jobState(job: WorkJob, pods: readonly WorkPod[], now: Date): Job
     return {
       state: "failed",
       reason: "StoreFailed",
-      message: "The pod is gone, and with it what it had to say.",
+      message: "The pod was deleted before its result was read.",
     };
   }
   const partiallyTerminated = pods.find((pod) => isPartiallyTerminated(pod, now));

@@ -68,7 +68,7 @@ export class BackupRunner {
       return this.#fail(backup, context, "BackupsDisabled", "This platform makes no backups.");
     }
     if (!project || project.metadata.deletionTimestamp) {
-      return this.#abandon(backup, context, "ProjectGone", "The project is gone.");
+      return this.#abandon(backup, context, "ProjectGone", "The project was deleted.");
     }
     const scripts = scriptsOf(project.spec.type);
     if (!scripts) {

@@ -90,7 +90,7 @@ function followPod(observed: Observation, settings: DecideSettings): Decision {
   const { pod, now } = observed;
   if (!pod) {
     return retry(observed, settings, {
-      failure: failure("BUILD_ENGINE_FAILED", { said: "Its pod is gone." }),
+      failure: failure("BUILD_ENGINE_FAILED", { said: "Its pod was deleted." }),
     });
   }
   const { state } = pod;

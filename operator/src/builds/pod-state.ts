@@ -85,7 +85,7 @@ export function podState(pod: BuildPod): PodState {
   if (current === undefined) {
     const { digest } = report;
     return digest === undefined
-      ? { state: "failed", step: "push", report, ...engineFailed("It told no digest.") }
+      ? { state: "failed", step: "push", report, ...engineFailed("It reported no digest.") }
       : { state: "done", report: { ...report, digest } };
   }
   const cannotPull = containers.some((one) => CANNOT_PULL.test(stateOf(pod, one)?.waiting?.reason ?? ""));

@@ -118,7 +118,7 @@ function toGitError(
   }
   // Single sign-on: the organization requires a new authorization.
   if (status === 403 && String(headers["x-github-sso"] ?? "").startsWith("required")) {
-    return new GitError("CredentialRefused", "the Git server wants the access authorized anew");
+    return new GitError("CredentialRefused", "the Git server requires the access to be authorized again");
   }
   if (status === 403) {
     return new GitError("PermissionLacking", "the credential may not do this at the Git server");

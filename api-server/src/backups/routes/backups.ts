@@ -110,7 +110,7 @@ export const verifyBackup = defineRoute({
   summary: "Try a backup",
   description:
     "It is loaded into a server of its own, and what is there is counted and compared with what was stored. " +
-    "`verification` tells how it goes, `last_verified_at` when all was there.",
+    "`verification` reports its progress, `last_verified_at` when the backup was last found complete.",
   tags: ["Backups"],
   responses: {
     202: {

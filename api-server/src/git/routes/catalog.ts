@@ -21,8 +21,8 @@ export const gitProviders = defineRoute({
   path: "/v1/git/providers",
   summary: "List Git providers",
   description:
-    "What this platform can connect, and what a connection may be able to do at most. Accounts of GitHub are connected by whoever " +
-    "runs the platform.",
+    "What this platform can connect, and what a connection may be able to do at most. Accounts of GitHub are connected by the " +
+    "platform's administrator.",
   tags: ["Git"],
   responses: {
     200: {

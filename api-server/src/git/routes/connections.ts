@@ -134,7 +134,7 @@ export const revokeGitConnection = defineRoute({
   path: "/v1/git/connections/:connectionId",
   summary: "Revoke a Git connection",
   description:
-    "From a success on, nothing uses the credential any more. `cleanup_pending` tells that hooks are left at the server, which did " +
+    "From a success on, nothing uses the credential any more. `cleanup_pending` reports that hooks are left at the server, which did " +
     "not answer: the connection is listed as revoked until calling this again has removed them. While a build uses the " +
     "connection it is refused, and the connection stays active.",
   tags: ["Git"],

@@ -102,9 +102,9 @@ export const projectSchema = projectItemSchema.extend({
     .optional(),
   database: z
     .object({
-      engine: z.string().describe("What runs: the engine, or what stands in for it on this platform."),
+      engine: z.string().describe("What runs: the engine, or its substitute on this platform."),
       version: z.string().describe("Version that was asked for."),
-      running_version: z.string().describe("Version as the server tells it.").optional(),
+      running_version: z.string().describe("Version as the server reports it.").optional(),
       storage_resizing: z.boolean().describe("Whether volumes are growing.").optional(),
     })
     .describe("Of a database or a key-value service.")

@@ -51,7 +51,7 @@ export const updateImage = defineProjectRoute({
   path: "/v1/project/:id/image",
   summary: "Deploy another image",
   description:
-    "The same image again is deployed anew. A tag that never changes, or a digest, is advised over latest. A private " +
+    "The same image again is deployed again. A tag that never changes, or a digest, is advised over latest. A private " +
     "image must come from a registry that the project's credentials are for.",
   tags: ["Settings"],
   body: patchImageBody,
@@ -82,7 +82,7 @@ export const updatePlan = defineProjectRoute({
   summary: "Change a project's plan, or how it is paid",
   description:
     "The plan of a clickhouse project changes in the background, one instance after the other; when that cannot be done it stays " +
-    "on the plan before, and plan_change of the project tells. It is not tried again until it is asked for again.",
+    "on the plan before, and plan_change of the project reports it. It is not retried until it is requested again.",
   tags: ["Settings"],
   documentedBody: patchPlanBody,
   responses: {
@@ -91,7 +91,7 @@ export const updatePlan = defineProjectRoute({
       schema: success({ message: z.string(), data }),
     },
     202: {
-      description: "Of clickhouse: accepted; plan_change of the project tells how it goes.",
+      description: "Of clickhouse: accepted; plan_change of the project reports its progress.",
       schema: success({ message: z.string(), data }),
     },
   },

@@ -29,7 +29,7 @@ export function partsSink(urls: readonly string[], partBytes: number): Sink {
       for await (const part of cut(stream, partBytes)) {
         const url = urls[etags.length];
         if (url === undefined) {
-          throw new Error("the backup is larger than the store was told");
+          throw new Error("the backup is larger than its size as announced to the store");
         }
         etags.push(await put(url, part));
       }

@@ -30,7 +30,8 @@ export function clickhouseDriver(send: Query = query): DatabaseDriver {
       (spec.instances ?? 1) > 1 && !canReplicate(image)
         ? {
             reason: "FeatureNotSupported",
-            message: "What stands in for ClickHouse on this platform cannot replicate: it runs one instance.",
+            message:
+              "This platform runs a substitute for ClickHouse that cannot replicate: it has one instance.",
           }
         : undefined,
     desired,

@@ -11,7 +11,7 @@ import { deletePod } from "./steps.ts";
 
 export const ROLLING_OUT = {
   reason: "RollingOut",
-  message: "Instances are being made anew, one at a time.",
+  message: "Instances are being replaced, one at a time.",
 } as const satisfies Finding;
 
 export const SWITCHING_OVER = {

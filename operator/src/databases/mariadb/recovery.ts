@@ -104,7 +104,7 @@ function objection(
     return "The instances have data of another database.";
   }
   if (states.some((facts) => facts.phase === "waiting" && facts.data === "broken")) {
-    return "An instance cannot tell how far its data reach.";
+    return "An instance cannot report the position of its data.";
   }
   if (!bootstrapped) {
     return undefined;
@@ -206,7 +206,7 @@ function membersMissing(missing: number, bootstrapped: boolean): Finding {
   return bootstrapped
     ? {
         reason: "Recovering",
-        message: `No instance takes writes; ${missing} of them have not told yet what they have.`,
+        message: `No instance accepts writes; ${missing} of them have not reported their position yet.`,
       }
     : { reason: "Bootstrapping", message: "The database is being set up." };
 }

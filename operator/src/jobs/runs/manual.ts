@@ -53,7 +53,7 @@ export function refusalOf({
   }
   const owner = projectUidOf(run);
   if (owner !== undefined && owner !== project.metadata.uid) {
-    return refuse("ProjectGone", "The project that it was for is gone.");
+    return refuse("ProjectGone", "The project that it was for was deleted.");
   }
   if (isClosed(project)) {
     return refuse("ScheduleClosed", "The job is closed: no new run begins.");

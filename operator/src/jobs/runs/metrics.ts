@@ -47,7 +47,7 @@ export function createJobRunMetrics(registry: Registry) {
     ),
     admissionLatency: histogram(
       "slipway_job_run_admission_latency_seconds",
-      "From the creation of an occurrence's Job, told in whole seconds, to its admission.",
+      "From the creation of an occurrence's Job, which has whole seconds, to its admission.",
     ),
     billingLag: histogram(
       "slipway_job_run_billing_lag_seconds",

@@ -89,7 +89,7 @@ export class Applier {
     if (terminating.length > 0) {
       throw new WaitingError<RuntimeCatalog>(
         "ChildTerminating",
-        `waiting until the former ${terminating.join(", ")} is gone`,
+        `waiting until the former ${terminating.join(", ")} is deleted`,
         {
           requeueAfterMs: 5_000,
         },

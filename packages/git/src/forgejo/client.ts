@@ -226,7 +226,7 @@ export class ForgejoClient implements GitProvider {
   }
 
   async #removeHook(path: string, id: number): Promise<void> {
-    const missing = new GitError("RefNotFound", "the hook is gone");
+    const missing = new GitError("RefNotFound", "the hook was deleted");
     await this.#api
       .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => missing })
       .catch((error: unknown) => {

@@ -137,7 +137,7 @@ export class GithubClient implements GitProvider {
     if (path === undefined) {
       return;
     }
-    const missing = new GitError("RefNotFound", "the hook is gone");
+    const missing = new GitError("RefNotFound", "the hook was deleted");
     for (const { id } of await this.#hooks(path, url)) {
       await this.#api
         .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => missing })
