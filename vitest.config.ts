@@ -112,6 +112,7 @@ export default defineConfig({
           expect: expectations,
           // As for unit tests.
           isolate: false,
+          globalSetup: "test/kit/temporary-folder.ts",
           // Every file starts servers of its own, on ports of its own, and mostly waits for them: three use that time.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },

@@ -7,11 +7,11 @@ import { annotations, organizationNamespace, type Project } from "@slipway/crds"
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateApiKey } from "../api-server/src/auth/credentials.ts";
-import { startApiserver, type TestApiserver } from "../hack/cluster/apiserver.ts";
+import type { TestApiserver } from "../hack/cluster/apiserver.ts";
 import { root } from "../hack/lib/paths.ts";
 import { freePorts } from "../hack/lib/ports.ts";
-import { applyCrds } from "./kit/clusters/crds.ts";
 import { countQuotas } from "./kit/clusters/quotas.ts";
+import { acquireApiserver } from "./kit/clusters/shared-apiserver.ts";
 import { eventually } from "./kit/processes/eventually.ts";
 import { projectResource } from "./kit/processes/job-platform.ts";
 import { startNode, writeTokenKey } from "./kit/processes/node.ts";
@@ -41,7 +41,7 @@ let metricsPort: number;
 
 beforeAll(async () => {
   [apiserver, postgres, receiver] = await Promise.all([
-    startApiserver(),
+    acquireApiserver(),
     startPostgres(),
     startTraceReceiver(),
   ]);
@@ -63,7 +63,6 @@ beforeAll(async () => {
   });
   await ledger.destroy();
   await client.create(resources.namespaces, { metadata: { name: "slipway-system" } });
-  await applyCrds(client);
   stopCounting = countQuotas(client);
   writeTokenKey(join(dir, "token.pem"));
   writeFileSync(

@@ -4,9 +4,9 @@ import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from 
 import { createLogger } from "@slipway/process";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import type { TestApiserver } from "../../hack/cluster/apiserver.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../test/kit/api-server/harness.ts";
-import { applyCrds } from "../../test/kit/clusters/crds.ts";
+import { acquireApiserver } from "../../test/kit/clusters/shared-apiserver.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
 import { TcpProxy } from "../../test/kit/processes/tcp-proxy.ts";
 import { startPostgres, type TestPostgres } from "../../test/kit/servers/postgresql.ts";
@@ -50,11 +50,10 @@ async function limiter(logger: Harness["services"]["logger"]): Promise<ValkeyRat
 }
 
 beforeAll(async () => {
-  [apiserver, postgres, valkey] = await Promise.all([startApiserver(), startPostgres(), startValkey()]);
+  [apiserver, postgres, valkey] = await Promise.all([acquireApiserver(), startPostgres(), startValkey()]);
   ledger = connectLedger({ url: postgres.url, applicationName: "test" });
   await migrateToLatest(ledger);
   admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
-  await applyCrds(admin);
 
   const silent = createLogger("api-server", "silent");
   const first = await limiter(silent);

@@ -103,7 +103,7 @@ const start = () =>
   });
 
 beforeAll(async () => {
-  cluster = await startCluster("none");
+  cluster = await startCluster();
   const objects = await renderChart(join(chartDir, "testdata/everything/values.yaml"));
   await kubectl(["create", "namespace", "slipway-system"]);
   // As a release before left it: called guarded, without the operator's binding.

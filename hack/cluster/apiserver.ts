@@ -10,7 +10,7 @@ import { freePorts } from "../lib/ports.ts";
 import { GiveUp, waitFor } from "../lib/wait.ts";
 import { recordPermissions } from "../testing/platform-calls.ts";
 import { ensureBinary } from "./binaries.ts";
-import { ensureAuthority, ensureCertificate, ensureSigningKey } from "./certificates.ts";
+import { ensureAuthority, ensureCertificate, ensureSigningKey, type KeyPair } from "./certificates.ts";
 import { type Argv, apiserverArgs, auditPolicy, etcdArgs } from "./control-plane.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 
@@ -26,6 +26,8 @@ export interface TestApiserver {
   binary: string;
   /** Audit log: one JSON line per answered request, two of a watch. */
   auditLog: string;
+  /** Its etcd: where it listens, and the files that a client needs. */
+  etcd: { url: string; authority: string; client: KeyPair };
   /** The processes as they are now, by component. */
   pids(): Record<string, number>;
   /** Ends kube-apiserver in order and starts it on the same port and data; resolves when it is ready. */
@@ -102,6 +104,8 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
     extra: {
       "disable-admission-plugins": "ServiceAccount",
       "shutdown-delay-duration": "0s",
+      // What is read of the log is all of it.
+      "audit-log-maxsize": 10_000,
       ...options.flags,
     },
   });
@@ -136,6 +140,7 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
     dir,
     binary,
     auditLog,
+    etcd: { url: `https://127.0.0.1:${clientPort}`, authority: authority.cert, client: admin },
     pids: () => ({ "kube-apiserver": apiserver?.pid ?? 0, etcd: etcd.pid ?? 0 }),
     restart: async () => {
       await end(apiserver, "SIGTERM");

@@ -11,7 +11,7 @@ import { startApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { applyCrds } from "../kit/clusters/crds.ts";
+import { applyCrds } from "../kit/clusters/definitions.ts";
 import { countQuotas } from "../kit/clusters/quotas.ts";
 import { startNode } from "../kit/processes/node.ts";
 import { startPostgres } from "../kit/servers/postgresql.ts";

@@ -12,7 +12,7 @@ import {
 } from "@slipway/crds";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { generateApiKey } from "../../api-server/src/auth/credentials.ts";
-import { applyCrds } from "../kit/clusters/crds.ts";
+import { applyCrds } from "../kit/clusters/definitions.ts";
 
 const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 

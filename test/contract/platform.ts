@@ -37,7 +37,7 @@ import { databaseSpec } from "../kit/api-server/databases.ts";
 import { HOOK_SECRET, putConnection } from "../kit/api-server/git.ts";
 import { exampleSpec } from "../kit/api-server/harness.ts";
 import { runRow } from "../kit/api-server/job-runs.ts";
-import { applyCrds } from "../kit/clusters/crds.ts";
+import { applyCrds } from "../kit/clusters/definitions.ts";
 import { countQuotas } from "../kit/clusters/quotas.ts";
 import { startNode, writeTokenKey } from "../kit/processes/node.ts";
 import { startPostgres } from "../kit/servers/postgresql.ts";

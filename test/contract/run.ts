@@ -9,6 +9,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { stateDir } from "../../hack/lib/paths.ts";
+import { isLong } from "../kit/long.ts";
 import { startPlatform } from "./platform.ts";
 import { ensureSchemathesis } from "./schemathesis.ts";
 
@@ -30,6 +31,8 @@ try {
   const report = values.report ?? join(logs, "junit.xml");
   const config = join(import.meta.dirname, "schemathesis.toml");
   const args = ["--config-file", config, "run", `${platform.url}/v1/openapi.json`, "--url", platform.url];
+  // Of each operation, in each phase that the configuration gives no other number.
+  args.push("--max-examples", isLong ? "20" : "10");
   args.push("--report", "junit", "--report-junit-path", report, ...positionals);
   const child = spawn(command, args, {
     cwd: logs,

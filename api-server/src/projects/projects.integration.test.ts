@@ -8,10 +8,10 @@ import {
   setOrganizationBlocked,
 } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "../../../test/kit/api-server/roles.ts";
-import { applyCrds } from "../../../test/kit/clusters/crds.ts";
+import { acquireApiserver } from "../../../test/kit/clusters/shared-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
 
@@ -27,11 +27,10 @@ let harness: Harness;
 let admin: KubeClient;
 
 beforeAll(async () => {
-  [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
+  [apiserver, postgres] = await Promise.all([acquireApiserver(), startPostgres()]);
   ledger = connectLedger({ url: postgres.url, applicationName: "test", maxConnections: 20 });
   await migrateToLatest(ledger);
   admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
-  await applyCrds(admin);
   await createRoles(admin);
   harness = await startHarness(restrictedClient(apiserver.kubeconfig), { ledger, admin });
 });

@@ -2,11 +2,11 @@ import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { labels, organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { startReleaser } from "../../../test/kit/api-server/releaser.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "../../../test/kit/api-server/roles.ts";
-import { applyCrds } from "../../../test/kit/clusters/crds.ts";
+import { acquireApiserver } from "../../../test/kit/clusters/shared-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
 import type { ApiProject } from "./api-project.ts";
@@ -30,11 +30,10 @@ let headers: Record<string, string>[];
 let releaser: { stop: () => Promise<void> };
 
 beforeAll(async () => {
-  [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
+  [apiserver, postgres] = await Promise.all([acquireApiserver(), startPostgres()]);
   ledger = connectLedger({ url: postgres.url, applicationName: "test", maxConnections: 20 });
   await migrateToLatest(ledger);
   admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
-  await applyCrds(admin);
   await createRoles(admin);
   const start = () => startHarness(restrictedClient(apiserver.kubeconfig), { ledger, admin });
   replicas = [await start(), await start()];

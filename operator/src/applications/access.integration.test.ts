@@ -1,11 +1,11 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { installDefinitions, middlewareDefinition } from "../../../test/kit/clusters/definitions.ts";
 import {
   conditionsOf,
   eventually,
   exists,
-  installMiddlewares,
   startCluster,
   startOperator,
   type TestCluster,
@@ -111,7 +111,7 @@ test("an ingress that enforces nothing gets no route to a project with an access
 });
 
 test("Traefik finds the Middleware before an Ingress names it", async () => {
-  await installMiddlewares(cluster.client);
+  await installDefinitions(cluster.client, [await middlewareDefinition()]);
   expect(await check("traefik")).toEqual({ is: "compatible" });
   await start("traefik");
   await create("listed", listed);

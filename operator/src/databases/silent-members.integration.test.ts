@@ -36,7 +36,7 @@ beforeAll(async () => {
   });
   await once(kubelet.listen(0, "127.0.0.1"), "listening");
   kubelet.on("close", () => sockets.forEach((socket) => void socket.destroy()));
-  cluster = await startCluster("none");
+  cluster = await startCluster();
   await cluster.client.create(resources.namespaces, { metadata: { name: "slipway-system" } });
   await cluster.client.create(resources.nodes, { metadata: { name: NODE } });
   await setNode("True");

@@ -31,7 +31,7 @@ const provider = {
 } as unknown as GitProvider;
 
 beforeAll(async () => {
-  cluster = await startCluster("none");
+  cluster = await startCluster();
   await cluster.client.create<KubernetesObject>(resources.namespaces, { metadata: { name: namespace } });
   const projects = [{ apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["get", "list", "watch"] }];
   const config = await grantedConfig(cluster, namespace, {

@@ -26,7 +26,7 @@ let cluster: TestCluster;
 let operator: KubeClient;
 
 beforeAll(async () => {
-  cluster = await startCluster("none");
+  cluster = await startCluster();
   const { client } = cluster;
   for (const name of [SYSTEM, TENANT]) {
     await client.create(resources.namespaces, { metadata: { name } });

@@ -10,7 +10,7 @@ const signal = AbortSignal.timeout(60_000);
 let cluster: TestCluster;
 
 beforeAll(async () => {
-  cluster = await startCluster("none");
+  cluster = await startCluster();
   await cluster.client.create(resources.namespaces, {
     apiVersion: "v1",
     kind: "Namespace",

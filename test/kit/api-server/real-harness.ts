@@ -1,7 +1,7 @@
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
-import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
-import { applyCrds } from "../clusters/crds.ts";
+import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import { acquireApiserver } from "../clusters/shared-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../servers/postgresql.ts";
 import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "./roles.ts";
@@ -21,11 +21,10 @@ export interface RealHarness extends Harness {
 export async function startRealHarness(
   options: Pick<HarnessOptions, "git" | "builds" | "baseImages"> = {},
 ): Promise<RealHarness> {
-  const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
+  const [apiserver, postgres] = await Promise.all([acquireApiserver(), startPostgres()]);
   const ledger = connectLedger({ url: postgres.url, applicationName: "test", maxConnections: 20 });
   await migrateToLatest(ledger);
   const admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
-  await applyCrds(admin);
   await createRoles(admin);
   const harness = await startHarness(restrictedClient(apiserver.kubeconfig), { ...options, ledger, admin });
 

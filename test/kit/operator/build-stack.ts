@@ -85,7 +85,7 @@ export class BuildStack {
 
   /** Takes about 10 s; no operator runs yet. */
   static async start(): Promise<BuildStack> {
-    const [cluster, postgres] = await Promise.all([startCluster("none"), startPostgres()]);
+    const [cluster, postgres] = await Promise.all([startCluster(), startPostgres()]);
     const ledger = connectLedger({ url: postgres.url, applicationName: "test", maxConnections: 4 });
     await migrateToLatest(ledger);
     for (const name of [ORGANIZATION, BUILDS]) {

@@ -1,6 +1,6 @@
 /** A real kube-apiserver with Slipway's kinds, and an operator on it, for integration tests. */
 
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
 import {
   type BackoffOptions,
@@ -15,9 +15,7 @@ import {
 import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import type { QuotaReservation } from "@slipway/ledger";
 import { type Clock, silentLogger } from "@slipway/process";
-import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
-import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { readVerbs } from "../../../hack/cluster/control-plane.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import type { AllowList } from "../../../operator/src/applications/access.ts";
@@ -33,7 +31,9 @@ import type { RecordDeployment } from "../../../operator/src/projects/deployment
 import type { QuotaLedger } from "../../../operator/src/projects/quotas/quota-ledger.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
 import { projectResource } from "../../../operator/src/resources.ts";
+import { applyCrds } from "../clusters/definitions.ts";
 import { countQuotas } from "../clusters/quotas.ts";
+import { acquireApiserver } from "../clusters/shared-apiserver.ts";
 
 const repository = new URL("../../../", import.meta.url);
 
@@ -47,22 +47,19 @@ export interface TestCluster {
 }
 
 /**
- * Starts the apiserver and installs the custom resources; takes about 10 s.
- * @param ingress whether Traefik's definitions are there too, as a cluster with the default settings has them
+ * An apiserver with the custom resources.
+ * @param ingress whether Traefik's definitions are there too, as a cluster with the default settings has them; without them it is
+ * an apiserver of its own, whose definitions a test may change
  * @param countsQuotas whether limits of quotas are taken over: without it no namespace is called guarded
  */
 export async function startCluster(
   ingress: "traefik" | "none" = "traefik",
   { countsQuotas = true } = {},
 ): Promise<TestCluster> {
-  const api = await startApiserver();
+  const api = ingress === "traefik" ? await acquireApiserver() : await startApiserver();
   const client = KubeClient.fromConfig(loadKubeConfig({ file: api.kubeconfig }), { userAgent: "test" });
-  const folder = new URL("crds/generated/", repository);
-  for (const file of (await readdir(folder)).filter((name) => name.endsWith(".yaml"))) {
-    await installDefinition(client, parse(await readFile(new URL(file, folder), "utf8")) as KubernetesObject);
-  }
-  if (ingress === "traefik") {
-    await installMiddlewares(client);
+  if (ingress === "none") {
+    await applyCrds(client);
   }
   const stopCounting = countsQuotas ? countQuotas(client) : undefined;
   return {
@@ -81,29 +78,6 @@ export async function startCluster(
       await api.stop();
     },
   };
-}
-
-/** Installs the definition of Traefik's Middlewares, from Traefik's own source. */
-export async function installMiddlewares(client: KubeClient): Promise<void> {
-  await ensureBinary("traefik");
-  const documents = parseAllDocuments(await readFile(binaryFile("traefik", "definitions.yaml"), "utf8"));
-  const definition = documents
-    .map((document) => document.toJS() as KubernetesObject | null)
-    .find((object) => object?.metadata?.name === "middlewares.traefik.io");
-  if (!definition) {
-    throw new Error("Traefik's source defines no Middlewares");
-  }
-  await installDefinition(client, definition);
-}
-
-async function installDefinition(client: KubeClient, definition: KubernetesObject): Promise<void> {
-  await client.create(resources.customResourceDefinitions, definition);
-  await eventually(async () => {
-    const live = await client.get<
-      KubernetesObject & { status?: { conditions?: { type: string; status: string }[] } }
-    >(resources.customResourceDefinitions, { name: definition.metadata?.name ?? "" });
-    return live.status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
-  });
 }
 
 export interface TestOperator {

@@ -17,7 +17,7 @@ import {
   type TestClusterOptions,
 } from "../../../hack/cluster/test-cluster.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
-import { applyCrds } from "../clusters/crds.ts";
+import { applyCrds } from "../clusters/definitions.ts";
 import { startPostgres, type TestPostgres } from "../servers/postgresql.ts";
 
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
