@@ -46,6 +46,9 @@ const operatorReplaced = e2eFiles(
 const punctual = e2eFiles(
   "jobs",
   "jobs-runs",
+  "applications-volumes",
+  "applications-rollouts",
+  "applications-access-lists",
   "organizations-administration",
   "analytics",
   "analytics-otlp",
@@ -153,7 +156,7 @@ export default defineConfig({
           exclude: ["**/node_modules/**"],
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 3,
+          maxWorkers: 4,
           // As in the project before.
           maxConcurrency: 20,
           sequence: { groupOrder: 4 },
