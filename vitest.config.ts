@@ -116,8 +116,8 @@ export default defineConfig({
           // As for unit tests.
           isolate: false,
           globalSetup: "test/kit/temporary-folder.ts",
-          // Every file starts servers of its own, on ports of its own, and mostly waits for them: three use that time.
-          maxWorkers: 3,
+          // Most of a file's time is waiting for its servers: four use that time.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },
@@ -131,7 +131,7 @@ export default defineConfig({
           testTimeout: 280_000,
           hookTimeout: 400_000,
           expect: expectations,
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isLong } from "../kit/long.ts";
 import { NOT_NOW, projectResource } from "../kit/processes/job-platform.ts";
-import { moments } from "./support/apiserver-proxy.ts";
+import { type Moment, moments } from "./support/apiserver-proxy.ts";
 import { ageCharged, cancelRunning, runNow, silence } from "./support/drive.ts";
 import { type ChaosEnvironment, setClosed, startEnvironment } from "./support/environment.ts";
 import { expectNoViolations } from "./support/observation-log.ts";
@@ -17,22 +17,25 @@ beforeAll(async () => {
 });
 afterAll(() => environment?.stop());
 
-/** How often the operator is killed at each moment of each write. */
-const rounds = isLong ? 5 : 1;
+/** How often the operator is killed at each moment of each write, in the long form. */
+const ROUNDS = 5;
+/** The short form has one moment of each write, another one for the next. */
+const momentsOf = (index: number): readonly Moment[] =>
+  isLong
+    ? Array.from({ length: ROUNDS }, () => moments).flat()
+    : [moments[index % moments.length] ?? "before"];
 /** It ends once all faults are injected, which takes as long as so many starts of the operator. */
 const limitMs = 1_800_000;
 
 // Shows: docs/jobs.md#billing: each run is charged once, whatever fails
 // Shows: docs/jobs.md#two-operators-and-kubectl: every write of a run's life may be lost, or its answer
-test("the operator is killed before, within and after every write in the life of a run", {
+test("the operator is killed at every write in the life of a run: before, within or after it, with --long all three", {
   timeout: limitMs + 240_000,
 }, async () => {
   const { proxy, ledgerProxy, platform, namespace } = environment;
   const kinds = Object.values(runWrites);
-  for (let round = 0; round < rounds; round += 1) {
-    proxy.faults.push(...kinds.flatMap((kind) => moments.map((moment) => ({ kind, moment }))));
-    ledgerProxy.faults.push(...moments);
-  }
+  proxy.faults.push(...kinds.flatMap((kind, index) => momentsOf(index).map((moment) => ({ kind, moment }))));
+  ledgerProxy.faults.push(...(isLong ? momentsOf(0) : moments));
   const faults = proxy.faults.length + ledgerProxy.faults.length;
   const plain = await environment.jobs("plain", [
     { run: 2 },
