@@ -96,7 +96,7 @@ describe("a creation that is wrong in every way", () => {
 
 describe("an organization whose namespace was just created", () => {
   // Shows: docs/applications.md#errors-project-creation: 503 | `ORGANIZATION_RUNTIME_UNAVAILABLE`: the
-  it("is 503 without the API server's rights there, and served once they are heard of", async () => {
+  it("is 503 without the API server's rights there, and served once they are observed", async () => {
     const organizationId = "not-bound-yet";
     await insertOrganization(harness.ledger, { id: organizationId, name: organizationId });
     await harness.namespace(organizationId);

@@ -370,7 +370,7 @@ describe("the operator itself", () => {
     );
   });
 
-  test("starts again, where organizations have no Secret too, and heals what was deleted meanwhile", async () => {
+  test("starts again, where organizations have no Secret too, and restores what was deleted meanwhile", async () => {
     await operator.stop();
     const policy = { namespace: "slipway-org-old", name: "slipway-egress" };
     await cluster.client.delete(resources.networkPolicies, policy);

@@ -159,7 +159,7 @@ test.concurrent("the runs of a job are listed with their cost, and one with its 
 });
 
 // Shows: docs/console.md#what-is-promised: builds, and the log of one
-test.concurrent("a build is listed with why it failed, and told from its log", async () => {
+test.concurrent("a failed build is listed with its reason, and shown with its log", async () => {
   await look(there, "desk", async (page) => {
     await signIn(there, page, at(there.built.id, "builds"));
     await page
@@ -252,7 +252,7 @@ test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async 
 });
 
 // Shows: docs/console.md#what-is-promised: after a key is revoked, the page asks for another
-test("a key that is revoked is asked for anew", async () => {
+test("a revoked key is requested again", async () => {
   await look(
     there,
     "desk",

@@ -122,7 +122,7 @@ test.concurrent("a new password leaves open sessions alone, a pause keeps the ro
   expect(await asking(current, readRows)).toEqual(new Set([0]));
 });
 
-test.concurrent("a change of plan makes three instances anew, the primary last, and loses no row", {
+test.concurrent("a change of plan replaces three instances, the primary last, and loses no row", {
   timeout,
 }, async () => {
   const project = await create({ instances: 3 });

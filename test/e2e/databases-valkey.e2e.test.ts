@@ -119,7 +119,7 @@ interface Snapshot {
   valkey: { cache?: { hits_total: number; misses_total: number; hit_ratio: number } } | null;
 }
 
-test.concurrent("a cache drops what is used least, keeps nothing, and tells how often it was asked", {
+test.concurrent("a cache evicts what is used least, persists nothing, and reports its hits and misses", {
   timeout,
 }, async () => {
   const project = await create("cache-premium", "cache");

@@ -182,7 +182,7 @@ it("has a row before the project is there, with its outcome after, and no secret
   expect(everything).not.toContain(key);
 });
 
-it("leaves a row that says unknown when the ledger goes away in the middle of a write, and takes nothing twice", async () => {
+it("leaves a row that says unknown when the ledger becomes unavailable in the middle of a write, and takes nothing twice", async () => {
   const reservationsBefore = (await listQuotaReservations(ledger)).length;
   const keyed = { "idempotency-key": "in-the-middle-0123456789" };
   const { reached, resume } = delayProjectCreation();

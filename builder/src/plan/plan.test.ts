@@ -7,7 +7,7 @@ import { defaultRuntimeCatalog } from "../catalog.ts";
 import { planBuild } from "./index.ts";
 import { type BuildSettings, isWanted } from "./input.ts";
 
-/** A folder is a case: `case.json` with settings and files, `want/` with what is planned. UPDATE_GOLDEN=1 writes it anew. */
+/** A folder is a case: `case.json` with settings and files, `want/` with what is planned. UPDATE_GOLDEN=1 rewrites it. */
 const testdata = join(import.meta.dirname, "testdata");
 const images = parseBaseImages(readFileSync(join(import.meta.dirname, "../../base-images.yaml"), "utf8"));
 const catalog = defaultRuntimeCatalog();

@@ -98,7 +98,7 @@ describe("a build of GitHub's", () => {
 
   // Shows: docs/git.md#github: `GITHUB_REPOSITORY_REAUTHORIZATION_REQUIRED` | the App was suspended
   test.each(["suspended", "removed", "sso"] as const)(
-    "needs the access authorized anew when it is %s",
+    "needs the access to be authorized again when it is %s",
     async (state) => {
       github.state = state;
       expect(await codeOf(open())).toBe("GITHUB_REPOSITORY_REAUTHORIZATION_REQUIRED");

@@ -162,7 +162,7 @@ describe("a settled platform", () => {
     expect((await operatorWrites()).slice(before)).toEqual([]);
   });
 
-  it("heals children that were edited and deleted by hand", async () => {
+  it("restores children that were edited and deleted manually", async () => {
     start();
     await create("w");
     await eventually("ready", async () => (await readyCount()) === 1, 20_000);

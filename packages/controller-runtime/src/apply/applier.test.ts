@@ -119,7 +119,7 @@ describe("applyAndPrune", () => {
     expect(live("a/x")?.data).toEqual({ k: "v" });
   });
 
-  it("heals what was edited by hand, and leaves what others added", async () => {
+  it("restores what was edited manually, and leaves what others added", async () => {
     await writesOf(configMap("x"));
     api.etcd.patch(CONFIG_MAPS, "a/x", { data: { k: "edited", other: "kept" } });
     await harness.caughtUp();
@@ -129,7 +129,7 @@ describe("applyAndPrune", () => {
     expect(await writesOf(configMap("x"))).toBe(0);
   });
 
-  it("heals what was deleted by hand", async () => {
+  it("restores what was deleted manually", async () => {
     await writesOf(configMap("x"));
     api.etcd.delete(CONFIG_MAPS, "a/x");
     await harness.caughtUp();
@@ -137,7 +137,7 @@ describe("applyAndPrune", () => {
     expect(live("a/x")).toBeDefined();
   });
 
-  it("heals lost marks: label, owner reference, hash", async () => {
+  it("restores a lost label, owner reference and hash", async () => {
     await writesOf(configMap("x"));
     api.etcd.patch(CONFIG_MAPS, "a/x", { metadata: { labels: null, annotations: null } });
     await harness.caughtUp();

@@ -66,7 +66,7 @@ describe("LeaderElector", () => {
     expect(await holding).toBe("stopped");
   });
 
-  it("lets only one of two lead, and the other take over once the lease has run out", async () => {
+  it("has only one of two lead, and the other one once the lease has expired", async () => {
     const one = candidate("one");
     const two = candidate("two");
     await one.acquire(abort.signal);
