@@ -12,9 +12,9 @@ import {
   findBuild,
   type Ledger,
   listBuilds,
-  noteBuildTriggers,
   readBuildLog,
   recordBuild,
+  recordBuildTriggers,
 } from "@slipway/ledger";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -75,7 +75,7 @@ export interface BuildStore {
   /** The id of the build that a trigger is of; null of one that was noted as present, more than ten minutes ago. */
   claim(trigger: BuildTrigger, buildId: string): Promise<string | null>;
   /** Notes triggers that shall set nothing off. */
-  note(triggers: readonly BuildTrigger[]): Promise<void>;
+  recordTriggers(triggers: readonly BuildTrigger[]): Promise<void>;
   /** Deliveries of hooks, from their answer until they are processed. */
   deliveries: DeliveryQueue;
 }
@@ -88,7 +88,7 @@ export function ledgerBuilds(ledger: Ledger): BuildStore {
     list: (query) => withLedgerErrors(() => listBuilds(ledger, query)),
     readLog: (build, page) => withLedgerErrors(() => readBuildLog(ledger, build, page)),
     claim: (trigger, buildId) => withLedgerErrors(() => claimDeliveredTrigger(ledger, trigger, buildId)),
-    note: (triggers) => withLedgerErrors(() => noteBuildTriggers(ledger, triggers)),
+    recordTriggers: (triggers) => withLedgerErrors(() => recordBuildTriggers(ledger, triggers)),
     deliveries: ledgerDeliveries(ledger),
   };
 }

@@ -168,7 +168,7 @@ export async function recordPresentRefs(
   if (present.length === 0) {
     return;
   }
-  await builds.store.note(
+  await builds.store.recordTriggers(
     present.map(({ name, commitSha }) => triggerOf(project, { triggeredBy: mode, tag: name, commitSha })),
   );
 }

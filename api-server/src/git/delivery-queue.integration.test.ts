@@ -146,7 +146,9 @@ it("are bounded by connection and organization, and no other organization's are 
 // Shows: docs/git.md#hooks: one that was answered is not lost with its process, and is retried ten times
 it("of a process that is killed after the answer are worked off by another", async () => {
   await queue("acme", "one");
-  const child = fork(new URL("testdata/hold-and-hang.ts", import.meta.url), [postgres.url], { execArgv: [] });
+  const child = fork(new URL("testdata/lease-and-hang.ts", import.meta.url), [postgres.url], {
+    execArgv: [],
+  });
   const [leased] = (await once(child, "message")) as [number];
   expect(leased).toBe(1);
   child.kill("SIGKILL");

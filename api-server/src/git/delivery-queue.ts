@@ -4,9 +4,9 @@ import {
   dropGitDelivery,
   finishGitDelivery,
   type GitDelivery,
-  type HeldDelivery,
-  holdGitDeliveries,
+  type LeasedDelivery,
   type Ledger,
+  leaseGitDeliveries,
   postponeGitDelivery,
   queueGitDelivery,
 } from "@slipway/ledger";
@@ -24,12 +24,12 @@ export interface DeliveryQueue {
   /** @throws Failure 503 when too many wait */
   queue(delivery: GitDelivery, event: GitEvent): Promise<"queued" | "duplicate">;
   /** Leases those that are due, the organization first of which fewest are being processed. */
-  hold(bounds: { most: number; perOrganization: number; holdMs: number }): Promise<HeldDelivery[]>;
+  lease(bounds: { most: number; perOrganization: number; leaseMs: number }): Promise<LeasedDelivery[]>;
   /** Records that it was processed; a repeat is a duplicate from then on. */
-  finish(held: HeldDelivery): Promise<void>;
+  finish(leased: LeasedDelivery): Promise<void>;
   /** Drops it; the server may send it again. */
-  drop(held: HeldDelivery): Promise<void>;
-  postpone(held: HeldDelivery, afterMs: number): Promise<void>;
+  drop(leased: LeasedDelivery): Promise<void>;
+  postpone(leased: LeasedDelivery, afterMs: number): Promise<void>;
 }
 
 /** The ledger's. */
@@ -43,10 +43,10 @@ export function ledgerDeliveries(ledger: Ledger): DeliveryQueue {
       }
       return queued;
     },
-    hold: (bounds) => withLedgerErrors(() => holdGitDeliveries(ledger, bounds)),
-    finish: (held) => withLedgerErrors(() => finishGitDelivery(ledger, held)),
-    drop: (held) => withLedgerErrors(() => dropGitDelivery(ledger, held)),
-    postpone: (held, afterMs) => withLedgerErrors(() => postponeGitDelivery(ledger, held, afterMs)),
+    lease: (bounds) => withLedgerErrors(() => leaseGitDeliveries(ledger, bounds)),
+    finish: (leased) => withLedgerErrors(() => finishGitDelivery(ledger, leased)),
+    drop: (leased) => withLedgerErrors(() => dropGitDelivery(ledger, leased)),
+    postpone: (leased, afterMs) => withLedgerErrors(() => postponeGitDelivery(ledger, leased, afterMs)),
   };
 }
 
@@ -57,7 +57,7 @@ export interface DeliveryWorkerOptions {
   /** How often the queue is polled while nothing is due. */
   pollMs: number;
   /** How long a delivery is leased: then another replica processes it. */
-  holdMs: number;
+  leaseMs: number;
   /** Attempts at a delivery until it is dropped, and the pause after the first; each is twice as long as the one before. */
   tries: number;
   retryMs: number;
@@ -67,7 +67,7 @@ const OPTIONS: DeliveryWorkerOptions = {
   maxConcurrent: 16,
   perOrganization: 4,
   pollMs: 500,
-  holdMs: 120_000,
+  leaseMs: 120_000,
   tries: 10,
   retryMs: 2_000,
 };
@@ -77,7 +77,7 @@ const LONGEST_PAUSE_MS = 600_000;
 /** Works off the deliveries of hooks; every replica has one. */
 export class DeliveryWorker {
   readonly #queue: DeliveryQueue;
-  readonly #work: (delivery: HeldDelivery, event: GitEvent) => Promise<void>;
+  readonly #work: (delivery: LeasedDelivery, event: GitEvent) => Promise<void>;
   readonly #logger: Logger;
   readonly #options: DeliveryWorkerOptions;
   readonly #stop = new AbortController();
@@ -87,7 +87,7 @@ export class DeliveryWorker {
   /** @param work starts what the event starts; it may come twice, when a replica is killed in the middle */
   constructor(
     queue: DeliveryQueue,
-    work: (delivery: HeldDelivery, event: GitEvent) => Promise<void>,
+    work: (delivery: LeasedDelivery, event: GitEvent) => Promise<void>,
     logger: Logger,
     options: Partial<DeliveryWorkerOptions> = {},
   ) {
@@ -126,44 +126,44 @@ export class DeliveryWorker {
   }
 
   async #take(): Promise<number> {
-    const { maxConcurrent, perOrganization, holdMs } = this.#options;
+    const { maxConcurrent, perOrganization, leaseMs } = this.#options;
     const most = maxConcurrent - this.#underWay.size;
     if (most <= 0) {
       return 0;
     }
-    const held = await this.#queue.hold({ most, perOrganization, holdMs });
-    for (const one of held) {
+    const leased = await this.#queue.lease({ most, perOrganization, leaseMs });
+    for (const one of leased) {
       const done = this.#attempt(one).finally(() => this.#underWay.delete(done));
       this.#underWay.add(done);
     }
-    return held.length;
+    return leased.length;
   }
 
   /** Never rejects: a delivery whose outcome cannot be recorded is processed again once its lease has expired. */
-  async #attempt(held: HeldDelivery): Promise<void> {
-    const { organizationId, connectionId: connection, deliveryId: delivery, attempts } = held;
+  async #attempt(leased: LeasedDelivery): Promise<void> {
+    const { organizationId, connectionId: connection, deliveryId: delivery, attempts } = leased;
     const { tries, retryMs } = this.#options;
     const about = { organizationId, connection, delivery, attempts };
     try {
       if (attempts > tries) {
         // No attempt has ended: each crashed its process.
         this.#logger.warn(about, "a Git delivery is dropped: no attempt at it has ended");
-        return await this.#queue.drop(held);
+        return await this.#queue.drop(leased);
       }
       try {
-        await this.#work(held, JSON.parse(held.event) as GitEvent);
+        await this.#work(leased, JSON.parse(leased.event) as GitEvent);
       } catch (error) {
         if (attempts >= tries) {
           this.#logger.warn({ ...about, err: error }, "a Git delivery is dropped");
-          return await this.#queue.drop(held);
+          return await this.#queue.drop(leased);
         }
         this.#logger.info({ ...about, err: error }, "a Git delivery is tried again");
         const pauseMs = Math.min(retryMs * 2 ** (attempts - 1), LONGEST_PAUSE_MS);
-        return await this.#queue.postpone(held, pauseMs);
+        return await this.#queue.postpone(leased, pauseMs);
       }
-      await this.#queue.finish(held);
+      await this.#queue.finish(leased);
     } catch (error) {
-      this.#logger.warn({ ...about, err: error }, "what became of a Git delivery cannot be noted");
+      this.#logger.warn({ ...about, err: error }, "the result of a Git delivery cannot be recorded");
     }
   }
 }

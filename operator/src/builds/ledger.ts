@@ -8,7 +8,7 @@ import {
   type Ledger,
   listBuilds,
   listRetiredImages,
-  noteBuildTriggers,
+  recordBuildTriggers,
 } from "@slipway/ledger";
 import type { BuildOptions } from "./controller.ts";
 
@@ -18,7 +18,7 @@ export function ledgerBuilds(
   return {
     triggers: {
       known: (project, triggers) => findBuildTriggers(ledger, project, triggers),
-      record: (triggers) => noteBuildTriggers(ledger, triggers),
+      record: (triggers) => recordBuildTriggers(ledger, triggers),
       claim: (trigger, buildId) => claimBuildTrigger(ledger, trigger, buildId),
       hasBuild: async ({ metadata: { name, uid = "" } }, organizationId, id) =>
         (await findBuild(ledger, { organizationId, projectId: name, projectUid: uid, id })) !== undefined,

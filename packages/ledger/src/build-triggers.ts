@@ -105,7 +105,7 @@ export async function findBuildTriggers(
 }
 
 /** Records what exists already, so that it starts no build: the tags and releases when a project begins to publish by them. */
-export async function noteBuildTriggers(ledger: Ledger, triggers: readonly BuildTrigger[]): Promise<void> {
+export async function recordBuildTriggers(ledger: Ledger, triggers: readonly BuildTrigger[]): Promise<void> {
   const most = 5_000;
   for (let start = 0; start < triggers.length; start += most) {
     await note(ledger, triggers.slice(start, start + most), null);

@@ -16,10 +16,10 @@ import {
   listBuilds,
   listRetiredImages,
   migrateToLatest,
-  noteBuildTriggers,
   readBuildLog,
   recordBuild,
   recordBuildLog,
+  recordBuildTriggers,
   recordGitDelivery,
   retireBuilds,
   retireGitDeliveries,
@@ -202,14 +202,14 @@ describe("triggers of builds", () => {
   });
 
   it("that were there before set nothing off", async () => {
-    await noteBuildTriggers(ledger, [trigger, { ...trigger, ref: "v2" }]);
+    await recordBuildTriggers(ledger, [trigger, { ...trigger, ref: "v2" }]);
     expect(await claimBuildTrigger(ledger, trigger, "b1")).toBeNull();
     expect(await claimBuildTrigger(ledger, { ...trigger, ref: "v3" }, "b1")).toBe("b1");
   });
 
   it("that a poll recorded while their delivery was on its way start the delivery's build, and one alone", async () => {
     const delivered = { ...trigger, ref: "v2" };
-    await noteBuildTriggers(ledger, [trigger, delivered]);
+    await recordBuildTriggers(ledger, [trigger, delivered]);
     await sql`update build_triggers set seen_at = now() - interval '11 minutes' where ref = 'v1'`.execute(
       ledger,
     );
@@ -222,7 +222,7 @@ describe("triggers of builds", () => {
   });
 
   it("report whether and for which build they are known", async () => {
-    await noteBuildTriggers(ledger, [trigger]);
+    await recordBuildTriggers(ledger, [trigger]);
     const claimed = { ...trigger, ref: "v2" };
     await claimBuildTrigger(ledger, claimed, "b1");
     const asked = [trigger, claimed, { ...trigger, ref: "v3" }, { ...trigger, commitSha: "f".repeat(40) }];

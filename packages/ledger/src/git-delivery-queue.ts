@@ -11,7 +11,7 @@ export interface DeliveryQueueLimits {
 }
 
 /** A delivery that a replica works at. */
-export interface HeldDelivery extends GitDelivery {
+export interface LeasedDelivery extends GitDelivery {
   sequence: string;
   event: string;
   /** This try counted. A delivery that another replica has claimed meanwhile has another count. */
@@ -59,19 +59,19 @@ export function queueGitDelivery(
 }
 
 /**
- * Takes deliveries that are due, for so long: who is killed meanwhile leaves them to another. The organization of which fewest
+ * Leases deliveries that are due: those of a replica that is killed are processed by another once their lease has expired. The organization of which fewest
  * are worked at goes first, in the order of arrival. Of one connection one at a time is worked at: of two tags that come together the
  * one that came last would otherwise be built first, and the other one in its place.
  * @param bounds how many at most, and how many of one organization are worked at by all replicas together
  */
-export function holdGitDeliveries(
+export function leaseGitDeliveries(
   ledger: Ledger,
-  { most, perOrganization, holdMs }: { most: number; perOrganization: number; holdMs: number },
-): Promise<HeldDelivery[]> {
+  { most, perOrganization, leaseMs }: { most: number; perOrganization: number; leaseMs: number },
+): Promise<LeasedDelivery[]> {
   return ledger.transaction().execute(async (tx) => {
     // One after the other, or two replicas would each give an organization its whole share.
     await sql`select pg_advisory_xact_lock(hashtextextended('git-deliveries', 1))`.execute(tx);
-    const { rows } = await sql<HeldDelivery>`
+    const { rows } = await sql<LeasedDelivery>`
       with held as (
         select organization_id, count(*) as n from git_delivery_queue where held_until > now() group by 1
       ), first as (
@@ -92,7 +92,7 @@ export function holdGitDeliveries(
         order by place, sequence limit ${most} for update of queue skip locked
       )
       update git_delivery_queue set attempts = attempts + 1,
-        held_until = now() + ${holdMs}::int * interval '1 millisecond'
+        held_until = now() + ${leaseMs}::int * interval '1 millisecond'
       where sequence in (select sequence from chosen)
       returning sequence, organization_id as "organizationId", connection_id as "connectionId",
         delivery_id as "deliveryId", event, attempts`.execute(tx);
@@ -101,7 +101,7 @@ export function holdGitDeliveries(
 }
 
 /** Removes a processed delivery, whose id is kept. One that another replica has claimed stays its own. */
-export function finishGitDelivery(ledger: Ledger, delivery: HeldDelivery): Promise<void> {
+export function finishGitDelivery(ledger: Ledger, delivery: LeasedDelivery): Promise<void> {
   return ledger.transaction().execute(async (tx) => {
     await recordGitDelivery(tx, delivery);
     await dropGitDelivery(tx, delivery);
@@ -109,7 +109,7 @@ export function finishGitDelivery(ledger: Ledger, delivery: HeldDelivery): Promi
 }
 
 /** Removes an abandoned delivery: it may be sent again. */
-export async function dropGitDelivery(ledger: Ledger, { sequence, attempts }: HeldDelivery): Promise<void> {
+export async function dropGitDelivery(ledger: Ledger, { sequence, attempts }: LeasedDelivery): Promise<void> {
   await ledger
     .deleteFrom("git_delivery_queue")
     .where("sequence", "=", sequence)
@@ -120,7 +120,7 @@ export async function dropGitDelivery(ledger: Ledger, { sequence, attempts }: He
 /** Has a delivery tried again later. */
 export async function postponeGitDelivery(
   ledger: Ledger,
-  { sequence, attempts }: HeldDelivery,
+  { sequence, attempts }: LeasedDelivery,
   afterMs: number,
 ): Promise<void> {
   await sql`

@@ -1,4 +1,4 @@
-import type { Build, BuildLogChunk, BuildTrigger, GitDelivery, HeldDelivery } from "@slipway/ledger";
+import type { Build, BuildLogChunk, BuildTrigger, GitDelivery, LeasedDelivery } from "@slipway/ledger";
 import type { BuildStore } from "../../../api-server/src/builds/platform.ts";
 
 /** What the ledger keeps of builds, in memory: for tests of what the API makes of it. */
@@ -22,8 +22,8 @@ export function memoryBuilds(): MemoryBuilds {
   const logs = new Map<string, BuildLogChunk[]>();
   const triggers = new Map<string, string | null>();
   const done = new Set<string>();
-  const queue: { held: HeldDelivery; dueAt: number; isHeld: boolean }[] = [];
-  const remove = (held: HeldDelivery): void => {
+  const queue: { held: LeasedDelivery; dueAt: number; isHeld: boolean }[] = [];
+  const remove = (held: LeasedDelivery): void => {
     const at = queue.findIndex(({ held: { sequence } }) => sequence === held.sequence);
     if (at >= 0) {
       queue.splice(at, 1);
@@ -63,7 +63,7 @@ export function memoryBuilds(): MemoryBuilds {
       }
       return triggers.get(at) ?? null;
     },
-    note: async (noted) => {
+    recordTriggers: async (noted) => {
       for (const trigger of noted) {
         if (!triggers.has(triggerKey(trigger))) {
           triggers.set(triggerKey(trigger), null);
@@ -85,7 +85,7 @@ export function memoryBuilds(): MemoryBuilds {
         queue.push({ held, dueAt: 0, isHeld: false });
         return "queued";
       },
-      hold: async ({ most }) => {
+      lease: async ({ most }) => {
         const due = queue.filter(({ dueAt, isHeld }) => !isHeld && dueAt <= Date.now()).slice(0, most);
         for (const one of due) {
           one.isHeld = true;

@@ -9,4 +9,4 @@ const work = (): Promise<never> => {
   return new Promise(() => {});
 };
 const logger = createLogger("api-server", "error", { write: () => undefined });
-new DeliveryWorker(ledgerDeliveries(ledger), work, logger, { holdMs: 1_500, pollMs: 20 }).start();
+new DeliveryWorker(ledgerDeliveries(ledger), work, logger, { leaseMs: 1_500, pollMs: 20 }).start();
