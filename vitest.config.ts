@@ -122,8 +122,7 @@ export default defineConfig({
         },
       },
       {
-        // Operators that are killed and cut off, on clusters of their own: see test/chaos/README.md. Shares its workers
-        // with the project before, since it mostly waits.
+        // Operators that are killed and cut off, on clusters of their own: see test/chaos/README.md. They mostly wait.
         test: {
           name: "chaos",
           include: ["test/chaos/*.chaos.test.ts"],
@@ -131,8 +130,8 @@ export default defineConfig({
           testTimeout: 280_000,
           hookTimeout: 400_000,
           expect: expectations,
-          maxWorkers: 4,
-          sequence: { groupOrder: 1 },
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -141,6 +140,7 @@ export default defineConfig({
           name: "e2e",
           include: ["test/e2e/**/*.e2e.test.ts", "test/chaos/databases/*.chaos.test.ts"],
           exclude: ["**/node_modules/**", ...punctual, ...operatorReplaced, ...wholeStack, ...leftToLong],
+          isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
           maxWorkers: 4,
@@ -154,6 +154,7 @@ export default defineConfig({
           name: "e2e-punctual",
           include: punctual,
           exclude: ["**/node_modules/**"],
+          isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
           maxWorkers: 4,
@@ -167,6 +168,7 @@ export default defineConfig({
           name: "e2e-operators",
           include: operatorReplaced,
           exclude: ["**/node_modules/**"],
+          isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
           maxWorkers: 3,
@@ -179,6 +181,7 @@ export default defineConfig({
           name: "e2e-alone",
           include: wholeStack,
           exclude: ["**/node_modules/**"],
+          isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
           fileParallelism: false,

@@ -28,8 +28,6 @@ interface Stage {
   readonly run: (isBeside: boolean) => Promise<Counts>;
   /** A stage that mostly waits: this one runs meanwhile when both are chosen. */
   readonly beside?: string;
-  /** Only when it is named: another one contains it. */
-  readonly isPart?: true;
 }
 
 const stages: Readonly<Record<string, Stage>> = {
@@ -45,20 +43,15 @@ const stages: Readonly<Record<string, Stage>> = {
     run: () => single("binaries", process.execPath, ["hack/cluster/build.ts"]),
   },
   go: { about: "Go tests of the embedded cluster's parts", run: go },
-  "integration+chaos": {
-    about: "the next two at once, with the same workers",
-    // Before there is a stack, which takes a sixth of two processors for itself.
-    run: () => withPostgres("integration+chaos", ["integration", "chaos"]),
-  },
   integration: {
     about: "against a real kube-apiserver, PostgreSQL and Helm",
-    isPart: true,
+    // Before there is a stack, which takes a sixth of two processors for itself.
     run: () => withPostgres("integration"),
   },
   chaos: {
     about: "scheduled jobs while the operator, the cluster and the ledger fail",
-    isPart: true,
-    run: () => withPostgres("chaos"),
+    beside: "e2e-alone",
+    run: (isBeside) => withPostgres("chaos", isBeside),
   },
   simulate: {
     about: "scheduled jobs in simulated time: 10,000 occurrences, with --long 1,000,000",
@@ -91,14 +84,14 @@ const stages: Readonly<Record<string, Stage>> = {
   },
   e2e: {
     about: "end to end on the running stack",
-    run: () => vitest("e2e", ["e2e", "e2e-punctual"]),
+    run: () => vitest("e2e", { projects: ["e2e", "e2e-punctual"] }),
   },
   "e2e-alone": {
     about: "the same, where parts of the platform are replaced, stopped or killed",
-    run: () => vitest("e2e-alone", ["e2e-operators", "e2e-alone"]),
+    run: () => vitest("e2e-alone", { projects: ["e2e-operators", "e2e-alone"] }),
   },
   hostile: {
-    about: "hostile tenants one after another and all at once, with the API's own rate limits",
+    about: "hostile tenants concurrently, with the API's own rate limits",
     // Latencies are printed and fail nothing: no test is timed.
     run: () =>
       single("hostile", process.execPath, [
@@ -139,8 +132,7 @@ if (values.help) {
   console.log(usage());
   process.exit(0);
 }
-const usual = Object.keys(stages).filter((name) => stages[name]?.isPart !== true);
-const chosen = values.only?.split(",") ?? usual;
+const chosen = values.only?.split(",") ?? Object.keys(stages);
 const unknown = chosen.filter((name) => !(name in stages));
 if (unknown.length > 0) {
   console.error(`test: no stage ${unknown.join(", ")}\n${usage()}`);
@@ -154,7 +146,7 @@ process.env.NODE_COMPILE_CACHE ??= join(root, ".slipway", "compile-cache");
 
 const recordedPermissions = join(logs, "permissions");
 process.env[RECORD_FOLDER_VARIABLE] ??= recordedPermissions;
-if (chosen.includes("integration+chaos")) {
+if (chosen.includes("integration")) {
   await rm(recordedPermissions, { recursive: true, force: true });
 }
 await mkdir(logs, { recursive: true });

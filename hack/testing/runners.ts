@@ -33,20 +33,26 @@ interface Outcome {
 /** What commands wrote, by their names. */
 const outputs = new Map<string, string>();
 
-/**
- * Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. Beside another
- * stage it takes the processors only when nobody else wants them, and is printed at its end.
- */
+interface RunOptions {
+  readonly cwd?: string;
+  readonly quiet?: boolean;
+  /** Beside another stage it is printed at its end. */
+  readonly isBeside?: boolean;
+  /** Whether it takes the processors only when nothing else needs them. */
+  readonly isIdle?: boolean;
+}
+
+/** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
 export function run(
   name: string,
   command: string,
   args: readonly string[],
-  options: { cwd?: string; quiet?: boolean; isBeside?: boolean } = {},
+  options: RunOptions = {},
 ): Promise<Outcome> {
   const log = createWriteStream(join(logs, `${name}.log`));
   const cwd = options.cwd ?? root;
-  const isBeside = options.isBeside === true;
-  const child = isBeside ? spawnIdle(command, args, { cwd }) : spawn(command, args, { cwd });
+  const { isBeside = false, isIdle = false } = options;
+  const child = isIdle ? spawnIdle(command, args, { cwd }) : spawn(command, args, { cwd });
   child.stdin.end();
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -83,7 +89,7 @@ export async function single(
   args: readonly string[],
   isBeside = false,
 ): Promise<Counts> {
-  const { code } = await run(name, command, args, { isBeside });
+  const { code } = await run(name, command, args, { isBeside, isIdle: isBeside });
   return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
 }
 
@@ -99,16 +105,20 @@ export async function longestFiles(count: number): Promise<string[]> {
 }
 
 /** Runs projects of Vitest as one stage; those of one group share its workers, see vitest.config.ts. */
-export async function vitest(name: string, projects: readonly string[] = [name]): Promise<Counts> {
+export async function vitest(
+  name: string,
+  { projects = [name], isBeside = false }: { projects?: readonly string[]; isBeside?: boolean } = {},
+): Promise<Counts> {
   const report = join(logs, `${name}.json`);
   await rm(report, { force: true });
-  const { code } = await run(name, "vitest", [
+  const args = [
     "run",
     ...projects.flatMap((project) => ["--project", project]),
     "--reporter=default",
     "--reporter=json",
     `--outputFile.json=${report}`,
-  ]);
+  ];
+  const { code } = await run(name, "vitest", args, { isBeside });
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }
@@ -147,7 +157,7 @@ export async function contract(isBeside = false): Promise<Counts> {
   await rm(report, { force: true });
   await ensurePackages(testPackages, join(logs, "packages.log"));
   const args = ["test/contract/run.ts", "--report", report];
-  const { code } = await run("contract", process.execPath, args, { isBeside });
+  const { code } = await run("contract", process.execPath, args, { isBeside, isIdle: isBeside });
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }
@@ -183,13 +193,13 @@ export async function permissions(folder: string): Promise<Counts> {
 
 const namesIn = async (folder: string): Promise<string[]> => (existsSync(folder) ? readdir(folder) : []);
 
-/** Vitest's projects that need PostgreSQL. */
-export async function withPostgres(name: string, projects?: readonly string[]): Promise<Counts> {
+/** A project of Vitest that needs PostgreSQL. */
+export async function withPostgres(name: string, isBeside = false): Promise<Counts> {
   const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
   if (installed.length > 0) {
     console.log(`  installed ${installed.join(", ")}`);
   }
-  return vitest(name, projects);
+  return vitest(name, { isBeside });
 }
 
 /** What is printed again of a stage that failed: its failed tests, or else the end of its output. */

@@ -55,20 +55,16 @@ CMD ["node", "/server.js"]
   "gone/Dockerfile": `FROM ${buildsRegistryHost}/oother/pshop:1\n`,
 };
 
-let release: (() => void) | undefined;
 beforeAll(async () => {
-  // Other builds would be made by the engines of these tests.
-  release = await acquireExclusive("builds");
   const repository = await createRepository(uniqueName("engines"), files);
   repositories.push(repository);
   source = await connectRepository(repository);
-}, 700_000);
+});
 afterAll(async () => {
   await deleteProjects(call, made);
   for (const repository of repositories) {
     await repository.remove();
   }
-  release?.();
 });
 
 /** Creates a project that builds a folder of the repository. */
@@ -169,6 +165,12 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
 describe("by the engine auto", { timeout: 400_000 }, () => {
   const profile = "slipway/without-pivot-root.json";
   const file = join(paths.kubelet, "seccomp", profile);
+  let release: (() => void) | undefined;
+  beforeAll(async () => {
+    // Other builds would fail where no engine has its rights.
+    release = await acquireExclusive("builds");
+  }, 700_000);
+  afterAll(() => release?.());
   afterEach(async () => {
     await restore?.();
     await rm(file, { force: true });

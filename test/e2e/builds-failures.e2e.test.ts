@@ -36,7 +36,7 @@ interface Case {
   readonly build?: object;
   /** Folder to build instead of the case's own. */
   readonly folder?: string;
-  /** The builder's own tests have it too, by the same programs. */
+  /** The builder's own tests have it too, by the same programs, or builds by another backend. */
   readonly isLong?: true;
 }
 
@@ -65,6 +65,7 @@ const cases: readonly Case[] = [
   {
     what: "a build command that fails",
     code: "BUILD_COMMAND_FAILED",
+    isLong: true,
     says: /exit code 3/,
     files: { ...node, "build.js": 'console.error("no such colour: bleu"); process.exit(3);\n' },
     build: { build_command: "node build.js" },
@@ -103,6 +104,7 @@ const cases: readonly Case[] = [
   {
     what: "a Dockerfile that begins with an image that is not there",
     code: "BASE_IMAGE_UNAVAILABLE",
+    isLong: true,
     says: /FROM/,
     files: { Dockerfile: "FROM 127.0.0.1:1/no/such:image\n" },
     build: { runtime: "dockerfile", version: undefined, start_command: undefined },

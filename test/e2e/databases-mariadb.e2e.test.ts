@@ -82,36 +82,41 @@ describe.for(isLong ? ["10", "11"] : ["11"])("MariaDB %s", (version) => {
     expect(writer.acknowledged.length).toBeGreaterThan(100);
   });
 
-  test("snapshots before and after mariadb-slap agree with it within 2 %", { timeout }, async () => {
-    const { primary } = (await readDatabase(project)).status?.database ?? {};
-    interface Snapshot {
-      observed_at: string | null;
-      native?: { activity: { questions_total: number | null } } | null;
-    }
-    /** Questions that the primary was asked, by the first snapshot after this call. */
-    const questions = async (): Promise<number> => {
-      const since = new Date().toISOString();
-      return eventually(
-        async () => {
-          const path = `/v1/project/${project.id}/metrics?instance=${primary}`;
-          const { data } = (await call<Snapshot>("GET", path)).body;
-          if ((data?.observed_at ?? "") <= since) {
-            throw new Error(`not sampled since ${since}`);
-          }
-          return data?.native?.activity.questions_total ?? 0;
-        },
-        { within: 200_000 },
-      );
-    };
-    const before = await questions();
-    const asked = 40_000;
-    const slap = `mariadb-slap --no-defaults --socket=/run/mysqld/mysqld.sock --user="$(id -un)" --concurrency=4 --number-of-queries=${asked} --create-schema=${project.connection.database} --query="SELECT COUNT(*) FROM kept WHERE id = 1"`;
-    const done = await exec(project.namespace, String(primary), "database", ["/bin/sh", "-c", slap]);
-    expect(done, done.output).toMatchObject({ exitCode: 0 });
-    const told = (await questions()) - before;
-    // The platform itself queries, too: the state of the group, and for the snapshots.
-    expect(Math.abs(told - asked) / asked, `${told} questions`).toBeLessThan(0.02);
-  });
+  // The group's own tests sample it, and PostgreSQL's what the API answers.
+  test.skipIf(!isLong)(
+    "snapshots before and after mariadb-slap agree with it within 2 % (--long)",
+    { timeout },
+    async () => {
+      const { primary } = (await readDatabase(project)).status?.database ?? {};
+      interface Snapshot {
+        observed_at: string | null;
+        native?: { activity: { questions_total: number | null } } | null;
+      }
+      /** Questions that the primary was asked, by the first snapshot after this call. */
+      const questions = async (): Promise<number> => {
+        const since = new Date().toISOString();
+        return eventually(
+          async () => {
+            const path = `/v1/project/${project.id}/metrics?instance=${primary}`;
+            const { data } = (await call<Snapshot>("GET", path)).body;
+            if ((data?.observed_at ?? "") <= since) {
+              throw new Error(`not sampled since ${since}`);
+            }
+            return data?.native?.activity.questions_total ?? 0;
+          },
+          { within: 200_000 },
+        );
+      };
+      const before = await questions();
+      const asked = 40_000;
+      const slap = `mariadb-slap --no-defaults --socket=/run/mysqld/mysqld.sock --user="$(id -un)" --concurrency=4 --number-of-queries=${asked} --create-schema=${project.connection.database} --query="SELECT COUNT(*) FROM kept WHERE id = 1"`;
+      const done = await exec(project.namespace, String(primary), "database", ["/bin/sh", "-c", slap]);
+      expect(done, done.output).toMatchObject({ exitCode: 0 });
+      const told = (await questions()) - before;
+      // The platform itself queries, too: the state of the group, and for the snapshots.
+      expect(Math.abs(told - asked) / asked, `${told} questions`).toBeLessThan(0.02);
+    },
+  );
 
   test("takes over a new password and leaves open sessions alone", { timeout }, async () => {
     const open = await eventually(() => connectMariadb(project));

@@ -12,8 +12,8 @@ import { namespaceOf } from "./support/stack.ts";
 import { type StackObserver, startStackObserver } from "./support/stack-observer.ts";
 
 const JOBS = isLong ? 20 : 3;
-const MINUTES = isLong ? 20 : 3;
-const KILLS = isLong ? 50 : 5;
+const MINUTES = isLong ? 20 : 2;
+const KILLS = isLong ? 50 : 4;
 
 /** A runtime notes the start of a container once its process is at work: on a busy machine it may have reported its start before. */
 const NOTED_LATE_MS = 5_000;

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, expect, test } from "vitest";
 import { lostRows, Writer } from "../../e2e/support/acknowledged.ts";
 import { apiClient, deleteProjects } from "../../e2e/support/api.ts";
+import { exec } from "../../e2e/support/cluster.ts";
 import {
   createDatabase,
   databaseProject,
@@ -19,6 +20,7 @@ const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
 
 const MIB = 1_048_576;
+const BALLAST_MIB = 600;
 
 test("PostgreSQL on a full volume of 1 GB reports DiskFull, and accepts writes again once it has 2 GB", {
   timeout: 600_000,
@@ -34,10 +36,15 @@ test("PostgreSQL on a full volume of 1 GB reports DiskFull, and accepts writes a
   await client.query("CREATE TABLE ballast (bytes bytea)");
   await client.query("ALTER TABLE ballast ALTER bytes SET STORAGE EXTERNAL");
   const writer = new Writer(async () => rowsOver(await connectPostgresql(project), "outside"));
-  const told = async () =>
+  const readyReason = async () =>
     (await readDatabase(project)).status?.conditions?.find(({ type }) => type === "Ready")?.reason;
   try {
     await writer.untilWrites();
+    // Most of it is taken by a file beside the data: the rest is written by the server.
+    const reserve = ["fallocate", "-l", `${BALLAST_MIB}MiB`, "/var/lib/postgresql/data/ballast"];
+    expect(await exec(project.namespace, `${project.id}-0`, "database", reserve)).toMatchObject({
+      exitCode: 0,
+    });
     const block = randomBytes(8 * MIB);
     let failed: unknown;
     for (let written = 0; failed === undefined && written < 2_048; written += 8) {
@@ -48,7 +55,7 @@ test("PostgreSQL on a full volume of 1 GB reports DiskFull, and accepts writes a
     }
     expect(failed).toBeDefined();
     await client.end().catch(() => undefined);
-    await eventually(async () => expect(await told()).toBe("DiskFull"), { within: 180_000 });
+    await eventually(async () => expect(await readyReason()).toBe("DiskFull"), { within: 180_000 });
     expect((await readDatabase(project)).status?.phase).toBe("failing");
     await patchDatabase(project, [{ op: "replace", path: "/spec/storage/capacity", value: 2 }]);
     await untilReady(project, 300_000);
