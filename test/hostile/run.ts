@@ -63,6 +63,7 @@ export async function run(options: RunOptions): Promise<Results> {
     }
     const together = attacks.filter(({ isAlone }) => isAlone !== true);
     if (together.length > 1) {
+      await untilMinuteIsNear();
       log("all concurrently");
       const attackers = await Promise.all(together.map((attack) => startAttacker(attack, target)));
       rows.push(await measure("all concurrently", attackers, SLOWDOWN.all, true));
@@ -100,6 +101,14 @@ export async function run(options: RunOptions): Promise<Results> {
     const ends = attackers.flatMap(({ attack }) => attack.ends ?? []);
     return { attack: name, seen, loopDelay, build, before, after, answers, expected, ends, slowdown };
   }
+}
+
+/** An attack of 30 s that begins so long before a minute has a run of the victim's job in its middle. */
+const BEFORE_MINUTE_MS = 15_000;
+
+async function untilMinuteIsNear(): Promise<void> {
+  const ahead = 60_000 - (Date.now() % 60_000);
+  await sleep((ahead - BEFORE_MINUTE_MS + 60_000) % 60_000);
 }
 
 /** What the victim saw while something was done; requests that were due then have all ended. */
