@@ -299,6 +299,29 @@ describe("a MariaDB group", () => {
     ]);
   });
 
+  test("has one primary after a reconcile that routes to one and hands over to another", async () => {
+    const world = new World();
+    // The primary was lost during a rollout: the first member serves, and is yet to be replaced.
+    world.answers = [serves(), serves(), serves()];
+    await world.reconcile(
+      liveOf([podOf(0, { ...replica, current: false }), podOf(1, replica), podOf(2, replica)]),
+    );
+    expect(world.done.filter((step) => step.includes(" is "))).toEqual([
+      "shop-0 is primary",
+      "shop-0 is replica",
+      "shop-1 is primary",
+    ]);
+    world.done.length = 0;
+    await world.reconcile(
+      liveOf([podOf(0, { ...primary, current: false }), podOf(1, primary), podOf(2, replica)]),
+    );
+    expect(world.done.filter((step) => step.includes(" is "))).toEqual([
+      "shop-1 is replica",
+      "shop-0 is replica",
+      "shop-1 is primary",
+    ]);
+  });
+
   test("has nobody take over who gives a copy", async () => {
     const world = new World();
     world.answers = [leads(), serves("2"), serves("2")];

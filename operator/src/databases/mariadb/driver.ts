@@ -1,11 +1,12 @@
 /** MariaDB: a Galera group of three, one of which is the primary. */
 
 import { hashJson } from "@slipway/controller-runtime";
+import { roles } from "../common/metadata.ts";
 import { isReady, startOf } from "../common/pods.ts";
 import { replicasMissing } from "../common/rolling.ts";
 import { noCredentials, reloadCertificates, setUpOnce } from "../common/setup.ts";
-import { labelPods, queryPods } from "../common/steps.ts";
-import type { ClusterContext, DatabaseDriver, LiveDatabase, LivePod } from "../driver.ts";
+import { labelPods, queryPods, type Relabelling } from "../common/steps.ts";
+import type { ClusterContext, DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
 import { order, queryMember, runScript } from "./commands.ts";
 import { moveEvents } from "./events.ts";
@@ -61,7 +62,7 @@ const steps: ClusterSteps<Memory, MemberStates> = {
     // It was accepted for one refusal, and nothing is refused any more.
     await removeAcceptance(cluster);
     const primary = choosePrimary(memberStates);
-    await routeToPrimary(live, primary, memberStates, context);
+    await relabel(relabelled(live.pods, primary), memberStates, context);
     return { primary, memberStates };
   },
 
@@ -87,7 +88,7 @@ const steps: ClusterSteps<Memory, MemberStates> = {
     };
   },
 
-  async handOver({ live, context }, from, candidates, memberStates) {
+  async handOver({ context }, from, candidates, memberStates) {
     const synced = candidatesOf(memberStates).filter((pod) => isSynced(memberStates.get(pod)));
     const to = candidates.filter(isReady).find((pod) => synced.includes(pod));
     if (to) {
@@ -95,7 +96,12 @@ const steps: ClusterSteps<Memory, MemberStates> = {
       if (state?.phase === "running" && state.events) {
         await order(from, "note", state.run, context);
       }
-      await routeToPrimary(live, to, memberStates, context);
+      // Their labels as `findPrimary` has left them, and not as they were observed before it.
+      const changes = [
+        { pod: from, role: roles.replica },
+        { pod: to, role: roles.primary },
+      ];
+      await relabel(changes, memberStates, context);
     }
   },
 
@@ -118,14 +124,13 @@ function isWaitedFor(silent: LivePod | undefined, memory: Memory, { clock }: Clu
   return memory.silentSince !== undefined && now - memory.silentSince < SILENT_MS;
 }
 
-/** Routes clients to the primary. A new one has applied all that was acknowledged before. */
-function routeToPrimary(
-  live: LiveDatabase,
-  primary: LivePod | undefined,
+/** Routes clients to the primary, by labels. A new one has applied all that was acknowledged before. */
+function relabel(
+  changes: readonly Relabelling[],
   memberStates: MemberStates,
   context: ClusterContext,
 ): Promise<void> {
-  return labelPods(relabelled(live.pods, primary), context, async (pod) => {
+  return labelPods(changes, context, async (pod) => {
     const state = memberStates.get(pod);
     if (state?.phase === "running") {
       await order(pod, "settle", state.run, context);
