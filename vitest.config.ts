@@ -40,14 +40,19 @@ const operatorReplaced = e2eFiles(
 );
 
 /**
- * `jobs` expects its runs within 20 s of their minutes, which a machine that is far too busy does not keep: beside it runs only
- * what mostly waits.
+ * `jobs` expects its runs within 20 s of their minutes, which a machine that is far too busy does not keep: beside it runs what
+ * mostly waits, or has few pods.
  */
 const punctual = e2eFiles(
   "jobs",
   "jobs-runs",
   "applications-volumes",
+  "backups",
   "applications-rollouts",
+  "console",
+  "databases-valkey",
+  "databases-kubectl",
+  "databases-clickhouse",
   "applications-access-lists",
   "organizations-administration",
   "analytics",
@@ -157,7 +162,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 4,
+          maxWorkers: 5,
           // As in the project before.
           maxConcurrency: 20,
           sequence: { groupOrder: 4 },
