@@ -1,6 +1,5 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./hack/testing/longest-first.ts";
-import { isLong } from "./test/kit/long.ts";
 
 const rooms = "{crds,operator,api-server,builder,collector,packages,hack,test}";
 
@@ -74,15 +73,6 @@ const wholeStack = [
   "test/chaos/databases/apiserver.chaos.test.ts",
 ];
 
-/**
- * Only with --long: what they show is shown at less cost by the integration tests of an engine's servers, by its end-to-end tests
- * and by the models of `test/kit/histories`.
- */
-const longOnly = ["histories", "mariadb", "valkey"].map(
-  (name) => `test/chaos/databases/${name}.chaos.test.ts`,
-);
-const leftToLong = isLong ? [] : longOnly;
-
 /** How long a condition is waited for that comes about by itself, on a busy machine. */
 const expectations = { poll: { timeout: 15_000 } };
 
@@ -144,7 +134,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.e2e.test.ts", "test/chaos/databases/*.chaos.test.ts"],
-          exclude: ["**/node_modules/**", ...punctual, ...operatorReplaced, ...wholeStack, ...leftToLong],
+          exclude: ["**/node_modules/**", ...punctual, ...operatorReplaced, ...wholeStack],
           isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,

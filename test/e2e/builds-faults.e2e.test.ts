@@ -119,7 +119,7 @@ const deployments = async (): Promise<number> =>
 describe("a build is published once", () => {
   // The short form kills it where most can go wrong; tests of the controller, at each of its writes.
   const steps = isLong ? ["fetch", "plan", "build", "push", "publish"] : ["publish"];
-  // Shows: docs/builds.md#tested-on-the-stack: the operator killed with SIGKILL in each step (in two of
+  // Shows: docs/builds.md#tested-on-the-stack: the operator killed with SIGKILL in each step (in the
   test.each(steps)("though the leading operator is killed in step %s", { timeout: 400_000 }, async (step) => {
     const before = await deployments();
     const build = await deploy();

@@ -89,6 +89,9 @@ test("a missed run and a lost row are faults of the whole run", () => {
     "1 of 10 rows were lost",
     "no run of the job succeeded that was due at 2026-01-01T00:01:00.000Z",
   ]);
+  expect(allFaults({ ...results, outcome: { ...results.outcome, dueRuns: 0 } })).toEqual([
+    "no run of the job was due",
+  ]);
 });
 
 test("a pod that was not there before counts as a restart, and one without a limit is not near it", () => {

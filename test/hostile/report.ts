@@ -103,6 +103,9 @@ export function allFaults({ rows, outcome }: Results): string[] {
   if (outcome.lostRows > 0) {
     found.push(`${outcome.lostRows} of ${outcome.acknowledgedRows} rows were lost`);
   }
+  if (outcome.dueRuns === 0) {
+    found.push("no run of the job was due");
+  }
   for (const minute of outcome.missedRuns) {
     found.push(`no run of the job succeeded that was due at ${minute}`);
   }

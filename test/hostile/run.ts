@@ -51,11 +51,11 @@ export async function run(options: RunOptions): Promise<Results> {
     rateLimitScale: options.rateLimitScale,
   };
   const observer = new Observer();
+  const rows: Row[] = [];
   try {
     await sleep(3_000);
     log(`quiet for ${options.quietSeconds} s`);
     const quiet = await windowOf(victim, () => sleep(options.quietSeconds * 1_000));
-    const rows: Row[] = [];
     for (const attack of options.eachAlone ? attacks : []) {
       log(`${attack.name} for ${attack.seconds} s`);
       const attackers = [await startAttacker(attack, target)];
@@ -63,7 +63,6 @@ export async function run(options: RunOptions): Promise<Results> {
     }
     const together = attacks.filter(({ isAlone }) => isAlone !== true);
     if (together.length > 1) {
-      await untilMinuteIsNear();
       log("all concurrently");
       const attackers = await Promise.all(together.map((attack) => startAttacker(attack, target)));
       rows.push(await measure("all concurrently", attackers, SLOWDOWN.all, true));
@@ -83,6 +82,10 @@ export async function run(options: RunOptions): Promise<Results> {
     slowdown: number,
     builds: boolean,
   ): Promise<Row> {
+    if (rows.length === 0) {
+      // A run of the victim's job is due in the middle of the first attack.
+      await untilMinuteIsIn(Math.max(...attackers.map(({ attack }) => attack.seconds)) * 500);
+    }
     const before = await observer.take();
     const building = builds ? victim.build?.().catch((error: Error) => error.message) : undefined;
     const {
@@ -103,12 +106,10 @@ export async function run(options: RunOptions): Promise<Results> {
   }
 }
 
-/** An attack of 30 s that begins so long before a minute has a run of the victim's job in its middle. */
-const BEFORE_MINUTE_MS = 15_000;
-
-async function untilMinuteIsNear(): Promise<void> {
+/** Waits until the next minute begins in `ms`. */
+async function untilMinuteIsIn(ms: number): Promise<void> {
   const ahead = 60_000 - (Date.now() % 60_000);
-  await sleep((ahead - BEFORE_MINUTE_MS + 60_000) % 60_000);
+  await sleep((ahead - ms + 60_000) % 60_000);
 }
 
 /** What the victim saw while something was done; requests that were due then have all ended. */

@@ -50,7 +50,7 @@ const admits = (name: string, ranges: readonly string[]) =>
   });
 
 beforeAll(async () => {
-  cluster = await startCluster("none");
+  cluster = await startCluster({ isShared: false });
 });
 afterAll(async () => {
   await operator?.stop();

@@ -55,7 +55,7 @@ describe("organizations", () => {
   });
 
   test("none is marked as provisioned while its quota is not counted, and one that is stays so", async () => {
-    const uncounted = await startCluster("traefik", { countsQuotas: false });
+    const uncounted = await startCluster({ countsQuotas: false });
     const other = await startOperator(uncounted, { listOrganizations: async () => ["beta"] });
     try {
       const quota = { namespace: "slipway-org-beta", name: policyNames.quota };
@@ -89,7 +89,7 @@ describe("organizations", () => {
   test("one whose quota stays uncounted gets another quota", async () => {
     let aheadMs = 0;
     const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
-    const uncounted = await startCluster("traefik", { countsQuotas: false });
+    const uncounted = await startCluster({ countsQuotas: false });
     const other = await startOperator(uncounted, { listOrganizations: async () => ["gamma"], clock });
     try {
       const ref = { namespace: "slipway-org-gamma", name: policyNames.quota };

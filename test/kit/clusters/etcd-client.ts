@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
 
-/** Most operations that etcd takes in one transaction, unless it is told otherwise. */
+/** Most operations in one transaction: the default of etcd's `--max-txn-ops`. */
 const MOST_OPERATIONS = 128;
 
 const encode = (key: string): string => Buffer.from(key).toString("base64");

@@ -37,7 +37,8 @@ const LAST_KEYS = [
 
 /**
  * A kube-apiserver with Slipway's and Traefik's definitions and nothing else in it. Its `stop` leaves it to the next
- * file of this worker. For tests that neither stop it nor change definitions; others start one of their own.
+ * file of this worker. For tests that neither stop it nor change definitions or what it
+ * made for itself; others start one of their own.
  */
 export async function acquireApiserver(): Promise<TestApiserver> {
   const shared = unused.pop() ?? (await startShared());

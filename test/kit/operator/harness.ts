@@ -48,17 +48,14 @@ export interface TestCluster {
 
 /**
  * An apiserver with the custom resources.
- * @param ingress whether Traefik's definitions are there too, as a cluster with the default settings has them; without them it is
- * an apiserver of its own, whose definitions a test may change
+ * @param isShared whether other files of this worker use it afterwards; one of its own lacks Traefik's definitions, and a test
+ * may change those that it has
  * @param countsQuotas whether limits of quotas are taken over: without it no namespace is called guarded
  */
-export async function startCluster(
-  ingress: "traefik" | "none" = "traefik",
-  { countsQuotas = true } = {},
-): Promise<TestCluster> {
-  const api = ingress === "traefik" ? await acquireApiserver() : await startApiserver();
+export async function startCluster({ isShared = true, countsQuotas = true } = {}): Promise<TestCluster> {
+  const api = isShared ? await acquireApiserver() : await startApiserver();
   const client = KubeClient.fromConfig(loadKubeConfig({ file: api.kubeconfig }), { userAgent: "test" });
-  if (ingress === "none") {
+  if (!isShared) {
     await applyCrds(client);
   }
   const stopCounting = countsQuotas ? countQuotas(client) : undefined;
