@@ -11,7 +11,6 @@ export { ensureFinalizer, type FinalizerOptions, hasFinalizer, removeFinalizer }
 export { canonicalJson, equalJson, hashJson, mergePatch } from "./apply/json.ts";
 export type { ApplierOptions, ApplyContext, ApplyResult, ChildKind } from "./apply/options.ts";
 export { equalQuantities, parseQuantity } from "./apply/quantity.ts";
-export { Backoff, type BackoffOptions, backoffDelay } from "./cache/backoff.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./cache/index-table.ts";
 export { NamespaceReflectors, namesOf, type WatchedNamespaces } from "./cache/namespace-reflectors.ts";
 export {
@@ -24,8 +23,6 @@ export { dropManagedFields, Store, type StoreOptions } from "./cache/store.ts";
 export { eventRef, type StoreEvent } from "./cache/store-event.ts";
 export { compareResourceVersions } from "./cache/version-waiters.ts";
 export { KubeClient, type KubeClientOptions } from "./client/client.ts";
-export { type LoadKubeConfigOptions, loadKubeConfig } from "./client/config.ts";
-export type { CredentialSource, Credentials } from "./client/credentials.ts";
 export {
   isAlreadyExists,
   isConflict,
@@ -44,6 +41,12 @@ export {
 } from "./client/errors.ts";
 export type { ExecResult } from "./client/exec.ts";
 export type { HttpRequest } from "./client/http-request.ts";
+export {
+  type CredentialSource,
+  type Credentials,
+  type LoadKubeConfigOptions,
+  loadKubeConfig,
+} from "./client/kube-config.ts";
 export { createKubeMetrics, type KubeMetrics } from "./client/metrics.ts";
 export type {
   ApplyOptions,
@@ -103,6 +106,13 @@ export {
 } from "./controller/object-reconciler.ts";
 export { type Outcome, outcomeOfError, type Result } from "./controller/outcome.ts";
 export {
+  Backoff,
+  type BackoffOptions,
+  type BucketOptions,
+  backoffDelay,
+  TokenBucket,
+} from "./controller/rate-limiters.ts";
+export {
   customSource,
   ignoreStatusUpdates,
   type Predicate,
@@ -112,7 +122,6 @@ export {
   watchObjects,
   watchOwned,
 } from "./controller/sources.ts";
-export { type BucketOptions, TokenBucket } from "./controller/token-bucket.ts";
 export { type TracedObjects, tracedIn } from "./controller/traced-changes.ts";
 export { WorkQueue, type WorkQueueOptions } from "./controller/work-queue.ts";
 export { ClockGuard, type ClockReference } from "./manager/clock-guard.ts";

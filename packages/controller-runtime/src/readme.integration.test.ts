@@ -9,7 +9,7 @@ import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiser
 import { root } from "../../../hack/lib/paths.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { KubeClient } from "./client/client.ts";
-import { loadKubeConfig } from "./client/config.ts";
+import { loadKubeConfig } from "./client/kube-config.ts";
 import { customResource, resources } from "./client/resources.ts";
 import type { Condition, KubernetesObject } from "./client/types.ts";
 import type { StatusObject } from "./status/status.ts";

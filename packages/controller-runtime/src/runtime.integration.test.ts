@@ -17,7 +17,7 @@ import {
   widgetOperator,
 } from "../../../test/kit/runtime/widget-operator.ts";
 import { KubeClient } from "./client/client.ts";
-import { loadKubeConfig } from "./client/config.ts";
+import { loadKubeConfig } from "./client/kube-config.ts";
 import { resources } from "./client/resources.ts";
 import type { Resource } from "./client/types.ts";
 import type { Manager } from "./manager/manager.ts";

@@ -3,10 +3,9 @@ import type { KubeClient } from "../client/client.ts";
 import { isGone, KubeError } from "../client/errors.ts";
 import { pageSizeOf, withType } from "../client/requests.ts";
 import type { KubernetesList, KubernetesObject, Resource } from "../client/types.ts";
-import { Backoff } from "./backoff.ts";
+import { Backoff } from "../controller/rate-limiters.ts";
 import type { Store } from "./store.ts";
-import { parseWatchEvent, splitLines, type WatchEvent } from "./watch-event.ts";
-import { fed, Watchdog } from "./watchdog.ts";
+import { fed, parseWatchEvent, splitLines, Watchdog, type WatchEvent } from "./watch-stream.ts";
 
 /** What a reflector reports of itself, for logs and metrics. */
 export interface ReflectorEvents {

@@ -3,7 +3,7 @@ import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts"
 import { TcpProxy } from "../../../../test/kit/processes/tcp-proxy.ts";
 import { KubeClient } from "./client.ts";
 import { isAlreadyExists, isConflict, isNetworkError, isNotFound, KubeError } from "./errors.ts";
-import { collectionPath, objectPath, queryString } from "./paths.ts";
+import { collectionPath, objectPath, queryString } from "./http-request.ts";
 import { resources } from "./resources.ts";
 import type { RequestObservation } from "./transport.ts";
 import type { KubernetesObject } from "./types.ts";

@@ -1,10 +1,10 @@
 import type { KubeConfig } from "@kubernetes/client-node";
 import { type Clock, systemClock } from "@slipway/process";
-import { anonymousCredentials, kubeConfigCredentials } from "./credentials.ts";
 import { isNotFound } from "./errors.ts";
 import type { ExecResult } from "./exec.ts";
+import { collectionPath, objectPath } from "./http-request.ts";
+import { anonymousCredentials, kubeConfigCredentials } from "./kube-config.ts";
 import type { ApplyOptions, DeleteOptions, PatchType, PodExecOptions, WriteOptions } from "./options.ts";
-import { collectionPath, objectPath } from "./paths.ts";
 import { ReadClient } from "./read-client.ts";
 import {
   type Annotate,

@@ -5,8 +5,8 @@ import { TcpProxy } from "../../../../test/kit/processes/tcp-proxy.ts";
 import { Reflector, type ReflectorOptions } from "../cache/reflector.ts";
 import { Store } from "../cache/store.ts";
 import { KubeClient } from "./client.ts";
-import { loadKubeConfig } from "./config.ts";
 import { isAlreadyExists, isConflict, isInvalid, isNamespaceTerminating, isNotFound } from "./errors.ts";
+import { loadKubeConfig } from "./kube-config.ts";
 import { resources } from "./resources.ts";
 import type { KubernetesObject } from "./types.ts";
 

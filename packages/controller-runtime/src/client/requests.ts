@@ -1,6 +1,12 @@
 /** Builds the requests of the client. Pure: what is sent depends on the arguments alone. */
 
-import type { ExecTransportRequest, HttpRequest } from "./http-request.ts";
+import {
+  collectionPath,
+  type ExecTransportRequest,
+  type HttpRequest,
+  objectPath,
+  type Query,
+} from "./http-request.ts";
 import type {
   ApplyOptions,
   DeleteOptions,
@@ -13,7 +19,6 @@ import type {
   WatchOptions,
   WriteOptions,
 } from "./options.ts";
-import { collectionPath, objectPath, type Query } from "./paths.ts";
 import { resources } from "./resources.ts";
 import { apiVersionOf, type KubernetesObject, type ObjectRef, type Resource, refOf } from "./types.ts";
 

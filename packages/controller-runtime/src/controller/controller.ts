@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Clock, Logger, Random } from "@slipway/process";
-import type { BackoffOptions } from "../cache/backoff.ts";
 import { type ObjectRef, parseKey, refKey } from "../client/types.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult, type Result } from "./outcome.ts";
+import type { BackoffOptions, BucketOptions } from "./rate-limiters.ts";
 import type { Source } from "./sources.ts";
-import type { BucketOptions } from "./token-bucket.ts";
 import { type ControllerTracing, TracedChanges, type TracedObjects } from "./traced-changes.ts";
 import { WorkQueue } from "./work-queue.ts";
 

@@ -1,7 +1,6 @@
 import type { Clock, Random, Timer } from "@slipway/process";
-import { type BackoffOptions, backoffDelay } from "../cache/backoff.ts";
 import type { QueueView, RuntimeMetrics } from "../manager/runtime-metrics.ts";
-import { type BucketOptions, TokenBucket } from "./token-bucket.ts";
+import { type BackoffOptions, type BucketOptions, backoffDelay, TokenBucket } from "./rate-limiters.ts";
 
 export interface WorkQueueOptions {
   /** Label of metrics: the controller's name. */

@@ -3,7 +3,7 @@ import type { KubeClient } from "../client/client.ts";
 import { isNetworkError, isNotFound } from "../client/errors.ts";
 import { resources } from "../client/resources.ts";
 import { apiVersionOf, type KubernetesObject, type Resource } from "../client/types.ts";
-import { TokenBucket } from "../controller/token-bucket.ts";
+import { TokenBucket } from "../controller/rate-limiters.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
 
 /** A fact to report to the owner of an object. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseWatchEvent, splitLines } from "./watch-event.ts";
+import { parseWatchEvent, splitLines } from "./watch-stream.ts";
 
 async function lines(...chunks: (string | Buffer)[]): Promise<string[]> {
   async function* stream() {

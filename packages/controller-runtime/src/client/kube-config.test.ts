@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { KubeClient } from "./client.ts";
-import { loadKubeConfig } from "./config.ts";
+import { loadKubeConfig } from "./kube-config.ts";
 import { resources } from "./resources.ts";
 
 let dir: string;
