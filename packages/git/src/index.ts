@@ -3,8 +3,18 @@
  * clients, `net/` the SSRF-safe fetch that they use, and `delivery/` reads hooks. Has no access to the cluster or the ledger.
  */
 
-export type { Delivery, GitEvent, PushEvent, ReleaseEvent, TagEvent } from "./delivery/read.ts";
-export { DeliveryError, readDelivery } from "./delivery/read.ts";
+export {
+  type Delivery,
+  DeliveryError,
+  type GitEvent,
+  type Headers,
+  isSigned,
+  type PushEvent,
+  type ReleaseEvent,
+  readDelivery,
+  signBody,
+  type TagEvent,
+} from "./delivery/read.ts";
 export { GitError, type GitErrorCode, gitErrorCodes, isTransient } from "./errors.ts";
 export { ForgejoClient, type ForgejoOptions } from "./forgejo/client.ts";
 export { GithubClient, type GithubOptions } from "./github/client.ts";
@@ -15,7 +25,7 @@ export {
   githubEnvironment,
   mountedGithubApp,
 } from "./github/tokens.ts";
-export { isPublicAddress } from "./net/addresses.ts";
+export { canonicalInstanceUrl, INSTANCE_URL_MAX_LENGTH, isPublicAddress } from "./net/addresses.ts";
 export {
   type FetchRequest,
   type FetchResponse,
@@ -23,7 +33,6 @@ export {
   SsrfSafeFetch,
   type SsrfSafeFetchOptions,
 } from "./net/fetch.ts";
-export { canonicalInstanceUrl, INSTANCE_URL_MAX_LENGTH } from "./net/instance-url.ts";
 export { allowedGitHosts } from "./net/settings.ts";
 export * from "./provider.ts";
 export {
@@ -33,7 +42,6 @@ export {
   sealRepositoryId,
 } from "./provider.ts";
 export { type GitAccount, GitProviders, type GitProvidersOptions } from "./providers.ts";
-export { type Headers, isSigned, signBody } from "./signature.ts";
 export {
   isTagPattern,
   matchesTag,

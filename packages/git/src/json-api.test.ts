@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as forgejo from "./forgejo/schemas.ts";
 import * as github from "./github/schemas.ts";
-import { JsonApi } from "./json-api.ts";
+import { JsonApi, PAGE_SIZE, readAll } from "./json-api.ts";
 import type { SsrfSafeFetch } from "./net/fetch.ts";
-import { PAGE_SIZE, readAll } from "./paging.ts";
 
 const sha = "a".repeat(40);
 const long = "x".repeat(40_000);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { cursorOf, pageOf } from "./paging.ts";
+import { cursorOf, pageOf } from "./json-api.ts";
 import { openRepositoryId, sealRepositoryId } from "./provider.ts";
 
 const missing = expect.objectContaining({ code: "RepositoryNotFound" });

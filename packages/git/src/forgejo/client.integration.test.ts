@@ -2,9 +2,8 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startGitea, type TestGitea } from "../../../../test/kit/servers/gitea.ts";
-import { type GitEvent, readDelivery } from "../delivery/read.ts";
+import { type GitEvent, isSigned, readDelivery } from "../delivery/read.ts";
 import { SsrfSafeFetch } from "../net/fetch.ts";
-import { isSigned } from "../signature.ts";
 import { ForgejoClient } from "./client.ts";
 
 /** The client against a real Gitea. */

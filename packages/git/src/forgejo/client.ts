@@ -2,9 +2,8 @@
 
 import type { z } from "zod";
 import { GitError } from "../errors.ts";
-import { JsonApi } from "../json-api.ts";
+import { cursorOf, JsonApi, PAGE_SIZE, pageOf, readAll } from "../json-api.ts";
 import type { SsrfSafeFetch } from "../net/fetch.ts";
-import { cursorOf, PAGE_SIZE, pageOf, readAll } from "../paging.ts";
 import {
   type Branch,
   type Capabilities,

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { bounded, refName, sha, title, webUrl } from "../json-api.ts";
-import { PAGE_SIZE } from "../paging.ts";
+import { bounded, PAGE_SIZE, refName, sha, title, webUrl } from "../json-api.ts";
 
 /** The parts of API v1's answers that are read; Gitea and Forgejo give the same. */
 

@@ -5,8 +5,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { getCACertificates } from "node:tls";
 import { Agent, type Dispatcher, request } from "undici";
 import { GitError } from "../errors.ts";
-import { isPublicAddress } from "./addresses.ts";
-import { hostAndPort } from "./instance-url.ts";
+import { hostAndPort, isPublicAddress } from "./addresses.ts";
 
 /** All addresses of a host. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;

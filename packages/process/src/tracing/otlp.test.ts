@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "../../../../test/kit/processes/eventually.ts";
 import { startTraceReceiver, type TraceReceiver } from "../../../../test/kit/processes/trace-receiver.ts";
-import { openTracing } from "./open.ts";
+import { openTracing } from "./index.ts";
 import type { Tracing } from "./tracing.ts";
 import { parseTraceparent } from "./tracing.ts";
 
