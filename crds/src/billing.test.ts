@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { billedMinutes, billingCycle, durationSeconds, runAmount, settle } from "./billing.ts";
-import { formatDecimal, parseDecimal } from "./decimal.ts";
+import {
+  billedMinutes,
+  billingCycle,
+  durationSeconds,
+  formatDecimal,
+  parseDecimal,
+  runAmount,
+  settle,
+} from "./billing.ts";
 
 const start = new Date("2026-01-31T23:59:50Z");
 const after = (seconds: number) => new Date(start.getTime() + seconds * 1_000);

@@ -1,9 +1,13 @@
+import { createHash, randomInt } from "node:crypto";
 import { z } from "zod";
 import { conditions } from "./conditions.ts";
 import { commitSha, imageStatus, objectName, observedGeneration, text, timestamp } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
+import { API_VERSION, labels, MANAGED_BY, organizationOfNamespace } from "./names.ts";
+import type { Project } from "./project/index.ts";
 import { build as buildSettings, github, source } from "./project/source-parts.ts";
 import { immutable, rule, withRules } from "./rule.ts";
+import { sourceRevision } from "./source-revision.ts";
 
 /** States of a build. */
 export const buildPhases = ["pending", "building", "success", "failed", "superseded"] as const;
@@ -79,3 +83,87 @@ export type BuildStatus = z.output<typeof buildStatus>;
 
 /** One build of a Git project. */
 export type Build = Resource<"Build", BuildSpec, BuildStatus>;
+
+// Build objects: their ids, and which organization may run the images that they make.
+
+/** What is requested of a build; without a commit it uses the branch's newest one when it is fetched. */
+export type BuildRequest = Pick<BuildSpec, "triggeredBy" | "branch" | "tag" | "commitSha">;
+
+/** The object that requests a build, with a copy of the project's source as it is now. Pure. */
+export function buildObject(project: Project, id: string, request: BuildRequest, now: Date): Build {
+  const { namespace, name, uid = "" } = project.metadata;
+  const { source, build, github } = project.spec;
+  const { triggeredBy, commitSha, branch, tag } = request;
+  return {
+    apiVersion: API_VERSION,
+    kind: "Build",
+    metadata: {
+      name: id,
+      namespace,
+      labels: {
+        [labels.managedBy]: MANAGED_BY,
+        [labels.organization]: organizationOfNamespace(namespace ?? "") ?? "",
+        [labels.project]: name,
+      },
+      ownerReferences: [
+        { apiVersion: API_VERSION, kind: "Project", name, uid, controller: true, blockOwnerDeletion: true },
+      ],
+    },
+    spec: {
+      projectRef: { name },
+      triggeredBy,
+      requestedAt: now.toISOString(),
+      ...(branch === undefined ? {} : { branch }),
+      ...(tag === undefined ? {} : { tag }),
+      ...(commitSha === undefined ? {} : { commitSha }),
+      sourceRevision: sourceRevision(project),
+      ...(source === undefined ? {} : { source }),
+      ...(source === undefined || build === undefined ? {} : { build }),
+      ...(github === undefined ? {} : { github }),
+    },
+  };
+}
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
+const LENGTH = 19;
+
+/** The id of a build is the name of its object, in the ledger, too: generated, or chosen by a user of `kubectl`. */
+export const BUILD_ID = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/** `b` and 98 random bits, like the ids of projects. */
+export const newBuildId = (): string =>
+  `b${Array.from({ length: LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join("")}`;
+
+/** The id of a build that may be requested repeatedly or by several callers: the same for the same words. Pure. */
+export function buildIdOf(...words: readonly string[]): string {
+  let rest = BigInt(`0x${createHash("sha256").update(words.join(" ")).digest("hex")}`);
+  let text = "b";
+  for (let at = 0; at < LENGTH; at += 1) {
+    text += LETTERS[Number(rest % BigInt(LETTERS.length))];
+    rest /= BigInt(LETTERS.length);
+  }
+  return text;
+}
+
+/** The build that the creation of a project starts: derived from the project's id, so a repeated request starts no other. */
+export const firstBuildId = (projectId: string): string => buildIdOf("first build of", projectId);
+
+/**
+ * Whether an image is in the platform's registry of builds and of another organization, so that this one may not run it. Pure.
+ * @param image reference of an image
+ * @param buildsRegistry `host` or `host:port`; undefined where nothing is built
+ */
+export function isForeignBuild(
+  image: string,
+  organizationId: string,
+  buildsRegistry: string | undefined,
+): boolean {
+  const [host = "", ...path] = image.toLowerCase().split("/");
+  if (buildsRegistry === undefined || withPort(host) !== withPort(buildsRegistry.toLowerCase())) {
+    return false;
+  }
+  return path.length < 2 || path[0] !== organizationId;
+}
+
+/** Normalizes a registry's host, so that equal registries compare equal. */
+const withPort = (host: string): string => host.replace(/\.(?=:|$)/, "").replace(/^([^:]+)$/, "$1:443");

@@ -1,7 +1,7 @@
 import { parse } from "yaml";
 import { z } from "zod";
+import { compareDecimal, equalDecimal, parseDecimal, timesDecimal } from "./billing.ts";
 import { type Catalog, catalogFields, type PlanLimit } from "./catalog.ts";
-import { compareDecimal, equalDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
 import { parseCreateProject } from "./v1/create-project.ts";
 
 /** What is wrong with a catalog whose every field is well-formed. */

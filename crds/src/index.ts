@@ -6,15 +6,12 @@
 export * from "./backup.ts";
 export * from "./billing.ts";
 export * from "./build.ts";
-export * from "./build-object.ts";
 export * from "./catalog.ts";
 export { catalog, parseCatalog } from "./catalog-problems.ts";
 export { isCidr } from "./cidr.ts";
 export * from "./conditions.ts";
 export { isCron, normalizeCron } from "./cron.ts";
-export * from "./custom-domain.ts";
 export * from "./database.ts";
-export * from "./decimal.ts";
 export * from "./domainclaim.ts";
 export * as fields from "./fields.ts";
 export { normalizeContextPath } from "./fields.ts";

@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { almostCidr } from "../../test/kit/crds/arbitraries.ts";
+import { compareDecimal, equalDecimal, formatDecimal, parseDecimal, timesDecimal } from "./billing.ts";
 import { isCidr } from "./cidr.ts";
-import { compareDecimal, equalDecimal, formatDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
 import {
   absolutePath,
   CONTEXT_PATH,

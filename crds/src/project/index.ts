@@ -5,8 +5,7 @@ import type { ProjectStatus } from "./status.ts";
 export { type DatabaseStatus, databaseStatus } from "./database-status.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix } from "./plan-rules.ts";
-export { projectRules, projectTransitions } from "./rules.ts";
-export { type ProjectSpec, projectSpec } from "./spec.ts";
+export { type ProjectSpec, projectRules, projectSpec, projectTransitions } from "./spec.ts";
 export { projectSpecFields } from "./spec-fields.ts";
 export {
   type CustomDomainStatus,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { projectSpecFields } from "../project/spec-fields.ts";
 import { fieldsOfType, type ProjectType, projectTypes, type TypedField } from "../project/types.ts";
-import { environment } from "./environment.ts";
+import { environment } from "./settings.ts";
 import { snakeCase, snakeObject } from "./snake.ts";
 
 /** The bodies of `POST /v1/project`, one per type, made from the custom resource's own fields. */

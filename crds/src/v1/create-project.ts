@@ -5,7 +5,7 @@ import { type ProjectSpec, projectSpec } from "../project/spec.ts";
 import { type ProjectType, projectTypes, type TypedField, typedFields } from "../project/types.ts";
 import { renderMessage } from "../rule.ts";
 import { configName, createProjectBodies, type ImageAuthentication, typesOfConfigKey } from "./bodies.ts";
-import type { EnvironmentVariable } from "./environment.ts";
+import type { EnvironmentVariable } from "./settings.ts";
 import { snakeCase, toCamel } from "./snake.ts";
 
 /** One broken rule; `field` reads `config.custom_domains[0]`, and is `body` when the whole is meant. */

@@ -6,7 +6,6 @@ export {
   type FieldIssue,
   parseCreateProject,
 } from "./create-project.ts";
-export { type EnvironmentVariable, environment, environmentVariable } from "./environment.ts";
 export * from "./settings.ts";
 export {
   camelCase,

@@ -1,5 +1,8 @@
+/** The settings of a project as `/v1` has them: environment variables, and the bodies of their routes. */
+
 import { z } from "zod";
 import {
+  bounded,
   cron,
   description,
   exposure,
@@ -12,9 +15,55 @@ import {
   text,
 } from "../fields.ts";
 import { setOf } from "../rule.ts";
-import { environment } from "./environment.ts";
 
-/** The bodies of "Project settings", made from the fields of the custom resource. Rules that span fields are the resource's. */
+/** An environment variable as `/v1` has it. In the cluster it is in a Secret that `spec.envsFrom` names. */
+export const environmentVariable = z
+  .strictObject({
+    name: bounded(1, 120)
+      // The names that a key of a Secret can have; `.` and names that begin with `..` are no keys either.
+      .regex(/^([-_a-zA-Z0-9]|\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$/, {
+        message: "must be letters, digits, hyphens, underscores and dots",
+      })
+      .describe("Name of the variable."),
+    value: bounded(1, 32_760)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+      .regex(/^[^\u0000]*$/, { message: "must not hold a NUL character: no process can be given one" })
+      // Half of a surrogate pair has no bytes: it would come back as another character.
+      .refine((value) => value.isWellFormed(), { message: "must be well-formed Unicode" })
+      .describe("Value, taken literally: nothing in it is expanded."),
+  })
+  .refine(({ name, value }) => bytes(name, value) <= MAX_ARGUMENT_BYTES, {
+    message: `is longer than Linux passes to a process: name and value may take ${131_072 - 2} bytes together`,
+    path: ["value"],
+  });
+export type EnvironmentVariable = z.output<typeof environmentVariable>;
+
+/** What Linux takes as one string of an environment (MAX_ARG_STRLEN), its `=` and its end included. */
+const MAX_ARGUMENT_BYTES = 131_072;
+/** What execve takes for arguments and environment with the usual stack (a quarter of 8 MiB), less room for our own. */
+const MAX_ENVIRONMENT_BYTES = 2 * 1024 * 1024 - 192 * 1024;
+
+const encoder = new TextEncoder();
+/** Bytes of `NAME=value` and its end. */
+function bytes(name: string, value: string): number {
+  return encoder.encode(name).length + encoder.encode(value).length + 2;
+}
+
+/** A project's environment variables: at most 50, each name once, all of them small enough for a process to start. */
+export const environment = z
+  .array(environmentVariable)
+  .max(50)
+  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, {
+    message: "must not hold two variables with the same name",
+  })
+  .refine(
+    // 8 bytes for the pointer to each.
+    (all) => all.reduce((sum, { name, value }) => sum + bytes(name, value) + 8, 0) <= MAX_ENVIRONMENT_BYTES,
+    { message: "are together longer than Linux passes to a process" },
+  )
+  .describe("Environment variables.");
+
+// The bodies of "Project settings", made from the fields of the custom resource. Rules that span fields are the resource's.
 
 export const patchNameBody = z.strictObject({ name: projectName });
 export const patchDescriptionBody = z.strictObject({ description });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { challengeValue, customDomainRecords, isInZone, isReservedHostname } from "./custom-domain.ts";
+import { challengeValue, customDomainRecords, isInZone, isReservedHostname } from "./domainclaim.ts";
 
 describe("customDomainRecords", () => {
   // Shows: docs/applications.md#fields-of-answers: custom domain setup | `hostname`, `status`
