@@ -1,7 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { parseBaseImages } from "./base-images.ts";
-import { defaultRuntimeCatalog, parseRuntimeCatalog, publicRuntimes, runtimeIds } from "./catalog.ts";
+import {
+  defaultRuntimeCatalog,
+  parseBaseImages,
+  parseRuntimeCatalog,
+  publicRuntimes,
+  runtimeIds,
+} from "./catalog.ts";
 
 const upstream = parseBaseImages(readFileSync(new URL("../base-images.yaml", import.meta.url), "utf8"));
 

@@ -1,6 +1,6 @@
 /** Runs one container of a build pod: waits for the one before it, runs its steps, and reports its completion. */
 
-import { PrestartedBackend } from "./backend/prestart.ts";
+import { PrestartedBackend } from "./backend/backend.ts";
 import { reportCompletion, waitForCompletion } from "./completion.ts";
 import { failure } from "./failures/codes.ts";
 import { exitCodes, type StepResult } from "./result.ts";

@@ -1,6 +1,6 @@
 /** The contract between build pods and the operator: tasks in, results and log lines out. */
 
-export { type BaseImages, baseImages } from "./base-images.ts";
+export { type BaseImages, baseImages } from "./catalog.ts";
 export { type Failure, type FailureCode, failure, failures, isPassing } from "./failures/codes.ts";
 export { MAX_LOG_BYTES, MAX_MESSAGE_BYTES, parseLogLine } from "./log/line.ts";
 export { podPaths } from "./paths.ts";

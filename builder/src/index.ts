@@ -1,7 +1,10 @@
-export { type BaseImage, type BaseImages, baseImages, parseBaseImages } from "./base-images.ts";
 export {
+  type BaseImage,
+  type BaseImages,
+  baseImages,
   defaultRuntimeCatalog,
   type PublicRuntime,
+  parseBaseImages,
   parseRuntimeCatalog,
   publicRuntimes,
   type Runtime,

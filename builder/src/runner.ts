@@ -3,9 +3,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { BackendUnavailable } from "./backend/backend.ts";
+import { BackendUnavailable, type WithBackend } from "./backend/backend.ts";
 import { withBackend } from "./backend/open.ts";
-import type { WithBackend } from "./backend/prestart.ts";
 import { buildStep } from "./backend/step.ts";
 import { readVariables } from "./backend/variables.ts";
 import { failure, isPassing, StepError } from "./failures/codes.ts";

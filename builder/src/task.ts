@@ -2,9 +2,7 @@
 
 import { fields } from "@slipway/crds";
 import { z } from "zod";
-import { baseImages } from "./base-images.ts";
-import { runtimeCatalog } from "./catalog.ts";
-import { describeIssues } from "./issues.ts";
+import { baseImages, describeIssues, runtimeCatalog } from "./catalog.ts";
 
 /** Variable with the container's tasks, as JSON. */
 export const TASK_VARIABLE = "SLIPWAY_BUILD_TASKS";

@@ -1,4 +1,4 @@
-import type { BaseImage } from "../base-images.ts";
+import type { BaseImage } from "../catalog.ts";
 import { procfileCommand, startWords } from "./command.ts";
 import type { Stage } from "./dockerfile.ts";
 import { PlanError, type Tree } from "./input.ts";

@@ -1,7 +1,6 @@
 /** Plans a build: settings and files in, a Dockerfile or the reason why there is none out. Pure. */
 
-import { ONLY_VERSION } from "../base-images.ts";
-import type { Runtime, RuntimeId } from "../catalog.ts";
+import { ONLY_VERSION, type Runtime, type RuntimeId } from "../catalog.ts";
 import type { Failure } from "../failures/codes.ts";
 import { checkSettings } from "./command.ts";
 import type { Context, Planned } from "./context.ts";

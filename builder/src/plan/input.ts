@@ -1,5 +1,4 @@
-import type { BaseImages } from "../base-images.ts";
-import type { RuntimeCatalog } from "../catalog.ts";
+import type { BaseImages, RuntimeCatalog } from "../catalog.ts";
 import { type Failure, type FailureCode, type FailureDetail, failure } from "../failures/codes.ts";
 
 /** How to build, as the client has set it. Null and undefined are the same: the planner decides. */

@@ -2,8 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { parseBaseImages } from "../base-images.ts";
-import { defaultRuntimeCatalog } from "../catalog.ts";
+import { defaultRuntimeCatalog, parseBaseImages } from "../catalog.ts";
 import { planBuild } from "./index.ts";
 import { type BuildSettings, isWanted } from "./input.ts";
 

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { BuilderBackend } from "./backend.ts";
-import { PrestartedBackend } from "./prestart.ts";
+import { type BuilderBackend, PrestartedBackend } from "./backend.ts";
 
 const backend = {} as BuilderBackend;
 
