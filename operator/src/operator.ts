@@ -5,7 +5,7 @@ import { annotations } from "@slipway/crds";
 import { createBackups } from "./backups/controller.ts";
 import { mountedCredentials } from "./backups/s3-store.ts";
 import { addBilling } from "./billing/billing.ts";
-import { addBuilds, createBuiltPull } from "./builds/add.ts";
+import { addBuilds, createBuiltPull } from "./builds/controller.ts";
 import { MemberAccess } from "./databases/common/member-access.ts";
 import { addDatabaseFiles } from "./databases/files.ts";
 import { addDatabaseSamples } from "./databases/metrics/add.ts";

@@ -5,7 +5,7 @@ import type { Logger, MountedFile } from "@slipway/process";
 import type { Tracing } from "@slipway/process/tracing";
 import type { BackupSettings } from "./backups/settings.ts";
 import type { BillingLedger } from "./billing/billing.ts";
-import type { BuildsOptions } from "./builds/add.ts";
+import type { BuildsOptions } from "./builds/controller.ts";
 import type { Config } from "./config.ts";
 import type { SampleLedger } from "./databases/metrics/add.ts";
 import type { DatabaseImages } from "./databases/settings.ts";

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { freePorts } from "../../../hack/lib/ports.ts";
 import { startS3, type TestS3 } from "../../../test/kit/servers/s3.ts";
 import { etagsHash } from "./agent/protocol.ts";
-import { partsSink, readUrl, readUrls } from "./agent/urls.ts";
+import { partsSink, readUrl, readUrls } from "./agent/storage.ts";
 import { S3, type S3Credentials } from "./s3.ts";
 import { s3Store } from "./s3-store.ts";
 import { parseBackupSettings } from "./settings.ts";

@@ -3,6 +3,7 @@
  * passed while no operator ran are one, made late. The minute is in the Backup's name, so none has two.
  */
 
+import { createHash } from "node:crypto";
 import {
   isAlreadyExists,
   type KubeClient,
@@ -16,6 +17,7 @@ import {
   type Backup,
   backupName,
   fieldManagers,
+  isDatabaseType,
   labels,
   MANAGED_BY,
   organizationOfNamespace,
@@ -24,7 +26,7 @@ import {
 import type { Clock } from "@slipway/process";
 import { parseSchedule } from "../jobs/runs/schedule.ts";
 import { backupResource, projectResource } from "../resources.ts";
-import { policyOf, type Schedule } from "./policy.ts";
+import { scriptsOf } from "./engines/index.ts";
 import { BY_PROJECT } from "./runner.ts";
 import type { BackupSettings } from "./settings.ts";
 
@@ -184,4 +186,56 @@ async function verifyNewest(
   const patch = { metadata: { uid: newest.metadata.uid }, spec: { verifyRequestedAt: at.toISOString() } };
   const ref = { name: newest.metadata.name, namespace };
   await client.patch(backupResource, ref, patch, { fieldManager: fieldManagers.backup, signal });
+}
+
+// When a database is backed up, and for how long backups are kept: its own word, else the platform's. Pure.
+
+/** Cron of five fields, in UTC, and how long after each occurrence its turn is, in milliseconds. */
+export interface Schedule {
+  cron: string;
+  delayMs: number;
+}
+
+export interface Policy {
+  /** Undefined where none are made by themselves. */
+  schedule?: Schedule;
+  verifySchedule?: Schedule;
+  retentionDays: number;
+}
+
+/** The policy in force; undefined for what cannot be backed up. */
+export function policyOf(
+  { metadata, spec }: Project,
+  settings: BackupSettings | undefined,
+): Policy | undefined {
+  if (!settings || !isDatabaseType(spec.type) || !scriptsOf(spec.type)) {
+    return undefined;
+  }
+  const { enabled = true, schedule, verifySchedule, retentionDays } = spec.database?.backup ?? {};
+  // A cache has no data to keep: backups of one have to be requested.
+  const usual = spec.profile === "cache" ? undefined : settings;
+  const delayMs = queuePosition(metadata.uid ?? metadata.name, settings.spreadMinutes);
+  return {
+    schedule: enabled ? scheduleOf(schedule, usual?.schedule, delayMs) : undefined,
+    verifySchedule: enabled ? scheduleOf(verifySchedule, usual?.verifySchedule, delayMs) : undefined,
+    retentionDays: retentionDays ?? settings.retentionDays,
+  };
+}
+
+/** A database's own schedule is kept to the minute; the one that all have is spread. */
+function scheduleOf(
+  own: string | undefined,
+  usual: string | undefined,
+  delayMs: number,
+): Schedule | undefined {
+  if (own !== undefined) {
+    return { cron: own, delayMs: 0 };
+  }
+  return usual === undefined ? undefined : { cron: usual, delayMs };
+}
+
+/** Where in the minutes a database's turn is: always the same, and different for most. */
+function queuePosition(uid: string, spreadMinutes: number): number {
+  const drawn = createHash("sha256").update(uid).digest().readUInt32BE(0);
+  return Math.floor((drawn / 2 ** 32) * spreadMinutes * 60_000);
 }

@@ -13,10 +13,10 @@ import {
 import { type Build, fieldManagers, type Project } from "@slipway/crds";
 import { WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { evictCache } from "./cache-eviction.ts";
 import { buildsPolicy, cacheClaim } from "./desired/namespace.ts";
 import { buildPod } from "./desired/pod.ts";
 import { containerSecret, type SecretValues, secretFiles, secretTexts } from "./desired/secrets.ts";
+import { evictCache } from "./garbage-collection.ts";
 import { buildLabel, cacheName } from "./names.ts";
 import { type BuildPod, hasTerminated } from "./pod-state.ts";
 import type { BuildSettings } from "./settings.ts";

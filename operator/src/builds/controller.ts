@@ -15,6 +15,9 @@ import {
 import { type Build, labels, organizationNamespace, type Project } from "@slipway/crds";
 import type { GithubApp } from "@slipway/git";
 import type { BuildRow } from "@slipway/ledger";
+import type { MountedFile } from "@slipway/process";
+import { addGitConnectionController } from "../git/controller.ts";
+import { BuiltPull } from "../projects/images/built-pull.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { buildResource } from "../resources.ts";
 import { BuildCluster, BY_BUILD, BY_CACHE } from "./cluster.ts";
@@ -28,7 +31,7 @@ import { isBuilding, isEnded } from "./queue.ts";
 import { buildReconciler } from "./reconciler.ts";
 import type { BuildSettings } from "./settings.ts";
 import { type SourceReconcilerOptions, sourceReconciler } from "./source-reconciler.ts";
-import { type OpenSource, providerOpener, sourceOpener } from "./sources.ts";
+import { connectionOpener, type OpenSource, providerOpener, sourceOpener } from "./sources.ts";
 
 const WATCH = ["list", "watch"] as const;
 const READ = ["get", ...WATCH] as const;
@@ -196,3 +199,35 @@ function addRunnables(manager: Manager, options: BuildOptions, builds: Store<Bui
 }
 
 const quotaState = ({ status }: Build): string => `${status?.phase}/${status?.step === "publish"}`;
+
+// Adds builds and Git connections to a manager.
+
+/** How projects are built from Git. */
+export type BuildsOptions = Omit<BuildOptions, "projects" | "settings"> & {
+  settings: Pick<MountedFile<BuildSettings>, "current" | "run">;
+};
+
+export function addBuilds(
+  manager: Manager,
+  { settings, ...dependencies }: BuildsOptions,
+  projects: BuildOptions["projects"],
+): void {
+  addBuildController(manager, { ...dependencies, projects, settings: () => settings.current });
+  addGitConnectionController(manager, {
+    projects,
+    open: connectionOpener({ client: manager.client, ...dependencies.git }),
+  });
+  manager.addRunnable({
+    name: "build-settings",
+    leaderOnly: false,
+    run: (signal) => settings.run(signal),
+  });
+}
+
+/** Keeps what nodes pull built images with. */
+export function createBuiltPull(
+  { client, clock }: Manager,
+  { settings, registryKey }: BuildsOptions,
+): BuiltPull {
+  return new BuiltPull({ client, clock, registryKey, host: () => settings.current.registry.host });
+}

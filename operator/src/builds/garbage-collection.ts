@@ -1,7 +1,7 @@
 /** Deletes what outlives builds: caches of projects that were deleted or no longer build, images that no rollback can use. */
 
 import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
-import { type Build, mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
+import { type Build, labels, mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
 import { SsrfSafeFetch } from "@slipway/git";
 import type { RetiredImage } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
@@ -196,4 +196,51 @@ export function imageDeleter(settings: () => BuildSettings, registryKey: () => s
       await fetch.close();
     }
   };
+}
+
+// Evicts a cache where the storage quota of builds is full, so that one organization's caches do not block another's builds.
+
+/** The cache to evict: the oldest unused one of the organization that has most. Pure. */
+export function cacheToEvict(
+  caches: readonly KubernetesObject[],
+  isUsed: (cache: string) => boolean,
+): KubernetesObject | undefined {
+  const organizations = Map.groupBy(caches, ({ metadata }) => metadata?.labels?.[labels.organization]);
+  return [...organizations.values()]
+    .toSorted((a, b) => b.length - a.length)
+    .map((own) => own.filter(({ metadata }) => !isUsed(metadata?.name ?? "")).toSorted(byCreation)[0])
+    .find((cache) => cache !== undefined);
+}
+
+const byCreation = (a: KubernetesObject, b: KubernetesObject): number => createdAt(a) - createdAt(b);
+
+/** In milliseconds. */
+const createdAt = ({ metadata }: KubernetesObject): number =>
+  Date.parse(String(metadata?.creationTimestamp ?? "")) || 0;
+
+/**
+ * Deletes one cache; none while another is being deleted.
+ * @param isUsed whether a build uses the cache now
+ * @returns whether the quota will have space
+ */
+export async function evictCache(
+  client: KubeClient,
+  namespace: string,
+  isUsed: (cache: string) => boolean,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const caches = await client.listAll<KubernetesObject>(resources.persistentVolumeClaims, {
+    namespace,
+    labelSelector: CACHE_LABEL,
+    signal,
+  });
+  if (caches.some(({ metadata }) => metadata?.deletionTimestamp !== undefined)) {
+    return true;
+  }
+  const { name = "", uid } = cacheToEvict(caches, isUsed)?.metadata ?? {};
+  if (name === "") {
+    return false;
+  }
+  await client.delete(resources.persistentVolumeClaims, { namespace, name }, { uid, signal });
+  return true;
 }

@@ -4,9 +4,16 @@ import { type Container, containers } from "@slipway/builder/contract";
 import { type KubeClient, KubeError } from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
-import { LogBatch, LogNotStoredError } from "./log-batch.ts";
 import { LogLines } from "./log-lines.ts";
-import { type BuildOfLog, isGone, keyOf, type LogSource, type LogStream } from "./log-stream.ts";
+import {
+  type BuildOfLog,
+  isGone,
+  keyOf,
+  LogBatch,
+  LogNotStoredError,
+  type LogSource,
+  type LogStream,
+} from "./log-stream.ts";
 
 /** Inserts lines into the ledger; existing ones stay unchanged. Throws when it cannot. */
 export type StoreBuildLog = (

@@ -6,11 +6,11 @@ import { type Build, newBuildId, organizationOfNamespace, type Project } from "@
 import { triggerMode } from "@slipway/git";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import { type Clock, ConcurrencyLimiter, type Logger, sleep } from "@slipway/process";
-import { createBuild } from "./create-build.ts";
 import type { OpenProvider } from "./sources.ts";
 import {
   baselineTrigger,
   buildRequestOf,
+  createBuild,
   type GitTrigger,
   isNewCommit,
   ledgerTrigger,

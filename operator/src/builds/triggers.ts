@@ -1,9 +1,19 @@
 /** Commits, tags and releases at a Git server that start builds, and which of them are new. */
 
 import { createHash } from "node:crypto";
-import { type Build, type BuildRequest, type Project, sourceRevision } from "@slipway/crds";
+import { isAlreadyExists, type KubeClient } from "@slipway/controller-runtime";
+import {
+  type Build,
+  type BuildRequest,
+  buildObject,
+  fieldManagers,
+  type Project,
+  sourceRevision,
+} from "@slipway/crds";
 import { type GitProvider, triggeredBy, triggerMode } from "@slipway/git";
 import type { BuildTrigger } from "@slipway/ledger";
+import type { Clock } from "@slipway/process";
+import { buildResource } from "../resources.ts";
 
 /** A commit, tag or release by which a project is published. */
 export interface GitTrigger {
@@ -109,3 +119,25 @@ export const triggerKey = ({
   ref,
   commitSha,
 }: Pick<BuildTrigger, "trigger" | "ref" | "commitSha">) => JSON.stringify([trigger, ref, commitSha]);
+
+// Creates the Builds that the operator itself requests.
+
+/** Creates a Build; its reconciler records it in the ledger. @returns false when it exists already */
+export async function createBuild(
+  { client, clock }: { client: KubeClient; clock: Clock },
+  [project, id, request]: readonly [project: Project, id: string, request: BuildRequest],
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await client.create<Build>(buildResource, buildObject(project, id, request, clock.now()), {
+      fieldManager: fieldManagers.build,
+      signal,
+    });
+    return true;
+  } catch (error) {
+    if (!isAlreadyExists(error)) {
+      throw error;
+    }
+    return false;
+  }
+}

@@ -5,9 +5,7 @@ import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { EngineEnded, EngineSide } from "./pipe.ts";
 import { type Contents, type Place, type Result, type Task, WORK } from "./protocol.ts";
-import type { Sink } from "./sink.ts";
-import { partsSink, readUrl, readUrls } from "./urls.ts";
-import { eraseFile, openFile, readFileStream } from "./volume.ts";
+import { eraseFile, openFile, partsSink, readFileStream, readUrl, readUrls, type Sink } from "./storage.ts";
 
 /** For a program that has closed the pipe. */
 const EXIT_MS = 30_000;

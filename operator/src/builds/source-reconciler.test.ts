@@ -1,7 +1,7 @@
 import { firstBuildId, labels, nextSourceRevision, type Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { API_CREATION_GRACE_MS, decideSource, needsBuildHistory } from "./source-decision.ts";
+import { API_CREATION_GRACE_MS, decideSource, needsBuildHistory } from "./source-reconciler.ts";
 
 const now = new Date("2026-01-01T00:10:00Z");
 const source = { connectionId: "g1", repositoryId: "r1", branch: "main", autoDeploy: true };

@@ -1,11 +1,84 @@
-/** Backups in an S3-compatible store, by URLs that the operator has signed: each is good for one part of one backup. */
+/** Where the agent keeps backups: files of a volume, or parts in an S3-compatible store. */
 
-import { readFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { etagsHash, type Urls } from "./protocol.ts";
-import type { Sink } from "./sink.ts";
+
+export interface Taken {
+  /** How many parts it was cut into. */
+  parts?: number;
+  /** What the store said that each of them is: see `etagsHash`. */
+  etags?: string;
+}
+
+/** A place for one backup, which exists only once `commit` has resolved. */
+export interface Sink {
+  /** Takes all of it. */
+  take(stream: Readable): Promise<Taken>;
+  commit(): Promise<void>;
+  /** Leaves nothing behind. */
+  abort(): Promise<void>;
+}
+
+// Backups in files of a volume. A file that has its name is whole: it is written under another one before.
+
+/** Ends the names of files that are being written. */
+const PART = ".part";
+
+/**
+ * Writes a file. What an earlier try has left is removed first.
+ * @param path where it is to be
+ */
+export async function openFile(path: string): Promise<Sink> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true });
+  await removeTries(path);
+  const part = `${path}.${process.pid}-${Date.now()}${PART}`;
+  const file = await open(part, "wx", 0o660);
+  return {
+    async take(stream: Readable) {
+      await file.writeFile(stream);
+      await file.sync();
+      await file.close();
+      return {};
+    },
+    async commit() {
+      await rename(part, path);
+      const parent = await open(folder, "r");
+      await parent.sync();
+      await parent.close();
+    },
+    async abort() {
+      await file.close().catch(() => undefined);
+      await rm(part, { force: true });
+    },
+  };
+}
+
+/** @throws when there is none */
+export async function readFileStream(path: string): Promise<Readable> {
+  const file = await open(path, "r");
+  return file.createReadStream({ highWaterMark: 1 << 20 });
+}
+
+/** Removes a file and what tries to write it have left. */
+export async function eraseFile(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await removeTries(path);
+}
+
+async function removeTries(path: string): Promise<void> {
+  const names = await readdir(dirname(path)).catch(() => []);
+  const tries = names.filter((name) => name.startsWith(`${basename(path)}.`) && name.endsWith(PART));
+  for (const name of tries) {
+    await rm(join(dirname(path), name), { force: true });
+  }
+}
+
+// Backups in an S3-compatible store, by URLs that the operator has signed: each is good for one part of one backup.
 
 const TRIES = 5;
 const PAUSE_MS = 500;
