@@ -25,12 +25,11 @@ import { VALKEY_PORT, accounts as valkeyAccounts } from "../valkey/names.ts";
 import { type FullVolumes, watchVolumes } from "./full-volumes.ts";
 import { sampleMariadb } from "./mariadb-sampler.ts";
 import { Outbox } from "./outbox.ts";
-import { createDatabasePods } from "./pods.ts";
 import { type Server, samplePostgresql } from "./postgresql-sampler.ts";
 import { Resources } from "./resources.ts";
 import { DatabaseSampler, type ReadEngine } from "./sampler.ts";
 import type { Reading } from "./snapshot.ts";
-import { type SampledType, type Target, targetsOf } from "./targets.ts";
+import { createDatabasePods, type SampledType, type Target, targetsOf } from "./targets.ts";
 import { sampleValkey } from "./valkey-sampler.ts";
 
 /** Where samples are kept. */

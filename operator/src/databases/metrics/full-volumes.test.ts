@@ -1,8 +1,8 @@
 import { labels } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { FullVolumes, readVolumes } from "./full-volumes.ts";
-import type { DatabasePod } from "./pods.ts";
 import { UNKNOWN } from "./resources.ts";
+import type { DatabasePod } from "./targets.ts";
 
 test("a volume is full from 97 % on, and until less than 95 % is used", () => {
   const full = new FullVolumes();

@@ -3,8 +3,8 @@
 import type { Store } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import { type Clock, sleep } from "@slipway/process";
-import type { DatabasePod } from "./pods.ts";
 import type { Resources } from "./resources.ts";
+import type { DatabasePod } from "./targets.ts";
 
 /** Shares of a volume, in percent: full from the one on, and until less than the other is used. */
 const FULL_PERCENT = 97;

@@ -2,7 +2,7 @@ import { allNull, postgresqlMetrics } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import type { Facts, RawSample } from "./facts.ts";
 import { postgresqlNative } from "./postgresql.ts";
-import { statisticsQuery } from "./postgresql-queries.ts";
+import { statisticsQuery } from "./postgresql-sampler.ts";
 
 /** What a PostgreSQL 15 answered, with a replica and pg_stat_statements. */
 const recorded: Facts = {

@@ -2,8 +2,7 @@ import type { KubernetesObject } from "@slipway/controller-runtime";
 import { labels, type Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { chartCatalog, exampleDatabase } from "../../../../test/kit/databases/examples.ts";
-import { type DatabasePod, slimDatabasePod } from "./pods.ts";
-import { targetsOf } from "./targets.ts";
+import { type DatabasePod, slimDatabasePod, targetsOf } from "./targets.ts";
 
 /** A pod as the apiserver gives it, in which the server runs. */
 function podOf(name: string, status: object = {}): DatabasePod {

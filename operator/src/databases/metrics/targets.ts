@@ -1,11 +1,12 @@
-/** Which instances are sampled. Pure. */
+/** Which instances are sampled, and their pods. */
 
-import type { Store } from "@slipway/controller-runtime";
+import { type KubernetesObject, type Manager, resources, type Store } from "@slipway/controller-runtime";
 import {
   type Catalog,
   type DatabasePlan,
   databaseNames,
   databasePodName,
+  databaseTypes,
   type EngineName,
   isDatabaseType,
   labels,
@@ -13,8 +14,8 @@ import {
   type Project,
 } from "@slipway/crds";
 import type { MetricInstance } from "@slipway/ledger";
+import { CONTAINER } from "../common/pod.ts";
 import { instancesOf } from "../to-database.ts";
-import type { DatabasePod } from "./pods.ts";
 import type { ValkeyExpected } from "./valkey.ts";
 
 export type SampledType = MetricsSnapshot["type"];
@@ -111,4 +112,50 @@ function targetOf(
     expected,
     claimBytes: capacityGb === undefined ? undefined : capacityGb * GIB,
   };
+}
+
+// Pods of databases with where they are: the other stores keep no addresses.
+
+export interface DatabasePod extends KubernetesObject {
+  metadata: { name: string; namespace: string; uid: string; labels?: Readonly<Record<string, string>> };
+  ip?: string;
+  node?: string;
+  /** When the server's container began; undefined while it does not run. */
+  startedAt?: string;
+}
+
+/** The parts of a pod that are read here. */
+interface LivePod extends KubernetesObject {
+  spec?: { nodeName?: string };
+  status?: {
+    podIP?: string;
+    containerStatuses?: readonly { name: string; state?: { running?: { startedAt?: string } } }[];
+  };
+}
+
+/** Creates the store; its reflector starts with the manager. */
+export function createDatabasePods(manager: Manager): Store<DatabasePod> {
+  return manager.store<DatabasePod>(resources.pods, {
+    labelSelector: `${labels.project},${labels.type} in (${databaseTypes.join(",")})`,
+    transform: slimDatabasePod,
+  });
+}
+
+export function slimDatabasePod(given: KubernetesObject): DatabasePod {
+  const { apiVersion, kind, metadata, spec, status } = given as LivePod;
+  const running = status?.containerStatuses?.find(({ name }) => name === CONTAINER)?.state?.running;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name: metadata?.name ?? "",
+      namespace: metadata?.namespace ?? "",
+      uid: metadata?.uid ?? "",
+      resourceVersion: metadata?.resourceVersion,
+      labels: metadata?.labels,
+    },
+    ip: status?.podIP,
+    node: spec?.nodeName,
+    startedAt: running?.startedAt,
+  } as DatabasePod;
 }

@@ -7,10 +7,9 @@ import { noCredentials, reloadCertificates, type SetUpMemory, setUpOnce } from "
 import { execIn } from "../common/steps.ts";
 import type { ClusterContext, DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
-import { sharedConfig } from "./config.ts";
+import { hasStatements, sharedConfig } from "./config.ts";
 import { desired } from "./manifests.ts";
 import { accounts, POSTGRESQL_PORT, paths } from "./names.ts";
-import { hasStatements } from "./parameters.ts";
 import { ensureSharedConfig, leaderOf, requestSwitchover, synchronousMembers } from "./patroni.ts";
 import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
 

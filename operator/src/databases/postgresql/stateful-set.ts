@@ -12,8 +12,8 @@ import {
 import { readScript, renderScript } from "../common/scripts.ts";
 import { databaseStatefulSet } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
+import { restartParameters } from "./config.ts";
 import { accounts, configMaps, MEMBER_PORTS, PATRONI_PORT, POSTGRESQL_PORT, paths } from "./names.ts";
-import { restartParameters } from "./parameters.ts";
 
 /** Seconds that a member has to hand over and to stop. */
 const STOP_SECONDS = 60;

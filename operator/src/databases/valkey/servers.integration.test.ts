@@ -13,9 +13,9 @@ import { hasRole } from "../common/pods.ts";
 import type { Database } from "../database.ts";
 import type { ClusterContext, ClusterState } from "../driver.ts";
 import { follow, query, switchOver } from "./commands.ts";
+import { type Directives, directives } from "./config.ts";
 import { valkeyDriver } from "./driver.ts";
 import { accounts, nodeAddress } from "./names.ts";
-import { type Directives, directives } from "./parameters.ts";
 
 const USER = exampleCredentials[credentialKeys.username] ?? "";
 const { admin, monitor } = accounts;
