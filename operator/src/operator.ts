@@ -11,7 +11,7 @@ import { addDatabaseFiles } from "./databases/files.ts";
 import { addDatabaseSamples } from "./databases/metrics/add.ts";
 import { FullVolumes } from "./databases/metrics/full-volumes.ts";
 import { Authority } from "./databases/tls/authority.ts";
-import { addDomains } from "./domains/add.ts";
+import { addDomains } from "./domains/controller.ts";
 import { createIngressProbe } from "./domains/ingress-probe.ts";
 import { RouteCheck } from "./domains/route-check.ts";
 import { addJobRunController } from "./jobs/runs/controller.ts";

@@ -7,13 +7,12 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type Catalog, type HttpPlan, isOpenAccess, labels, type Project } from "@slipway/crds";
 import { type Claimed, routedHosts } from "../domains/project-claims.ts";
-import { ProjectDomains } from "../domains/project-domains.ts";
+import { exposureAtStart, ProjectDomains } from "../domains/project-domains.ts";
 import { RejectedSpecRoutes } from "../domains/rejected-spec-routes.ts";
 import type { RouteCheck } from "../domains/route-check.ts";
 import type { RouteVersions } from "../domains/routes.ts";
 import { type Accepted, planOfImage, refuse } from "../projects/accept.ts";
 import { DELETION_POLL_INTERVAL_MS, type DeletionStep, runDeletionStep } from "../projects/deletion.ts";
-import { exposureAtStart } from "../projects/exposure.ts";
 import { hasBegunToPull } from "../projects/images/pulls.ts";
 import {
   type KindDependencies,

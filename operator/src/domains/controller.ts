@@ -1,12 +1,13 @@
 /**
  * Domains: everything about the hostnames of projects, default and custom. This file watches DomainClaims; `reconciler.ts`
- * proves their ownership (`ownership*.ts`, `txt-lookup.ts`, `reservations.ts`, `status.ts`) and deletes those of deleted
- * projects. A reconcile of a project calls `project-domains.ts`: it claims hostnames (`project-claims.ts`, `claims.ts`), writes
- * their Ingresses (`desired/`), probes the ingress for their routes (`routes.ts`, `route-check.ts`), releases hostnames
- * (`release.ts`) and reports all that in the project's status (`project-status.ts`).
+ * proves their ownership (`ownership.ts`, `reservations.ts`, `status.ts`) and deletes those of deleted projects. A reconcile
+ * of a project calls `project-domains.ts`: it claims hostnames (`project-claims.ts`, `claims.ts`), writes their Ingresses
+ * (`desired/`), probes the ingress for their routes (`routes.ts`, `route-check.ts`), releases hostnames (`release.ts`) and
+ * reports all that in the project's status (`project-status.ts`).
  */
 
 import {
+  type BackoffOptions,
   type Controller,
   customSource,
   type Manager,
@@ -15,11 +16,20 @@ import {
   watchMapped,
   watchObjects,
 } from "@slipway/controller-runtime";
-import { type DomainClaim, type DomainClaimConditionCatalog, fieldManagers } from "@slipway/crds";
+import {
+  contendersOf,
+  type DomainClaim,
+  type DomainClaimConditionCatalog,
+  fieldManagers,
+  organizationOfNamespace,
+} from "@slipway/crds";
+import { BY_WANTED_HOST, type ProjectStores } from "../projects/stores.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { domainClaimResource } from "../resources.ts";
 import { BY_PROJECT_UID } from "./claims.ts";
+import { createTxtLookup, OwnershipChecks } from "./ownership.ts";
 import { type DomainClaimDependencies, reap, reconcileClaim } from "./reconciler.ts";
+import { type ReservationLedger, Reservations } from "./reservations.ts";
 
 /** Permissions of the controller; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [
@@ -63,4 +73,56 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
     workers: 2,
     traced: tracedIn(claims),
   });
+}
+
+// Constructs what proves domains, and adds the controller of their claims.
+
+interface DomainOptions extends Pick<ProjectStores, "projects" | "claims"> {
+  domainZone: string;
+  /** Name servers that prove the ownership of domains; none for the system's. */
+  dnsServers: string[];
+  ownershipRetry?: BackoffOptions;
+  proofRetry?: BackoffOptions;
+  reservations?: ReservationLedger;
+}
+
+/** Adds everything about the ownership of domains to a manager. */
+export function addDomains(manager: Manager, options: DomainOptions): void {
+  const { projects, claims, domainZone, ownershipRetry, proofRetry = PROOF_RETRY } = options;
+  const checkOptions = {
+    lookup: createTxtLookup({ servers: options.dnsServers }),
+    clock: manager.clock,
+    random: manager.random,
+    contenders: (hostname: string) => contendersFor(hostname, { projects, claims }),
+  };
+  addDomainClaimController(manager, {
+    claims,
+    projects,
+    domainZone,
+    ownership: new OwnershipChecks({ ...checkOptions, retry: ownershipRetry }),
+    proofs: new OwnershipChecks({ ...checkOptions, retry: proofRetry, repeats: true }),
+    reservations: new Reservations(options.reservations ?? NO_RESERVATIONS, manager.log),
+  });
+}
+
+/** Between two look-ups of a domain that is proved: a day. */
+const PROOF_RETRY: BackoffOptions = { baseMs: 86_400_000, maxMs: 86_400_000 };
+
+/** Remembers nothing: each claim counts alone. */
+const NO_RESERVATIONS: ReservationLedger = {
+  firstClaimOf: async ({ claimedAt }) => claimedAt,
+  forget: async () => {},
+};
+
+/** Organizations that want a hostname, by a project's spec or since they were refused it over `/v1`. */
+function contendersFor(
+  hostname: string,
+  { projects, claims }: Pick<ProjectStores, "projects" | "claims">,
+): string[] {
+  const wanting = projects.byIndex(BY_WANTED_HOST, hostname);
+  const claim = claims.get(undefined, hostname);
+  return [
+    ...wanting.flatMap(({ metadata }) => organizationOfNamespace(metadata.namespace ?? "") ?? []),
+    ...(claim ? contendersOf(claim) : []),
+  ];
 }

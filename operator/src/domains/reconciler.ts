@@ -20,8 +20,7 @@ import {
 } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
 import { deleteClaim, isHolder } from "./claims.ts";
-import { challengeOf } from "./ownership.ts";
-import type { OwnershipChecks } from "./ownership-checks.ts";
+import { challengeOf, type OwnershipChecks } from "./ownership.ts";
 import type { Reservations } from "./reservations.ts";
 import {
   isPlatforms,

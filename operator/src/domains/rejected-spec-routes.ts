@@ -15,13 +15,12 @@ import { isRestricted, type MiddlewareView } from "../applications/access-list.t
 import { routes } from "../applications/desired.ts";
 import type { Rollout } from "../applications/rollout.ts";
 import { type HttpPlatform, toRoutedApp, wantedHost } from "../applications/view.ts";
-import { exposureAfter } from "../projects/exposure.ts";
 import { ownerOf, shortestDelay } from "../projects/kind.ts";
 import { type Finding, summarizeRoute } from "../projects/status.ts";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { middlewareResource } from "../resources.ts";
 import { type Claimed, routedHosts } from "./project-claims.ts";
-import { isEnforced, isOwnIngress, type ProjectDomains } from "./project-domains.ts";
+import { exposureAfter, isEnforced, isOwnIngress, type ProjectDomains } from "./project-domains.ts";
 import type { Release } from "./release.ts";
 import type { Routes } from "./routes.ts";
 

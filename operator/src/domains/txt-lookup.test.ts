@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startDnsServer, type TestDnsServer } from "../../../test/kit/operator/dns-server.ts";
-import { createTxtLookup, type TxtLookup } from "./txt-lookup.ts";
+import { createTxtLookup, type TxtLookup } from "./ownership.ts";
 
 let server: TestDnsServer;
 let lookup: TxtLookup;

@@ -5,7 +5,7 @@ import { fieldManagers, finalizers, type GitConnection } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource } from "../resources.ts";
-import { HookRemover, type HookRemoverOptions } from "./hook-remover.ts";
+import { HookRemover, type HookRemoverOptions } from "./hooks.ts";
 
 export interface GitConnectionDependencies extends HookRemoverOptions {
   clock: Clock;

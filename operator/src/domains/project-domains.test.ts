@@ -1,7 +1,7 @@
 import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { type ExposureProgress, exposureAfter, exposureAtStart } from "./exposure.ts";
+import { type ExposureProgress, exposureAfter, exposureAtStart } from "./project-domains.ts";
 
 type Exposure = NonNullable<Project["status"]>["exposure"];
 
