@@ -1,6 +1,6 @@
 /**
  * Jobs: projects that run a container on a schedule. This file is the project kind: it applies the CronJob and the volume
- * (`desired/`), reports them (`status.ts`) and deletes them (`deletion.ts`, `project-runs.ts`). `runs/` is the controller of
+ * (`desired/`), reports them (`status.ts`) and deletes them (`deletion.ts`). `runs/` is the controller of
  * JobRuns: it admits the occurrences of a schedule, or counts them as missed, follows runs, and charges for them.
  */
 

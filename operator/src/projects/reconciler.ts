@@ -18,7 +18,7 @@ import {
   type Project,
   type ProjectConditionCatalog,
 } from "@slipway/crds";
-import { secretsOfRuns } from "../jobs/project-runs.ts";
+import { secretsOfRuns } from "../jobs/deletion.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";

@@ -13,7 +13,7 @@ import {
   type Store,
 } from "@slipway/controller-runtime";
 import { annotations, labels, type Project } from "@slipway/crds";
-import { secretsOfRuns } from "../jobs/project-runs.ts";
+import { secretsOfRuns } from "../jobs/deletion.ts";
 import { projectResource } from "../resources.ts";
 import { shortestDelay } from "./kind.ts";
 import { contentOf, recordedBytes, secretNames } from "./secrets.ts";

@@ -1,7 +1,7 @@
 /** How a run ended, and what it costs, by the final state of its pod. Pure. */
 
 import { billedMinutes, type JobRun, runAmount } from "@slipway/crds";
-import type { ContainerFacts } from "./container.ts";
+import type { ContainerFacts } from "./cluster.ts";
 import type { EndPhase } from "./ports.ts";
 import { dateOf } from "./run.ts";
 import { MAX_CLOCK_SKEW_MS } from "./settings.ts";

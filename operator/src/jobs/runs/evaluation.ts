@@ -1,8 +1,14 @@
 /** The state of an admitted run, and whether it has to be stopped. Pure. */
 
 import type { JobRun } from "@slipway/crds";
-import { isReady, type Job, type RunNode, type RunPod } from "./cluster.ts";
-import { type ContainerFacts, readContainer } from "./container.ts";
+import {
+  type ContainerFacts,
+  isReady,
+  type Job,
+  type RunNode,
+  type RunPod,
+  readContainer,
+} from "./cluster.ts";
 import type { JobRunSettings } from "./settings.ts";
 
 /** The observed facts of a run. */

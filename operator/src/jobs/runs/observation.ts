@@ -3,9 +3,8 @@
 import { refOf } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
 import { RetryableError } from "../../reconcile-errors.ts";
-import { isReady, type Job, type RunNode, type RunPod, readySince } from "./cluster.ts";
+import { isReady, type Job, type RunNode, type RunPod, readContainer, readySince } from "./cluster.ts";
 import { timesOf } from "./completion.ts";
-import { readContainer } from "./container.ts";
 import type { JobRunDependencies, RunContext } from "./context.ts";
 import type { RunEvaluation } from "./evaluation.ts";
 import type { RunObjects } from "./objects.ts";

@@ -2,9 +2,8 @@
 
 import { refOf } from "@slipway/controller-runtime";
 import { type JobRun, organizationOfNamespace, type Project } from "@slipway/crds";
-import type { RunPod } from "./cluster.ts";
+import { type ContainerFacts, type RunPod, readContainer } from "./cluster.ts";
 import { completionOf } from "./completion.ts";
-import { type ContainerFacts, readContainer } from "./container.ts";
 import type { JobRunDependencies, RunContext } from "./context.ts";
 import { evaluateRun } from "./evaluation.ts";
 import { logSourceOf } from "./log-archiver.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RunPod } from "./cluster.ts";
-import { readContainer } from "./container.ts";
+import { type RunPod, readContainer } from "./cluster.ts";
 
 const pod = (status: object, meta: object = {}, nodeName: string | undefined = "node"): RunPod =>
   ({ metadata: { name: "p", namespace: "n", ...meta }, spec: { nodeName }, status }) as RunPod;
