@@ -27,8 +27,7 @@ import { addLedgerRunnables } from "./projects/ledger-runnables.ts";
 import { registerProjectMetrics, TELEMETRY_PREFIX } from "./projects/metrics.ts";
 import { QuotaReservations } from "./projects/quotas/reservations.ts";
 import { createProjectStores } from "./projects/stores.ts";
-import { withBackoff } from "./registry/backoff.ts";
-import { ecrLogin } from "./registry/ecr.ts";
+import { ecrLogin, withBackoff } from "./registry/ecr.ts";
 
 /** Builds the operator. Nothing is read or written before it runs. */
 export function createOperator(options: OperatorOptions): Manager {

@@ -20,7 +20,7 @@ import {
   namespaceRules as observeNamespaceRules,
   organizationRules as observeOrganizationRules,
   rules as observeRules,
-} from "./metrics/rules.ts";
+} from "./metrics/kubelet-token.ts";
 import { defaultNamespaceRules as clusterAddressRules } from "./organizations/cluster-addresses.ts";
 import {
   organizationRules as organizationControllerOrganizationRules,
@@ -62,7 +62,7 @@ export const buildsOrganizationRules: PolicyRule[] = mergeRules([
 export { buildsNamespaceRules } from "./builds/controller.ts";
 
 /** For the service account whose tokens kubelets are shown. */
-export { kubeletReaderRules } from "./metrics/rules.ts";
+export { kubeletReaderRules } from "./metrics/kubelet-token.ts";
 
 /** For a Role in the namespace `default`: Events about what is in no namespace, and where the apiserver is. */
 export const defaultNamespaceRules: PolicyRule[] = [...clusterAddressRules, ...eventRules];

@@ -10,7 +10,7 @@ import {
 } from "@slipway/crds";
 import type { Restorer } from "../backups/restore.ts";
 import { type KindDependencies, type ProjectContext, shortestDelay } from "../projects/kind.ts";
-import type { GrowthObstacle } from "../workload/growth.ts";
+import type { GrowthObstacle } from "../workload/pvc.ts";
 import type { MemberAccess } from "./common/member-access.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";

@@ -2,7 +2,7 @@
 
 import { type KubeClient, parseQuantity } from "@slipway/controller-runtime";
 import type { Finding } from "../projects/status.ts";
-import { type Growth, type GrowthObstacle, growClaims, growthMessages } from "../workload/growth.ts";
+import { type Growth, type GrowthObstacle, growClaims, growthMessages } from "../workload/pvc.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { LiveDatabase, LivePod } from "./driver.ts";

@@ -18,8 +18,7 @@ import {
 } from "../projects/kind.ts";
 import { childOf } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
-import type { GrowthObstacle } from "../workload/growth.ts";
-import { persistentVolumeClaim, withLiveClaim } from "../workload/pvc.ts";
+import { type GrowthObstacle, persistentVolumeClaim, withLiveClaim } from "../workload/pvc.ts";
 import { type CloseMetering, removeJob } from "./deletion.ts";
 import { isResting, type JobApp, type JobPlatform, toJobApp } from "./desired/app.ts";
 import { cronJob, settingsHash } from "./desired/cron-job.ts";

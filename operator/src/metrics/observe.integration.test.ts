@@ -14,8 +14,7 @@ import { run } from "../../../hack/lib/exec.ts";
 import { startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
 import { createRunLogs } from "../logs/run-logs.ts";
 import { clusterRules, kubeletReaderRules, namespaceRules, organizationRules } from "../rules.ts";
-import { requestedTokens } from "./kubelet-token.ts";
-import { KUBELET_READER } from "./rules.ts";
+import { KUBELET_READER, requestedTokens } from "./kubelet-token.ts";
 
 /** Permissions and credentials on a real apiserver, as the chart gives them. */
 

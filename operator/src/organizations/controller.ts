@@ -1,7 +1,7 @@
 /**
  * Organizations: a provisioned namespace for every organization of the ledger. This file has the watches; the ledger is polled
- * by `source.ts`. `reconciler.ts` applies the namespace and its policies (`desired/`), and waits until its quota is counted
- * (`quota.ts`). `egress-check.ts` compares the denied ranges (`cidrs.ts`) with the cluster's own (`cluster-addresses.ts`).
+ * by `source.ts`. `reconciler.ts` applies the namespace and its policies (`desired/`), and waits until its quota is counted.
+ * `egress-check.ts` compares the denied ranges with the cluster's own addresses (`cluster-addresses.ts`).
  */
 
 import {

@@ -12,7 +12,7 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { PROVISIONED_ANNOTATION } from "./desired/namespace.ts";
 import { policyNames } from "./desired/namespace-policies.ts";
-import { RECOUNT_MS } from "./quota.ts";
+import { RECOUNT_MS } from "./reconciler.ts";
 
 let cluster: TestCluster;
 let operator: TestOperator;

@@ -1,6 +1,12 @@
 import type { ConditionSet } from "@slipway/controller-runtime";
-import type { Deployment, Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
-import { phaseOf } from "./phase.ts";
+import type {
+  Deployment,
+  Project,
+  ProjectConditionCatalog,
+  ProjectPhase,
+  ProjectReason,
+  ProjectStatus,
+} from "@slipway/crds";
 
 /** The plan in force, and what one container gets of it, as quantities. */
 export function setLimits(
@@ -55,3 +61,96 @@ export function setPhase(
     conditions: conditions.list(),
   });
 }
+
+// Derives a project's phase, the `status` of the public API, and nothing else does. Pure.
+
+/** What a phase is decided from. */
+export interface PhaseInput {
+  /** The owner has stopped it; a job's schedule that is closed rests as one that is paused. */
+  paused: boolean;
+  /** A version of it has served before. */
+  served: boolean;
+  /** The phase decided last: what was stopped resumes until it runs. */
+  previous?: ProjectPhase;
+  conditions: readonly { type: string; status: string; reason: string }[];
+}
+
+/**
+ * `failed`: nothing has ever served and waiting does not help. `failing`: it is not as requested, through a fault, but it
+ * serves, has served, or is still being tried.
+ */
+export function phaseOf({ paused, served, previous, conditions }: PhaseInput): ProjectPhase {
+  const find = (type: string) => conditions.find((each) => each.type === type);
+  const progress = find("Progressing")?.reason ?? "";
+  const accepted = find("Accepted");
+  const domain = find("DomainReady");
+  if (find("Ready")?.status === "True") {
+    return "running";
+  }
+  if (accepted?.status === "False" && !PENDING_REASONS.has(accepted.reason)) {
+    return served ? "failing" : "failed";
+  }
+  if (FAILED_REASONS.has(find("Ready")?.reason ?? "")) {
+    return served ? "failing" : "failed";
+  }
+  if (paused) {
+    // Instances that are ending, or that were not observed since, may still answer.
+    return STOPPED_REASONS.has(progress) ? "stopped" : "deploying";
+  }
+  if (domain?.status === "False" && !PENDING_REASONS.has(domain.reason)) {
+    return served ? "failing" : "failed";
+  }
+  if (find("RolloutFailed")?.status === "True") {
+    return served ? "failing" : "failed";
+  }
+  if (FAULT_REASONS.has(progress)) {
+    return "failing";
+  }
+  const workload = find("WorkloadAvailable");
+  if (progress === "Scaling" && (workload?.status === "True" || workload?.reason === "PartlyAvailable")) {
+    // The version is the desired one, and it serves: changes by the autoscaler do not matter.
+    return domain?.status === "False" ? "deploying" : "running";
+  }
+  if (previous === "stopped" || previous === "resuming") {
+    return "resuming";
+  }
+  if (progress === "PullingImage") {
+    return "downloading";
+  }
+  return served ? "deploying" : "creating";
+}
+
+/** Reasons of `Progressing` once nothing runs that is not desired. */
+const STOPPED_REASONS: ReadonlySet<string> = new Set<ProjectReason>(["Paused", "ScheduleClosed"]);
+
+/** Reasons that something else has to come first, not that the project is wrong. */
+const PENDING_REASONS: ReadonlySet<string> = new Set<ProjectReason>([
+  "SecretNotFound",
+  "NamespaceNotGuarded",
+  "LedgerUnavailable",
+  "DomainPending",
+  "BuildPending",
+]);
+
+/** Reasons of `Ready` when the project's objects could not be applied as desired. */
+const FAILED_REASONS: ReadonlySet<string> = new Set([
+  "ApiRefused",
+  "ChildConflict",
+  "InternalError",
+  "VolumeNotExpandable",
+  "VolumeQuotaExceeded",
+]);
+
+/** Reasons of a state that does not move because of a fault: of the application, its image, or a database's instances. */
+const FAULT_REASONS: ReadonlySet<string> = new Set<ProjectReason>([
+  "ContainerCrashing",
+  "ContainerInvalid",
+  "ImagePullFailed",
+  "InstanceRefused",
+  "OutOfMemory",
+  "ProbeFailing",
+  "PrimaryMissing",
+  "FailingOver",
+  "RecoveryRefused",
+  "DiskFull",
+]);

@@ -3,7 +3,7 @@
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectReason, ProjectStatus } from "@slipway/crds";
 import type { Rollout } from "../applications/rollout.ts";
-import { type GrowthObstacle, growthMessages } from "../workload/growth.ts";
+import { type GrowthObstacle, growthMessages } from "../workload/pvc.ts";
 import { setImage, setLimits } from "./status-fields.ts";
 
 /** Reason and message of a condition that is not as it should be. */

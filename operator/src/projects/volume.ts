@@ -2,7 +2,7 @@
 
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { type Growth, growClaims, type VolumeClaim } from "../workload/growth.ts";
+import { type Growth, growClaims, type VolumeClaim } from "../workload/pvc.ts";
 import type { ProjectContext } from "./kind.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
 

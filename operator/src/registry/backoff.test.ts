@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
-import { withBackoff } from "./backoff.ts";
-import { type AwsCredentials, RegistryLoginError } from "./ecr.ts";
+import { type AwsCredentials, RegistryLoginError, withBackoff } from "./ecr.ts";
 
 const credentials: AwsCredentials = {
   accessKeyId: "AKIA",

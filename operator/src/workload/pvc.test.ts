@@ -2,8 +2,7 @@ import { KubeError } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
 import type { DesiredObject } from "../desired.ts";
 import { reportGrowth } from "../projects/volume.ts";
-import { growClaims, type VolumeClaim } from "./growth.ts";
-import { withLiveClaim } from "./pvc.ts";
+import { growClaims, type VolumeClaim, withLiveClaim } from "./pvc.ts";
 
 const wanted: DesiredObject[] = [
   {

@@ -1,7 +1,7 @@
 /** Quotas beside a bare apiserver. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type KubeClient, resources } from "@slipway/controller-runtime";
-import { isCounted, type Quota } from "../../../operator/src/organizations/quota.ts";
+import { isCounted, type Quota } from "../../../operator/src/organizations/reconciler.ts";
 
 const EVERY_MS = 300;
 

@@ -2,7 +2,7 @@
 
 import { type Build, labels, MANAGED_BY } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
-import { outsideWorld } from "../../organizations/cidrs.ts";
+import { outsideWorld } from "../../organizations/cluster-addresses.ts";
 import { CACHE_LABEL, organizationOfBuild } from "../names.ts";
 import type { BuildSettings } from "../settings.ts";
 

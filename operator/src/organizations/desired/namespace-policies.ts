@@ -5,7 +5,7 @@
 
 import type { OrganizationLimits } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
-import { outsideWorld } from "../cidrs.ts";
+import { outsideWorld } from "../cluster-addresses.ts";
 
 /** What the policies depend on in addition to the organization's id. */
 export interface NamespacePolicySettings {

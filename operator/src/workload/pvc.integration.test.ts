@@ -1,7 +1,7 @@
 import { isQuotaExceeded, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
-import { growClaims, type VolumeClaim } from "./growth.ts";
+import { growClaims, type VolumeClaim } from "./pvc.ts";
 
 /** Answers of an apiserver about a volume that cannot grow: without controllers, the test binds the claims and counts the quota. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isCounted, QuotaCounting, RECOUNT_MS } from "./quota.ts";
+import { isCounted, QuotaCounting, RECOUNT_MS } from "./reconciler.ts";
 
 const hard = { "requests.cpu": "200", "count/projects.slipway.dev": "50" };
 const used = { "requests.cpu": "0", "count/projects.slipway.dev": "0" };

@@ -1,6 +1,6 @@
 import { projectPhases } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { type PhaseInput, phaseOf } from "./phase.ts";
+import { type PhaseInput, phaseOf } from "./status-fields.ts";
 
 /** Conditions as `Type=Status/Reason`, as `kubectl` prints them. */
 function conditions(...texts: string[]): PhaseInput["conditions"] {
