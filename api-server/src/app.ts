@@ -10,8 +10,7 @@ import {
   type LoadShedder,
 } from "./http/client-limits.ts";
 import { installJsonBody, installRawBody } from "./http/json-body.ts";
-import { installOtherMethods } from "./http/methods.ts";
-import { registerRoute } from "./http/register.ts";
+import { installOtherMethods, registerRoute } from "./http/register.ts";
 import { installRequestLog, installTracing } from "./http/telemetry.ts";
 import { routes } from "./routes.ts";
 import type { Services } from "./services.ts";

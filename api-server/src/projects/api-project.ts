@@ -9,9 +9,15 @@ import {
   typesWith,
   withFormerState,
 } from "@slipway/crds";
-import { type CustomDomainSetup, customDomainSetup } from "../domains/setup.ts";
 import { failures } from "../errors/catalog.ts";
-import { type PlanLimits, type ProjectItem, projectData, projectItem } from "./view.ts";
+import {
+  type CustomDomainSetup,
+  customDomainSetup,
+  type PlanLimits,
+  type ProjectItem,
+  projectData,
+  projectItem,
+} from "./view.ts";
 
 /** What is known beside the resource. */
 export interface ApiProjectContext {

@@ -1,7 +1,6 @@
-import { isDatabaseType, type Project, toSnake } from "@slipway/crds";
+import { customDomainRecords, type DnsRecord, isDatabaseType, type Project, toSnake } from "@slipway/crds";
 import { builtView } from "../builds/view.ts";
 import { planChangeOf, planInForce } from "../databases/plan.ts";
-import type { CustomDomainSetup } from "../domains/setup.ts";
 
 /** A Project as `/v1` shows it: snake_case, and nothing that only the platform needs. Pure. */
 
@@ -175,4 +174,36 @@ function lastDeploymentOf({ status }: Project) {
       ...(last.message === undefined ? {} : { message: last.message }),
     },
   };
+}
+
+/** State of a custom domain, as `/v1` shows it. */
+export interface CustomDomainSetup {
+  hostname: string;
+  status: string;
+  ssl_status: string;
+  dns_records: DnsRecord[];
+  /** What is missing, where the operator reports it. */
+  message?: string;
+}
+
+/**
+ * Every custom domain of the spec, in its order. One that the operator has not reported yet is pending, and its records
+ * are known all the same. Pure.
+ * @param target the project's default domain
+ */
+export function customDomainSetup(
+  { spec, status }: Pick<Project, "spec" | "status">,
+  organization: string,
+  target: string,
+): CustomDomainSetup[] {
+  return (spec.customDomains ?? []).map((hostname) => {
+    const reported = status?.customDomains?.find((domain) => domain.hostname === hostname);
+    return {
+      hostname,
+      status: reported?.status ?? "pending",
+      ssl_status: reported?.sslStatus ?? "pending_validation",
+      dns_records: reported?.dnsRecords ?? customDomainRecords({ hostname, organization, target }),
+      ...(reported?.message ? { message: reported.message } : {}),
+    };
+  });
 }

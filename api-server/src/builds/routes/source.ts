@@ -16,8 +16,7 @@ import {
   toSource,
   withSettings,
 } from "../settings.ts";
-import { openProjectSource } from "../source.ts";
-import { sourceContext, sourceView } from "../source-view.ts";
+import { openProjectSource, sourceContext, sourceView } from "../source.ts";
 import { projectionAnswer } from "../view.ts";
 
 const PATH = "/v1/project/:id/source";

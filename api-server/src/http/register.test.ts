@@ -2,7 +2,7 @@ import { METHODS } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { routes } from "../routes.ts";
-import { allowedMethods } from "./methods.ts";
+import { allowedMethods } from "./register.ts";
 
 let harness: FakeHarness;
 beforeAll(async () => {
