@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { routes } from "../api-server/src/routes.ts";
@@ -26,6 +26,11 @@ const annotations = readAnnotations();
 const allSections = new Map(
   [...new Set(annotations.map(({ page }) => page))].map((page) => [page, readSections(page)]),
 );
+
+const markdownIn = (room: string): string[] =>
+  readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".md") && !file.includes("node_modules"))
+    .map((file) => join(room, file));
 
 /** Codes between quotes in the sources of the API: those that it answers, and those of others that it knows. */
 function quotedCodes(): string[] {
@@ -60,6 +65,32 @@ const ADMIN = [
   "domain verify",
   "github connect",
 ];
+
+/** Folders of the repository that pages name files of. */
+const ROOMS = [
+  "api-server",
+  "builder",
+  "charts",
+  "collector",
+  "crds",
+  "docs",
+  "hack",
+  "operator",
+  "packages",
+  "test",
+];
+
+describe("pages", () => {
+  it("name no file or folder that does not exist", () => {
+    const pages = ["README.md", "CONTRIBUTING.md", ...ROOMS.flatMap(markdownIn)];
+    const named = pages.flatMap((page) =>
+      [...read(page).matchAll(/`((?:[\w@.-]+\/)+[\w@.-]*)`/g)].map(([, path = ""]) => ({ page, path })),
+    );
+    const inRooms = named.filter(({ path }) => ROOMS.includes(path.split("/")[0] ?? ""));
+    expect(inRooms.length).toBeGreaterThan(200);
+    expect(inRooms.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
 
 describe("annotations above tests", () => {
   it("quote a section of a page, and one row of it at the most", () => {
