@@ -13,6 +13,7 @@ import { ensureBinary } from "./binaries.ts";
 import { ensureAuthority, ensureCertificate, ensureSigningKey, type KeyPair } from "./certificates.ts";
 import { type Argv, apiserverArgs, auditPolicy, etcdArgs } from "./control-plane.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
+import { goEnvironment } from "./processes.ts";
 
 /** A kube-apiserver for tests. */
 export interface TestApiserver {
@@ -191,7 +192,7 @@ export function start(
 ): ChildProcess {
   const log = openSync(join(dir, `${argv[0]}.log`), "a");
   const child = spawn("setpriv", ["--pdeathsig", "KILL", binary, ...argv.slice(skip)], {
-    env: { ...process.env, ...env },
+    env: { ...goEnvironment, ...process.env, ...env },
     stdio: ["ignore", log, log],
   });
   closeSync(log);

@@ -34,10 +34,17 @@ export interface DaemonDirs {
 
 const machine: DaemonDirs = { run: runDir, logs: logDir };
 const pidFile = (name: string, dirs: DaemonDirs) => join(dirs.run, `${name}.pid`);
+/**
+ * Garbage is collected when the heap has grown to five times what was in use, and not to twice, up to 1 GiB a process: nearly half of the
+ * processor time of kube-apiserver under the end-to-end tests was collecting garbage of a small heap.
+ * @see https://pkg.go.dev/runtime#hdr-Environment_Variables
+ */
+export const goEnvironment = { GOGC: "400", GOMEMLIMIT: "1GiB" } as const;
 const environment = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   HOME: "/root",
   LANG: "C.UTF-8",
+  ...goEnvironment,
 };
 /** Handed on, since containerd pulls through them where the machine needs a proxy. */
 const passedOn = [
