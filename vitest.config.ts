@@ -38,35 +38,6 @@ const operatorReplaced = e2eFiles(
   "analytics-faults",
 );
 
-/**
- * `jobs` expects its runs within 20 s of their minutes, which a machine that is far too busy does not keep: beside it runs what
- * mostly waits, or has few pods.
- */
-const punctual = e2eFiles(
-  "jobs",
-  "jobs-runs",
-  "applications-volumes",
-  "backups",
-  "applications-rollouts",
-  "console",
-  "databases-valkey",
-  "databases-kubectl",
-  "databases-clickhouse",
-  "applications-access-lists",
-  "organizations-administration",
-  "analytics",
-  "analytics-otlp",
-  "api-surface",
-  "builds-image",
-  "databases-access",
-  "applications-first",
-  "organizations-isolation",
-  "jobs-kubectl",
-  "applications-kubectl",
-  "organizations-limits",
-  "applications-settings",
-);
-
 /** They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. */
 const wholeStack = [
   ...e2eFiles("replicas", "unchanged", "tracing", "backups-s3"),
@@ -134,28 +105,14 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.e2e.test.ts", "test/chaos/databases/*.chaos.test.ts"],
-          exclude: ["**/node_modules/**", ...punctual, ...operatorReplaced, ...wholeStack],
-          isolate: false,
-          testTimeout: 400_000,
-          hookTimeout: 400_000,
-          maxWorkers: 4,
-          // Tests of a file that ask for it live through the same minutes, all of them.
-          maxConcurrency: 20,
-          sequence: { groupOrder: 3 },
-        },
-      },
-      {
-        test: {
-          name: "e2e-punctual",
-          include: punctual,
-          exclude: ["**/node_modules/**"],
+          exclude: ["**/node_modules/**", ...operatorReplaced, ...wholeStack],
           isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
           maxWorkers: 5,
-          // As in the project before.
+          // Tests of a file that ask for it live through the same minutes, all of them.
           maxConcurrency: 20,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -167,7 +124,7 @@ export default defineConfig({
           testTimeout: 400_000,
           hookTimeout: 400_000,
           maxWorkers: 3,
-          sequence: { groupOrder: 5 },
+          sequence: { groupOrder: 4 },
         },
       },
       {
@@ -180,7 +137,7 @@ export default defineConfig({
           testTimeout: 400_000,
           hookTimeout: 400_000,
           fileParallelism: false,
-          sequence: { groupOrder: 6 },
+          sequence: { groupOrder: 5 },
         },
       },
     ],

@@ -84,7 +84,7 @@ const stages: Readonly<Record<string, Stage>> = {
   },
   e2e: {
     about: "end to end on the running stack",
-    run: () => vitest("e2e", { projects: ["e2e", "e2e-punctual"] }),
+    run: () => vitest("e2e"),
   },
   "e2e-alone": {
     about: "the same, where parts of the platform are replaced, stopped or killed",
