@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { waitFor } from "../lib/wait.ts";
 import type { BuiltImage } from "./build.ts";
 import { buildah } from "./store.ts";
@@ -26,10 +28,8 @@ export interface InsideProcess {
 const enter = `
 set -e
 root=$1 user=$2 mounts=$3; shift 3
-for at in dev proc; do mkdir -p "$root/$at"; done
 mount --rbind /dev "$root/dev"
-mount -t proc proc "$root/proc"
-printf '%s' "$mounts" | while IFS=: read -r inside here; do mkdir -p "$root/$inside"; mount --bind "$here" "$root/$inside"; done
+printf '%s' "$mounts" | while IFS=: read -r inside here; do mount --bind "$here" "$root/$inside"; done
 exec /usr/sbin/chroot --userspec="$user:$user" "$root" "$@"
 `;
 
@@ -52,10 +52,12 @@ export async function inside(image: Pick<BuiltImage, "reference">): Promise<{
 }
 
 function start(root: string, command: string[], options: InsideOptions): InsideProcess {
-  const mounts = Object.entries(options.mounts ?? {})
-    .map(([path, here]) => `${path}:${here}\n`)
-    .join("");
+  const mounts = Object.entries(options.mounts ?? {});
+  for (const path of ["dev", "proc", ...mounts.map(([path]) => path)]) {
+    mkdirSync(join(root, path), { recursive: true });
+  }
   const args = [
+    `--mount-proc=${join(root, "proc")}`,
     "--mount",
     "--pid",
     "--fork",
@@ -66,7 +68,7 @@ function start(root: string, command: string[], options: InsideOptions): InsideP
     "enter",
     root,
     String(options.uid),
-    mounts,
+    mounts.map(([path, here]) => `${path}:${here}\n`).join(""),
   ];
   const child = spawn("/usr/bin/unshare", [...args, ...command], {
     env: { PATH: "/usr/bin:/bin", ...options.env },
