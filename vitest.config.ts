@@ -123,7 +123,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 4 },
         },
       },

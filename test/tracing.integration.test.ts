@@ -223,6 +223,11 @@ async function observed(id: string): Promise<Project> {
   return project;
 }
 
+/** The Deployment of a project. */
+const deploymentOf = (name: string) => client.get(resources.deployments, { namespace: NAMESPACE, name });
+/** As it was before any process had tracing. */
+let untraced: Awaited<ReturnType<typeof deploymentOf>>;
+
 const named = (name: string): ReceivedSpan[] => receiver.spans.filter((span) => span.name === name);
 
 describe("tracing that is off", () => {
@@ -240,6 +245,7 @@ describe("tracing that is off", () => {
     });
     await operator.stop();
     expect((await live(id)).metadata.annotations?.[annotations.traceparent]).toBeUndefined();
+    untraced = await deploymentOf(id);
     expect(modulesOf("api-off")).toBe("");
     expect(modulesOf("operator-off")).toBe("");
     expect(receiver.spans).toEqual([]);
@@ -308,12 +314,12 @@ describe("a change through /v1", () => {
     }
     expect(receiver.text()).not.toContain(key);
     // Nothing of it reaches what the project is made of.
-    const deployment = await client.get(resources.deployments, { namespace: NAMESPACE, name: id });
-    expect(JSON.stringify(deployment)).not.toContain("traceparent");
+    expect(JSON.stringify(await deploymentOf(id))).not.toContain("traceparent");
     expect(modulesOf("api-on")).toContain("@opentelemetry/sdk-trace");
   }, 240_000);
 
   // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: an operator with nothing to
+  // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: tracing that is switched on changes no
   it("leaves no span of what is acted on already, neither while the operator rests nor when it starts again", async () => {
     const reconciles = () =>
       receiver.spans.filter(({ service, kind }) => service === "slipway-operator" && kind !== 3).length;
@@ -340,6 +346,8 @@ describe("a change through /v1", () => {
     // In order: what it still has to send is sent.
     await again.stop();
     expect(reconciles()).toBe(before);
+    // Nor has what was there before tracing changed with it.
+    expect(await deploymentOf(untraced.metadata?.name ?? "")).toEqual(untraced);
   }, 120_000);
 
   // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: an unavailable receiver slows

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { isLong } from "../../test/kit/long.ts";
 import { run as runHere } from "../lib/exec.ts";
 import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
@@ -60,8 +61,9 @@ test.each(versionsOf("postgresql"))(
   BUILD_MS,
 );
 
-test.each(versionsOf("mariadb"))(
-  "MariaDB %s makes a cluster, copies its data to a second node, and reports the position of a killed one",
+// The group of the operator's tests does the same with the scripts of its pods.
+test.skipIf(!isLong).each(versionsOf("mariadb"))(
+  "MariaDB %s makes a cluster, copies its data to a second node, and reports the position of a killed one (--long)",
   async (version) => {
     const { start, run, volume } = await opened("mariadb", version);
     const ports = await freePorts(8);

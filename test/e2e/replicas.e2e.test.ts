@@ -210,7 +210,7 @@ describe("two API servers and two operators", () => {
   );
 
   // Shows: docs/applications.md#conventions: a write is read afterwards, on either replica
-  test("let a client read on either what it wrote through the other", async () => {
+  test.skipIf(!isLong)("let a client read on either what it wrote through the other (--long)", async () => {
     const { project_id: id } = await createProject(
       call,
       httpProject(uniqueName("read"), { exposure: "private" }),

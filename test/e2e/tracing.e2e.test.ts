@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isLong } from "../kit/long.ts";
 import { startTraceReceiver, type TraceReceiver } from "../kit/processes/trace-receiver.ts";
 import { apiClient, type CreatedProject, deleteProjects, httpProject } from "./support/api.ts";
 import { auditPosition, writesSince } from "./support/audit.ts";
@@ -77,50 +78,54 @@ async function rollout(id: string) {
   };
 }
 
-// Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: on a running stack tracing rolls
-test("switched on while projects run, follows a change to the operator and rolls nothing out", async () => {
-  const id = await running("traced");
-  const before = await rollout(id);
-  const settings = { SLIPWAY_OTLP_TRACES_URL: receiver.url };
-  const restores = await Promise.all([setOperator(settings), setApiServer(settings)]);
-  undo.push(() => Promise.all(restores.map((restore) => restore())));
+// Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: tracing that is switched on changes no
+test.skipIf(!isLong)(
+  "switched on while projects run, follows a change to the operator and rolls nothing out (--long)",
+  async () => {
+    const id = await running("traced");
+    const before = await rollout(id);
+    const settings = { SLIPWAY_OTLP_TRACES_URL: receiver.url };
+    const restores = await Promise.all([setOperator(settings), setApiServer(settings)]);
+    undo.push(() => Promise.all(restores.map((restore) => restore())));
 
-  const changed = await call("PATCH", `/v1/project/${id}/name`, { name: "renamed" });
-  expect(changed.status).toBe(200);
-  const request = await eventually(() => {
-    const found = receiver.spans.find(({ name }) => name === "PATCH /v1/project/:id/name");
-    expect(found?.attributes["http.response.status_code"]).toBe(200);
-    return Promise.resolve(found);
-  });
-  const reconcile = await eventually(() => {
-    const found = receiver.spans.find(
-      ({ name, traceId }) => name === "project" && traceId === request?.traceId,
+    const changed = await call("PATCH", `/v1/project/${id}/name`, { name: "renamed" });
+    expect(changed.status).toBe(200);
+    const request = await eventually(() => {
+      const found = receiver.spans.find(({ name }) => name === "PATCH /v1/project/:id/name");
+      expect(found?.attributes["http.response.status_code"]).toBe(200);
+      return Promise.resolve(found);
+    });
+    const reconcile = await eventually(() => {
+      const found = receiver.spans.find(
+        ({ name, traceId }) => name === "project" && traceId === request?.traceId,
+      );
+      expect(found).toMatchObject({ service: "slipway-operator", parentSpanId: request?.spanId });
+      return Promise.resolve(found);
+    });
+    expect(reconcile?.attributes).toMatchObject({ "slipway.object.name": id, "slipway.outcome": "success" });
+    expect(await rollout(id)).toEqual(before);
+
+    const second = await running("traced-new");
+    await eventually(() => {
+      const created = receiver.spans.find(
+        ({ name, attributes }) => name === "POST /v1/project" && attributes["slipway.project"] === second,
+      );
+      const trace = receiver.spans.filter(({ traceId }) => traceId === created?.traceId);
+      expect(trace.map(({ name }) => name)).toContain("project");
+      return Promise.resolve();
+    });
+
+    // At rest: no writes, and no spans.
+    await eventually(
+      async () => {
+        const start = await auditPosition();
+        const spans = receiver.spans.length;
+        await sleep(10_000);
+        expect(await writesSince(start, operatorAccount)).toEqual([]);
+        expect(receiver.spans.slice(spans).map(({ name }) => name)).toEqual([]);
+      },
+      { within: 90_000 },
     );
-    expect(found).toMatchObject({ service: "slipway-operator", parentSpanId: request?.spanId });
-    return Promise.resolve(found);
-  });
-  expect(reconcile?.attributes).toMatchObject({ "slipway.object.name": id, "slipway.outcome": "success" });
-  expect(await rollout(id)).toEqual(before);
-
-  const second = await running("traced-new");
-  await eventually(() => {
-    const created = receiver.spans.find(
-      ({ name, attributes }) => name === "POST /v1/project" && attributes["slipway.project"] === second,
-    );
-    const trace = receiver.spans.filter(({ traceId }) => traceId === created?.traceId);
-    expect(trace.map(({ name }) => name)).toContain("project");
-    return Promise.resolve();
-  });
-
-  // At rest: no writes, and no spans.
-  await eventually(
-    async () => {
-      const start = await auditPosition();
-      const spans = receiver.spans.length;
-      await sleep(10_000);
-      expect(await writesSince(start, operatorAccount)).toEqual([]);
-      expect(receiver.spans.slice(spans).map(({ name }) => name)).toEqual([]);
-    },
-    { within: 90_000 },
-  );
-}, 420_000);
+  },
+  420_000,
+);
