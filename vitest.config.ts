@@ -21,6 +21,29 @@ const needRoot = [
   "packages/analytics/src/store/store",
 ].map((name) => `${name}.integration.test.ts`);
 
+/** Real servers of databases, Git and builds, and no kube-apiserver: none minds how long it waits for a processor. */
+const servers = [
+  "builder/**",
+  "collector/**",
+  "hack/images",
+  "operator/src/databases/{clickhouse,mariadb,metrics,postgresql,valkey}",
+  "operator/src/backups/engines",
+  "packages/{analytics,git,ledger}/**",
+].map((folder) => `${folder}/*.integration.test.ts`);
+
+/** How long a condition is waited for that comes about by itself, on a busy machine. */
+const expectations = { poll: { timeout: 15_000 } };
+
+/** What both kinds of integration tests have in common. */
+const integration = {
+  testTimeout: 60_000,
+  hookTimeout: 180_000,
+  expect: expectations,
+  // As for unit tests.
+  isolate: false,
+  globalSetup: "test/kit/temporary-folder.ts",
+};
+
 const withoutRoot = process.getuid?.() === 0 ? [] : needRoot;
 if (withoutRoot.length > 0) {
   console.warn(
@@ -43,9 +66,6 @@ const wholeStack = [
   ...e2eFiles("replicas", "unchanged", "tracing", "backups-s3"),
   "test/chaos/databases/apiserver.chaos.test.ts",
 ];
-
-/** How long a condition is waited for that comes about by itself, on a busy machine. */
-const expectations = { poll: { timeout: 15_000 } };
 
 export default defineConfig({
   test: {
@@ -73,18 +93,23 @@ export default defineConfig({
       {
         // Needs the cluster binaries (hack/up.sh builds them) and PostgreSQL's tools.
         test: {
+          ...integration,
           name: "integration",
           include: [`${rooms}/**/*.integration.test.ts`],
-          exclude: ["**/node_modules/**", ...withoutRoot],
-          testTimeout: 60_000,
-          hookTimeout: 180_000,
-          expect: expectations,
-          // As for unit tests.
-          isolate: false,
-          globalSetup: "test/kit/temporary-folder.ts",
+          exclude: ["**/node_modules/**", ...withoutRoot, ...servers],
           // Most of a file's time is waiting for its servers: four use that time.
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...integration,
+          name: "servers",
+          include: servers,
+          exclude: ["**/node_modules/**", ...withoutRoot],
+          maxWorkers: 3,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -97,7 +122,7 @@ export default defineConfig({
           hookTimeout: 400_000,
           expect: expectations,
           maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -112,7 +137,7 @@ export default defineConfig({
           maxWorkers: 5,
           // Tests of a file that ask for it live through the same minutes, all of them.
           maxConcurrency: 20,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
       {
@@ -124,7 +149,7 @@ export default defineConfig({
           testTimeout: 400_000,
           hookTimeout: 400_000,
           maxWorkers: 4,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 5 },
         },
       },
       {
@@ -137,7 +162,7 @@ export default defineConfig({
           testTimeout: 400_000,
           hookTimeout: 400_000,
           fileParallelism: false,
-          sequence: { groupOrder: 5 },
+          sequence: { groupOrder: 6 },
         },
       },
     ],

@@ -26,8 +26,10 @@ interface Stage {
   readonly about: string;
   /** @param isBeside whether another stage runs meanwhile */
   readonly run: (isBeside: boolean) => Promise<Counts>;
-  /** A stage that mostly waits: this one runs meanwhile when both are chosen. */
+  /** A stage that mostly waits: this one runs meanwhile when both are chosen, after the others beside it. */
   readonly beside?: string;
+  /** Whether it does not wait for those. */
+  readonly isImmediate?: true;
 }
 
 const stages: Readonly<Record<string, Stage>> = {
@@ -47,6 +49,12 @@ const stages: Readonly<Record<string, Stage>> = {
     about: "against a real kube-apiserver, PostgreSQL and Helm",
     // Before there is a stack, which takes a sixth of two processors for itself.
     run: () => withPostgres("integration"),
+  },
+  servers: {
+    about: "against real servers of databases, Git and builds, without Kubernetes",
+    beside: "e2e-alone",
+    isImmediate: true,
+    run: (isBeside) => withPostgres("servers", isBeside),
   },
   chaos: {
     about: "scheduled jobs while the operator, the cluster and the ledger fail",
@@ -175,11 +183,14 @@ async function count(name: string, isBeside: boolean): Promise<Counts> {
   return counts;
 }
 
-/** Runs the stages that run while this one does, one after the other: together they would leave it no processor. */
+/** Runs the stages that run while this one does, one after the other: all of them together would leave it no processor. */
 async function countBesides(name: string): Promise<void> {
-  for (const other of chosen.filter((one) => stages[one]?.beside === name)) {
+  const besides = chosen.filter((one) => stages[one]?.beside === name);
+  const immediate = besides.filter((one) => stages[one]?.isImmediate).map((one) => count(one, true));
+  for (const other of besides.filter((one) => !stages[one]?.isImmediate)) {
     await count(other, true);
   }
+  await Promise.all(immediate);
 }
 
 for (const name of chosen) {

@@ -118,7 +118,7 @@ export async function vitest(
     "--reporter=json",
     `--outputFile.json=${report}`,
   ];
-  const { code } = await run(name, "vitest", args, { isBeside });
+  const { code } = await run(name, "vitest", args, { isBeside, isIdle: isBeside });
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }

@@ -32,7 +32,7 @@ try {
   const config = join(import.meta.dirname, "schemathesis.toml");
   const args = ["--config-file", config, "run", `${platform.url}/v1/openapi.json`, "--url", platform.url];
   // Of each operation, in each phase that the configuration gives no other number.
-  args.push("--max-examples", isLong ? "20" : "10");
+  args.push("--max-examples", isLong ? "20" : "5");
   args.push("--report", "junit", "--report-junit-path", report, ...positionals);
   const child = spawn(command, args, {
     cwd: logs,

@@ -31,7 +31,7 @@ async function runningProject(config: Record<string, unknown> = {}) {
 const answers = (domain: string, status: number) =>
   eventually(async () => expect((await throughIngress(domain)).status).toBe(status), { every: 200 });
 
-describe("name and description", () => {
+describe.concurrent("name and description", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/name` | `message`
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/description` | `message`
   test("change immediately, and the domain stays", async () => {
@@ -48,7 +48,7 @@ describe("name and description", () => {
   });
 });
 
-describe("the subdomain", () => {
+describe.concurrent("the subdomain", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/domain` | `message`
   // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as requested; in use: 409
   // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `DOMAIN_UNAVAILABLE`, a
@@ -73,7 +73,7 @@ describe("the subdomain", () => {
   });
 });
 
-describe("exposure", () => {
+describe.concurrent("exposure", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/exposure` | `message`, `exposure`
   // Shows: docs/applications.md#project-settings: exposure: private removes route, subdomain and custom
   // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `PROJECT_PRIVATE`
@@ -100,7 +100,7 @@ describe("exposure", () => {
   });
 });
 
-describe("a custom domain", () => {
+describe.concurrent("a custom domain", () => {
   // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/custom-domains` | `message`
   // Shows: docs/applications.md#project-settings: 2. one new custom domain a request; reserved names are
   // Shows: docs/applications.md#errors-project-creation: 409 | domain unavailable: `DOMAIN_UNAVAILABLE`
@@ -161,7 +161,7 @@ describe("a custom domain", () => {
   });
 });
 
-describe("pause and resume", () => {
+describe.concurrent("pause and resume", () => {
   // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/pause` | `data`: `project_id`
   // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/resume` | `data`: `project_id`
   // Shows: docs/applications.md#states: `stopped` | paused, without an instance
@@ -178,7 +178,7 @@ describe("pause and resume", () => {
   });
 });
 
-describe("logs", () => {
+describe.concurrent("logs", () => {
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` | the application's lines, of all
   // Shows: docs/applications.md#create: `config.instances`: at most as many as the plan allows
   // Shows: docs/applications.md#errors-other-operations: GET logs | 404 `INSTANCE_NOT_FOUND`, 503

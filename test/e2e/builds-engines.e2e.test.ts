@@ -137,6 +137,7 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
         build: { runtime: "dockerfile" },
         code: "BASE_IMAGE_UNAVAILABLE",
         says: /./,
+        isLong: true,
       },
     ]),
   )("$what has the same code", async ({ folder, build, code, says }) => {

@@ -76,6 +76,7 @@ HTTPServer(("", int(os.environ.get("PORT", "8080"))), Handler).serve_forever()
     },
     build: { runtime: "python", version: "3.13", start_command: "python main.py" },
     answers: "python signed",
+    isLong: true,
   },
   {
     what: "Go",
