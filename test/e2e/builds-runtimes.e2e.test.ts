@@ -132,7 +132,7 @@ describe("an application of", () => {
     source = await connectRepository(repository);
   });
 
-  // Shows: docs/builds.md#tested-on-the-stack: applications in Node, Python, Go (`--long`), static files
+  // Shows: docs/builds.md#tested-on-the-stack: applications in Node, Python (`--long`), Go (`--long`), static files
   test.concurrent.each(casesToRun(cases))(
     "$what is built and served",
     { timeout: 600_000 },
