@@ -298,7 +298,7 @@ describe("a change through /v1", () => {
     expect(
       writes.every(({ traceId, name }) => traceId === creation?.traceId && !name.startsWith("GET")),
     ).toBe(true);
-    // Its claim is told of by a controller of its own, in the same trace.
+    // Its claim is traced by a controller of its own, in the same trace.
     expect(named("domainclaim").map(({ traceId }) => traceId)).toContain(creation?.traceId);
 
     const [change] = named("PATCH /v1/project/:id/name");

@@ -98,8 +98,8 @@ test.skipIf(!isLong).each(versionsOf("mariadb"))(
     const synced = (socket: string, size: number, server: InsideProcess) =>
       waitFor(`a cluster of ${size}`, 90_000, async () => {
         const names = "('wsrep_cluster_size', 'wsrep_local_state')";
-        const told = `select variable_value from information_schema.global_status where variable_name in ${names}`;
-        return (await ask(socket, `${told} order by variable_name`)) === `${size}\n4`;
+        const statement = `select variable_value from information_schema.global_status where variable_name in ${names}`;
+        return (await ask(socket, `${statement} order by variable_name`)) === `${size}\n4`;
       }).catch((error: Error) => {
         throw new Error(`${error.message}\n${server.output().slice(-4000)}`);
       });
@@ -123,8 +123,8 @@ test.skipIf(!isLong).each(versionsOf("mariadb"))(
     expect(await ask(first.socket, "select count(*) from d.kept")).toBe("2");
 
     await joined.stop("SIGKILL");
-    const told = await run(mariadbd("copy", "--wsrep-cluster-address=gcomm://", "--wsrep-recover"), env);
-    expect(told).toMatch(/Recovered position: [0-9a-f-]{36}:\d+/);
+    const output = await run(mariadbd("copy", "--wsrep-cluster-address=gcomm://", "--wsrep-recover"), env);
+    expect(output).toMatch(/Recovered position: [0-9a-f-]{36}:\d+/);
     for (const tool of ["mariadb-admin", "mariadb-dump", "mariadb-backup", "mariadb-slap"]) {
       expect(await run(["/bin/env", tool, "--version"], env)).toContain("MariaDB");
     }
@@ -169,8 +169,8 @@ test.each(versionsOf("valkey"))(
     ]);
     const watching = start(["/bin/env", "valkey-sentinel", "/volume/other/s.conf", ...only(sentinel)], env);
     await waitFor("Sentinel", 10_000, async () => {
-      const told = await ask(sentinel, "sentinel", "get-primary-addr-by-name", "it");
-      return told === `127.0.0.1\n${port}`;
+      const address = await ask(sentinel, "sentinel", "get-primary-addr-by-name", "it");
+      return address === `127.0.0.1\n${port}`;
     }).catch((error: Error) => {
       throw new Error(`${error.message}\n${watching.output()}`);
     });

@@ -191,8 +191,8 @@ test
       const after = await snapshot();
       const grown = { commits: after.commits - before.commits, rows: after.rows - before.rows };
       // The server itself writes statistics of tables, and commits.
-      for (const told of Object.values(grown)) {
-        expect(Math.abs(told - transactions) / transactions, JSON.stringify(grown)).toBeLessThan(0.02);
+      for (const count of Object.values(grown)) {
+        expect(Math.abs(count - transactions) / transactions, JSON.stringify(grown)).toBeLessThan(0.02);
       }
     },
   );

@@ -139,9 +139,9 @@ test.concurrent("a cache evicts what is used least, persists nothing, and report
   expect(await benchmark(4_000, "GET", "nowhere")).toMatchObject({ exitCode: 0 });
   const since = new Date().toISOString();
   const snapshot = await eventually(async () => {
-    const told = (await call<Snapshot>("GET", `/v1/project/${project.id}/metrics`)).body.data;
-    expect((told?.observed_at ?? "") > since).toBe(true);
-    return told;
+    const latest = (await call<Snapshot>("GET", `/v1/project/${project.id}/metrics`)).body.data;
+    expect((latest?.observed_at ?? "") > since).toBe(true);
+    return latest;
   });
   expect(snapshot).toMatchObject({
     valkey: { cache: { hits_total: 12_000, misses_total: 4_000, hit_ratio: 0.75 } },

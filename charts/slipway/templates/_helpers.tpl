@@ -26,7 +26,7 @@ app.kubernetes.io/part-of: slipway
 {{- if not (or .Values.ledger.url .Values.ledger.existingSecret.name) }}true{{ end }}
 {{- end }}
 
-{{/* Changes when the values name another ledger; too short to tell anything of a password. */}}
+{{/* Changes when the values name another ledger; too short to reveal anything of a password. */}}
 {{- define "slipway.ledger.which" -}}
 {{ printf "%s %s %s" .Values.ledger.url .Values.ledger.existingSecret.name .Values.ledger.existingSecret.key | sha256sum | trunc 6 | quote }}
 {{- end }}
@@ -76,7 +76,7 @@ timeoutSeconds: 5, exec: { command: [pg_isready, --host=127.0.0.1, --username=sl
 {{- if and (eq .Values.rateLimit.store "valkey") (not (or $valkey.url $valkey.existingSecret.name)) }}true{{ end }}
 {{- end }}
 
-{{/* Changes when the values name another Valkey; too short to tell anything of a password. */}}
+{{/* Changes when the values name another Valkey; too short to reveal anything of a password. */}}
 {{- define "slipway.valkey.which" -}}
 {{- $valkey := .Values.rateLimit.valkey }}
 {{- printf "%s %s %s" $valkey.url $valkey.existingSecret.name $valkey.existingSecret.key | sha256sum | trunc 6 | quote }}

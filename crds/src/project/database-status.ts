@@ -35,17 +35,17 @@ export const databaseStatus = z
     credentialsHash: text(
       1,
       64,
-      "Tells which content of that Secret the engine has taken over, by a keyed hash.",
+      "Keyed hash of the content of that Secret that the engine has taken over.",
     ).optional(),
     setUpHash: text(
       1,
       64,
-      "Tells which process of the primary was set up with which accounts, so that another leader need not do it again.",
+      "Which process of the primary was set up with which accounts, so that another leader need not do it again.",
     ).optional(),
     certificatesHash: text(
       1,
       64,
-      "Tells which processes have read which certificate, so that another leader need not make them read it again.",
+      "Which processes have read which certificate, so that another leader need not make them read it again.",
     ).optional(),
     bootstrappedAt: timestamp(
       "When it first accepted writes. From then on it is never initialised again.",

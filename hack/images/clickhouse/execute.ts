@@ -123,7 +123,7 @@ async function readStatement(
   return { text, statement: parseStatement(text), data: nothing };
 }
 
-/** The statement of a text that may not be all of it; undefined when that cannot be told. */
+/** The statement of a text that may not be all of it; undefined when that is unknown. */
 function beginOf(text: string): Statement | undefined {
   try {
     return parseStatement(text);

@@ -48,7 +48,7 @@ export async function* pieces(
   }
 }
 
-/** Offset behind the last row that certainly ends within `bytes`; 0 when none can be told. */
+/** Offset behind the last row that certainly ends within `bytes`; 0 when none is known. */
 function lastRowEnd(format: string, bytes: Buffer): number {
   if (LINES.test(format)) {
     return bytes.lastIndexOf(0x0a) + 1;

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// identity is what tells one running process from another.
+// identity distinguishes one running process from another.
 type identity struct {
 	hostname  string
 	startedAt time.Time

@@ -155,8 +155,8 @@ RUN --mount=type=secret,id=CANARY node attack.js
   const results = new Map(
     lines.flatMap((line) => {
       const json = /ATTACK (\{.*\})/.exec(line)?.[1];
-      const told = json === undefined ? undefined : (JSON.parse(json) as { what: string; result: unknown });
-      return told === undefined ? [] : [[told.what, told.result] as const];
+      const finding = json === undefined ? undefined : (JSON.parse(json) as { what: string; result: unknown });
+      return finding === undefined ? [] : [[finding.what, finding.result] as const];
     }),
   );
 

@@ -47,7 +47,7 @@ export async function startSink(namespace: string): Promise<Sink & { stop: () =>
     return status?.podIP ?? "";
   });
   const report = (what: string, job: string) => {
-    const request = `GET /told/${what}/${job}/$HOSTNAME/$(date +%s) HTTP/1.0\\r\\n\\r\\n`;
+    const request = `GET /reported/${what}/${job}/$HOSTNAME/$(date +%s) HTTP/1.0\\r\\n\\r\\n`;
     return `printf "${request}" | nc -w 5 ${address} 8080 | grep -q "200 OK" || exit 9`;
   };
   return {
@@ -65,7 +65,7 @@ export async function startSink(namespace: string): Promise<Sink & { stop: () =>
 function parse(log: string): ReportedRun[] {
   const runs = new Map<string, ReportedRun>();
   for (const [, what, job = "", pod = "", at] of log.matchAll(
-    /\/told\/(began|ended)\/([^/\s]+)\/([^/\s]+)\/(\d+)/g,
+    /\/reported\/(began|ended)\/([^/\s]+)\/([^/\s]+)\/(\d+)/g,
   )) {
     const known = runs.get(pod);
     if ((what === "began") === (known !== undefined) || known?.ended !== undefined) {

@@ -20,12 +20,12 @@ beforeAll(async () => {
   const valkey = { type: "valkey", image: undefined, exposure: undefined, port: undefined } as const;
   await harness.project(ORGANIZATION, "cache", { ...valkey, profile: "cache", name: "page-cache" });
   await harness.project(ORGANIZATION, "queue", { ...valkey, profile: "queue", name: "mail-queue" });
-  await harness.project(ORGANIZATION, "told", { name: "other-name", description: "Sells Ütensils 🫖" });
-  const told = await harness.kube.get<Project>(projectResource, {
+  await harness.project(ORGANIZATION, "other", { name: "other-name", description: "Sells Ütensils 🫖" });
+  const project = await harness.kube.get<Project>(projectResource, {
     namespace: organizationNamespace(ORGANIZATION),
-    name: "told",
+    name: "other",
   });
-  await harness.kube.updateStatus(projectResource, { ...told, status: { phase: "stopped" } });
+  await harness.kube.updateStatus(projectResource, { ...project, status: { phase: "stopped" } });
 });
 afterAll(() => harness.close());
 
@@ -87,7 +87,7 @@ describe("filters", () => {
     expect((await ids({ type: "valkey" })).sort()).toEqual(["cache", "queue"]);
     expect(await ids({ type: "valkey", profile: "queue" })).toEqual(["queue"]);
     expect(await ids({ type: "valkey", profile: "key_value" })).toEqual([]);
-    await expect.poll(() => ids({ status: "stopped" })).toEqual(["told"]);
+    await expect.poll(() => ids({ status: "stopped" })).toEqual(["other"]);
     expect(await ids({ status: "creating", limit: "50" })).toHaveLength(16);
     expect(await ids({ status: "creating", type: "job" })).toEqual([]);
   });
@@ -99,7 +99,7 @@ describe("filters", () => {
 
   // Shows: docs/applications.md#list: `search` of 1 to 256 characters, in name or description, in any
   it.each([["ütensils"], ["SELLS"], ["🫖"]])("search %j finds by description", async (search) => {
-    expect(await ids({ search })).toEqual(["told"]);
+    expect(await ids({ search })).toEqual(["other"]);
   });
 
   // Shows: docs/applications.md#list: `search` of 1 to 256 characters, in name or description, in any
@@ -123,7 +123,7 @@ describe("order", () => {
   // Shows: docs/applications.md#list: `sort_by` `updated_at` or `created_at`, `sort_order` `desc` or
   it("is by the last update, newest first, unless requested otherwise", async () => {
     const all = await ids({ limit: "50" });
-    expect(all.indexOf("told")).toBeLessThan(all.indexOf("shop-01"));
+    expect(all.indexOf("other")).toBeLessThan(all.indexOf("shop-01"));
     expect(await ids({ limit: "50", sort_by: "updated_at", sort_order: "desc" })).toEqual(all);
     expect(await ids({ limit: "50", sort_order: "asc" })).toEqual(all.toReversed());
     const created = await ids({ limit: "50", sort_by: "created_at", sort_order: "asc" });

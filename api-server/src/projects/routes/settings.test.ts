@@ -347,15 +347,15 @@ describe("PATCH custom-domains", () => {
 
   // Shows: docs/applications.md#fields-of-answers: custom domain setup | `hostname`, `status`
   it("shows what the operator reports of a domain", async () => {
-    const id = await make({ customDomains: ["told.example.com"] });
-    const dnsRecords = [{ type: "CNAME" as const, name: "told.example.com", value: "x.example.net" }];
+    const id = await make({ customDomains: ["given.example.com"] });
+    const dnsRecords = [{ type: "CNAME" as const, name: "given.example.com", value: "x.example.net" }];
     await setStatus(id, {
-      customDomains: [{ hostname: "told.example.com", status: "active", sslStatus: "disabled", dnsRecords }],
+      customDomains: [{ hostname: "given.example.com", status: "active", sslStatus: "disabled", dnsRecords }],
     });
     await expect
       .poll(async () => (await read(id)).custom_domain_setup, { timeout: 5_000 })
       .toEqual([
-        { hostname: "told.example.com", status: "active", ssl_status: "disabled", dns_records: dnsRecords },
+        { hostname: "given.example.com", status: "active", ssl_status: "disabled", dns_records: dnsRecords },
       ]);
   });
 

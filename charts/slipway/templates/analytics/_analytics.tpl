@@ -47,7 +47,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Changes when the values name another store: the password is read at start. Too short to tell anything of it. */}}
+{{/* Changes when the values name another store: the password is read at start. Too short to reveal anything of it. */}}
 {{- define "slipway.analytics.which" -}}
 {{- $analytics := .Values.analytics }}
 {{- printf "%s %s %s %s %s %s" $analytics.url $analytics.username $analytics.password $analytics.existingSecret.name $analytics.cluster $analytics.ca | sha256sum | trunc 6 | quote }}

@@ -80,7 +80,7 @@ func (h handler) notFound(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hidden tells whether a part of the path begins with a dot.
+// hidden reports whether a part of the path begins with a dot.
 func hidden(name string) bool {
 	for _, part := range strings.Split(name, "/") {
 		if strings.HasPrefix(part, ".") && part != ".well-known" {

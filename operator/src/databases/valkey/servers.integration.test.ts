@@ -109,7 +109,7 @@ describe("a server", () => {
     const database = of(plan, profile);
     const group = await started(database);
     for (const [name, ...values] of directives(database)) {
-      // Told to nobody, but refused where it is unknown.
+      // Shown to nobody, but refused where it is unknown.
       if (name === "sanitize-dump-payload") {
         continue;
       }

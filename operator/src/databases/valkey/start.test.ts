@@ -29,7 +29,7 @@ done
 cat "$ANSWERS/$host:$port" 2>/dev/null
 `;
 
-/** Tells that it was started, and keeps what it was started with. */
+/** Reports that it was started, and keeps what it was started with. */
 const SERVER = `#!/bin/sh
 cat "$1" >"$ANSWERS/started.new" && mv "$ANSWERS/started.new" "$ANSWERS/started"
 `;
