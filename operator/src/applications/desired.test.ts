@@ -1,9 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { catalog, type Project, projectSpec } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
+import { fieldsOfType } from "../../../crds/src/project/types.ts";
 import { goldenTests } from "../../../test/kit/operator/golden.ts";
+import { settingsOf } from "../projects/deployments/deployments.ts";
 import { withBuiltImage } from "../projects/images/built-image.ts";
 import { desired } from "./desired.ts";
+import { instancesStep, remainsStep, routeStep } from "./kind.ts";
+import { withSettingsOf } from "./recreate.ts";
 import { type HttpPlatform, toHttpApp, wantedHost } from "./view.ts";
 
 const plan = {
@@ -106,6 +110,24 @@ test("the same project always has the same objects", () => {
   expect(objectsOf({ project })).toEqual(objectsOf({ project: structuredClone(project) }));
 });
 
+test("every kind of child is deleted with its project", () => {
+  const spec = {
+    ...project.spec,
+    instances: 2,
+    storage: { persistent: true, capacity: 1, dirPathToPersist: "/data" },
+    autoscaling: { enabled: true, maxInstances: 4 },
+    networkAccess: { ingressWhiteList: [{ cidr: "10.0.0.0/8" }] },
+  };
+  const shared = { ...project.spec, instances: 2 };
+  const objects = [spec, shared].flatMap((each) => objectsOf({ project: { ...project, spec: each } }));
+  const deleted = [routeStep, instancesStep, remainsStep].flatMap((step) => step.delete);
+  const kinds = [...new Set(objects.map(({ kind }) => kind))];
+  expect(kinds).toEqual(
+    expect.arrayContaining(["Deployment", "Ingress", "Middleware", "PersistentVolumeClaim"]),
+  );
+  expect(kinds.filter((kind) => !deleted.some((resource) => resource.kind === kind))).toEqual([]);
+});
+
 test("every child is named after the project and labelled for it, and no pod gets a token", () => {
   for (const object of objectsOf({ project })) {
     expect(object.metadata).toMatchObject({
@@ -155,7 +177,7 @@ describe("the settings' hash", () => {
   };
   const autoscaling = { enabled: true, maxInstances: 4 };
 
-  test.each<[string, Partial<Project["spec"]>, number?]>([
+  const unchanged: [string, Partial<Project["spec"]>, number?][] = [
     ["instances", { instances: 3 }],
     ["a pause", { paused: true }],
     ["autoscaling", { autoscaling }],
@@ -163,11 +185,15 @@ describe("the settings' hash", () => {
     ["another payment mode", { paymentMode: "monthly" }],
     ["a private project", { exposure: "private" }],
     ["a health check that is off", { healthcheck: { enabled: false, path: "/" } }],
-  ])("stays over %s", (_, spec, replicas) => {
+    ["an access list", { networkAccess: { ingressWhiteList: [{ cidr: "10.0.0.0/8" }] } }],
+    ["a subdomain", { subdomain: "shop" }],
+    ["custom domains", { customDomains: ["shop.example.com"] }],
+  ];
+  test.each(unchanged)("stays over %s", (_, spec, replicas) => {
     expect(hash(spec, replicas)).toBe(hash({}));
   });
 
-  test.each<[string, Partial<Project["spec"]>]>([
+  const changed: [string, Partial<Project["spec"]>][] = [
     ["another image", { image: { url: "registry.example/app:2", isPublic: true } }],
     [
       "a pinned image",
@@ -177,8 +203,31 @@ describe("the settings' hash", () => {
     ["other variables", { envsFrom: [{ name: "p1-env-0123456789ab" }] }],
     ["a health check", { healthcheck: { enabled: true, path: "/" } }],
     ["a restart", { restartedAt: "2026-01-01T00:00:00Z" }],
-  ])("changes with %s", (_, spec) => {
+  ];
+  test.each(changed)("changes with %s", (_, spec) => {
     expect(hash(spec)).not.toBe(hash({}));
+  });
+
+  test.each(changed)("is the same again after %s, with the settings of the deployment before", (_, spec) => {
+    const before = {
+      id: "d1",
+      status: "succeeded",
+      startedAt: "2026-01-01T00:00:00Z",
+      settingsHash: hash({}) ?? "",
+      updatedImage: true,
+      image: { reference: "registry.example/app:1" },
+      settings: settingsOf(project),
+    } as const;
+    const now = { ...project, spec: { ...project.spec, ...spec } };
+    expect(hash(withSettingsOf(now, before).spec)).toBe(hash({}));
+  });
+
+  // What a project is built from is its image by then, and a volume is not restored with a version.
+  test("is known for every other field of an HTTP project", () => {
+    const known = [...unchanged, ...changed].flatMap(([, spec]) => Object.keys(spec));
+    const { required, optional } = fieldsOfType.http;
+    const unknown = [...required, ...optional].filter((field) => !known.includes(field));
+    expect(unknown).toEqual(["storage", "source", "build", "github"]);
   });
 });
 
