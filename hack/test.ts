@@ -44,7 +44,7 @@ const stages: Readonly<Record<string, Stage>> = {
     // Here and not in a test's hook, whose time is limited.
     run: () => single("binaries", process.execPath, ["hack/cluster/build.ts"]),
   },
-  go: { about: "Go tests of the embedded cluster's parts", run: go },
+  go: { about: "Go tests of the embedded cluster's parts", beside: "integration", run: go },
   integration: {
     about: "against a real kube-apiserver, PostgreSQL and Helm",
     // Before there is a stack, which takes a sixth of two processors for itself.

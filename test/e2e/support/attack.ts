@@ -155,7 +155,8 @@ RUN --mount=type=secret,id=CANARY node attack.js
   const results = new Map(
     lines.flatMap((line) => {
       const json = /ATTACK (\{.*\})/.exec(line)?.[1];
-      const finding = json === undefined ? undefined : (JSON.parse(json) as { what: string; result: unknown });
+      const finding =
+        json === undefined ? undefined : (JSON.parse(json) as { what: string; result: unknown });
       return finding === undefined ? [] : [[finding.what, finding.result] as const];
     }),
   );

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { parse, stringify } from "yaml";
-import { cluster } from "./cluster.ts";
+import { cluster, exec } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { leader, systemNamespace } from "./operator.ts";
 
@@ -28,8 +28,34 @@ async function write(settings: string): Promise<void> {
     ...place,
     body: { ...map, data: { ...map.data, "builds.yaml": settings } },
   });
-  const { items } = await cluster.core.listNamespacedPod(operators);
-  const old = items.map(({ metadata }) => metadata?.name ?? "");
+  const old = await operatorPods();
   await cluster.core.deleteCollectionNamespacedPod(operators);
-  await eventually(async () => expect(old).not.toContain(await leader()));
+  await eventually(
+    async () => {
+      const pods = await operatorPods();
+      expect(pods.filter((name) => old.includes(name))).toEqual([]);
+      for (const name of pods) {
+        // A busy kubelet gives a new pod what it had of the ConfigMap before.
+        if ((await fileOf(name)) !== settings) {
+          await cluster.core.deleteNamespacedPod({ namespace: systemNamespace, name });
+          throw new Error(`${name} began with other settings of builds`);
+        }
+      }
+      expect(pods).toContain(await leader());
+    },
+    { within: 180_000 },
+  );
+}
+
+async function operatorPods(): Promise<string[]> {
+  const { items } = await cluster.core.listNamespacedPod(operators);
+  return items.map(({ metadata }) => metadata?.name ?? "");
+}
+
+/** What a pod has of the settings of builds. @throws Error while its container does not run */
+async function fileOf(pod: string): Promise<string> {
+  const script = 'process.stdout.write(require("node:fs").readFileSync("/etc/slipway/builds/builds.yaml"))';
+  const { exitCode, output } = await exec(systemNamespace, pod, "operator", ["node", "--eval", script]);
+  expect(exitCode, output).toBe(0);
+  return output;
 }
