@@ -53,13 +53,14 @@ const stages: Readonly<Record<string, Stage>> = {
   servers: {
     about: "against real servers of databases, Git and builds, without Kubernetes",
     beside: "e2e-alone",
-    isImmediate: true,
-    run: (isBeside) => withPostgres("servers", isBeside),
+    run: (isBeside) => withPostgres("servers", { isBeside, isIdle: isBeside }),
   },
   chaos: {
     about: "scheduled jobs while the operator, the cluster and the ledger fail",
     beside: "e2e-alone",
-    run: (isBeside) => withPostgres("chaos", isBeside),
+    isImmediate: true,
+    // At the same priority: its clusters keep to minutes.
+    run: (isBeside) => withPostgres("chaos", { isBeside }),
   },
   simulate: {
     about: "scheduled jobs in simulated time: 10,000 occurrences, with --long 1,000,000",

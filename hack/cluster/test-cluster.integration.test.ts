@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isLong } from "../../test/kit/long.ts";
 import { run } from "../lib/exec.ts";
 import { waitFor } from "../lib/wait.ts";
 import { type Script, scriptArgs } from "./kwok-config.ts";
@@ -141,30 +142,34 @@ test("what a test writes into a running pod's status stays", async () => {
   expect(pod?.status).toMatchObject(status);
 });
 
-test("a CronJob makes its Job in its minute, and nobody runs it while it is suspended", {
-  timeout: 90_000,
-}, async () => {
-  const { spec } = job("minutely", { run: 1 });
-  await apply({
-    apiVersion: "batch/v1",
-    kind: "CronJob",
-    metadata: { name: "minutely" },
-    spec: { schedule: "* * * * *", timeZone: "Etc/UTC", jobTemplate: { spec: { ...spec, suspend: true } } },
-  });
-  const name = await waitFor("a Job", 70_000, async () => {
-    const { items } = JSON.parse(await kubectl("get", "jobs", "-o", "json")) as {
-      items: { metadata: { name: string } }[];
-    };
-    return items.map(({ metadata }) => metadata.name).find((job) => /^minutely-[0-9]+$/.test(job));
-  });
-  expect(Math.abs(Date.now() / 60_000 - Number(name.slice("minutely-".length)))).toBeLessThan(1);
-  expect(await podsOf(name)).toEqual([]);
-  await kubectl("patch", "job", name, "--type=merge", "-p", '{"spec":{"suspend":false}}');
-  const pod = await phase(name, "Succeeded");
-  expect(await kubectl("logs", pod.metadata.name)).toContain("a line");
-});
+test.skipIf(!isLong)(
+  "a CronJob makes its Job in its minute, and nobody runs it while it is suspended (--long)",
+  {
+    timeout: 90_000,
+  },
+  async () => {
+    const { spec } = job("minutely", { run: 1 });
+    await apply({
+      apiVersion: "batch/v1",
+      kind: "CronJob",
+      metadata: { name: "minutely" },
+      spec: { schedule: "* * * * *", timeZone: "Etc/UTC", jobTemplate: { spec: { ...spec, suspend: true } } },
+    });
+    const name = await waitFor("a Job", 70_000, async () => {
+      const { items } = JSON.parse(await kubectl("get", "jobs", "-o", "json")) as {
+        items: { metadata: { name: string } }[];
+      };
+      return items.map(({ metadata }) => metadata.name).find((job) => /^minutely-[0-9]+$/.test(job));
+    });
+    expect(Math.abs(Date.now() / 60_000 - Number(name.slice("minutely-".length)))).toBeLessThan(1);
+    expect(await podsOf(name)).toEqual([]);
+    await kubectl("patch", "job", name, "--type=merge", "-p", '{"spec":{"suspend":false}}');
+    const pod = await phase(name, "Succeeded");
+    expect(await kubectl("logs", pod.metadata.name)).toContain("a line");
+  },
+);
 
-test("survives a restart of the apiserver", { timeout: 150_000 }, async () => {
+test.skipIf(!isLong)("survives a restart of the apiserver (--long)", { timeout: 150_000 }, async () => {
   await apply(job("before", { run: 5 }));
   await phase("before", "Running");
   await cluster.restart();

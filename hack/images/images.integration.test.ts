@@ -2,6 +2,7 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { isLong } from "../../test/kit/long.ts";
 import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
 import { builder, builderUser } from "./builder.ts";
@@ -128,73 +129,81 @@ function nodeInApp(args: string[]): string {
   return `require("node:child_process").execFileSync(process.execPath, ${JSON.stringify(args)}, { cwd: "/app", stdio: "inherit" })`;
 }
 
-test("the ledger's PostgreSQL makes its database, asks for the password, stops cleanly and starts again on its data", async () => {
-  const { run } = await unpacked("ledger");
-  const folder = await mkdtemp(join(tmpdir(), "slipway-ledger-"));
-  undo.push(() => rm(folder, { recursive: true, force: true }));
-  const volume = join(folder, "volume");
-  await mkdir(volume);
-  await chown(volume, 999, 999);
-  await writeFile(join(folder, "password"), "a secret'; --");
-  await chmod(folder, 0o755);
-  const [port = 0] = await freePorts(1);
-  const start = (): InsideProcess =>
-    stopAfterTest(
-      run(["/usr/bin/docker-entrypoint.sh", "postgres", "-c", "jit=off", "-p", String(port)], {
-        uid: 999,
-        mounts: { "var/lib/postgresql/data": volume, media: folder },
-        env: {
-          PATH: "/usr/lib/postgresql/15/bin:/usr/bin:/bin",
-          PGDATA: "/var/lib/postgresql/data/pgdata",
-          POSTGRES_USER: "slipway",
-          POSTGRES_DB: "ledger",
-          POSTGRES_PASSWORD_FILE: "/media/password",
-        },
-      }),
+test.skipIf(!isLong)(
+  "the ledger's PostgreSQL makes its database, asks for the password, stops cleanly and starts again on its data (--long)",
+  async () => {
+    const { run } = await unpacked("ledger");
+    const folder = await mkdtemp(join(tmpdir(), "slipway-ledger-"));
+    undo.push(() => rm(folder, { recursive: true, force: true }));
+    const volume = join(folder, "volume");
+    await mkdir(volume);
+    await chown(volume, 999, 999);
+    await writeFile(join(folder, "password"), "a secret'; --");
+    await chmod(folder, 0o755);
+    const [port = 0] = await freePorts(1);
+    const start = (): InsideProcess =>
+      stopAfterTest(
+        run(["/usr/bin/docker-entrypoint.sh", "postgres", "-c", "jit=off", "-p", String(port)], {
+          uid: 999,
+          mounts: { "var/lib/postgresql/data": volume, media: folder },
+          env: {
+            PATH: "/usr/lib/postgresql/15/bin:/usr/bin:/bin",
+            PGDATA: "/var/lib/postgresql/data/pgdata",
+            POSTGRES_USER: "slipway",
+            POSTGRES_DB: "ledger",
+            POSTGRES_PASSWORD_FILE: "/media/password",
+          },
+        }),
+      );
+    const query = async (sql: string, password: string): Promise<string> => {
+      const command = ["psql", "-h", "127.0.0.1", "-p", String(port), "-U", "slipway", "-Atc", sql, "ledger"];
+      const env = { PATH: "/usr/lib/postgresql/15/bin:/usr/bin:/bin", PGPASSWORD: password };
+      const asked = run(["/bin/env", ...command], { uid: 999, env });
+      if ((await asked.exited) !== 0) {
+        throw new Error(asked.output());
+      }
+      return asked.output().trim();
+    };
+
+    const first = start();
+    await waitFor("PostgreSQL", 30_000, () => query("create table kept (id int)", "a secret'; --"));
+    await expect(query("select 1", "wrong")).rejects.toThrow(/password authentication failed/);
+    expect(await first.stop("SIGINT")).toBe(0);
+    expect(first.output()).not.toContain("a secret");
+
+    const second = start();
+    const rows = await waitFor("PostgreSQL", 30_000, () =>
+      query("select count(*), current_setting('server_encoding') from kept", "a secret'; --"),
     );
-  const query = async (sql: string, password: string): Promise<string> => {
-    const command = ["psql", "-h", "127.0.0.1", "-p", String(port), "-U", "slipway", "-Atc", sql, "ledger"];
-    const env = { PATH: "/usr/lib/postgresql/15/bin:/usr/bin:/bin", PGPASSWORD: password };
-    const asked = run(["/bin/env", ...command], { uid: 999, env });
-    if ((await asked.exited) !== 0) {
-      throw new Error(asked.output());
-    }
-    return asked.output().trim();
-  };
+    expect(rows).toBe("0|UTF8");
+    expect(second.output()).not.toContain("initdb");
+    expect(await second.stop("SIGTERM")).toBe(0);
+  },
+  120_000,
+);
 
-  const first = start();
-  await waitFor("PostgreSQL", 30_000, () => query("create table kept (id int)", "a secret'; --"));
-  await expect(query("select 1", "wrong")).rejects.toThrow(/password authentication failed/);
-  expect(await first.stop("SIGINT")).toBe(0);
-  expect(first.output()).not.toContain("a secret");
-
-  const second = start();
-  const rows = await waitFor("PostgreSQL", 30_000, () =>
-    query("select count(*), current_setting('server_encoding') from kept", "a secret'; --"),
-  );
-  expect(rows).toBe("0|UTF8");
-  expect(second.output()).not.toContain("initdb");
-  expect(await second.stop("SIGTERM")).toBe(0);
-}, 120_000);
-
-test("Valkey asks for the password, answers its own client, runs Lua and stops cleanly", async () => {
-  const { run } = await unpacked("valkey");
-  const folder = await mkdtemp(join(tmpdir(), "slipway-valkey-"));
-  undo.push(() => rm(folder, { recursive: true, force: true }));
-  await chmod(folder, 0o755);
-  await writeFile(join(folder, "auth.conf"), "requirepass a-password\n");
-  const [port = 0] = await freePorts(1);
-  const settings = ["/media/auth.conf", "--port", String(port), "--save", "", "--dir", "/tmp"];
-  const mounts = { media: folder };
-  const server = stopAfterTest(run(["/usr/bin/valkey-server", ...settings], { uid: 12345, mounts }));
-  const ask = async (password: string, ...command: string[]): Promise<string> => {
-    const env = { VALKEYCLI_AUTH: password };
-    const asked = run(["/usr/bin/valkey-cli", "-p", String(port), ...command], { uid: 12345, env });
-    await asked.exited;
-    return asked.output();
-  };
-  await waitFor("Valkey", 10_000, async () => (await ask("a-password", "ping")).includes("PONG"));
-  expect(await ask("wrong", "get", "a")).toContain("NOAUTH");
-  expect(await ask("a-password", "eval", "return redis.call('INCR', KEYS[1])", "1", "a")).toBe("1\n");
-  expect(await server.stop("SIGTERM")).toBe(0);
-}, 60_000);
+test.skipIf(!isLong)(
+  "Valkey asks for the password, answers its own client, runs Lua and stops cleanly (--long)",
+  async () => {
+    const { run } = await unpacked("valkey");
+    const folder = await mkdtemp(join(tmpdir(), "slipway-valkey-"));
+    undo.push(() => rm(folder, { recursive: true, force: true }));
+    await chmod(folder, 0o755);
+    await writeFile(join(folder, "auth.conf"), "requirepass a-password\n");
+    const [port = 0] = await freePorts(1);
+    const settings = ["/media/auth.conf", "--port", String(port), "--save", "", "--dir", "/tmp"];
+    const mounts = { media: folder };
+    const server = stopAfterTest(run(["/usr/bin/valkey-server", ...settings], { uid: 12345, mounts }));
+    const ask = async (password: string, ...command: string[]): Promise<string> => {
+      const env = { VALKEYCLI_AUTH: password };
+      const asked = run(["/usr/bin/valkey-cli", "-p", String(port), ...command], { uid: 12345, env });
+      await asked.exited;
+      return asked.output();
+    };
+    await waitFor("Valkey", 10_000, async () => (await ask("a-password", "ping")).includes("PONG"));
+    expect(await ask("wrong", "get", "a")).toContain("NOAUTH");
+    expect(await ask("a-password", "eval", "return redis.call('INCR', KEYS[1])", "1", "a")).toBe("1\n");
+    expect(await server.stop("SIGTERM")).toBe(0);
+  },
+  60_000,
+);

@@ -107,7 +107,11 @@ export async function longestFiles(count: number): Promise<string[]> {
 /** Runs projects of Vitest as one stage; those of one group share its workers, see vitest.config.ts. */
 export async function vitest(
   name: string,
-  { projects = [name], isBeside = false }: { projects?: readonly string[]; isBeside?: boolean } = {},
+  {
+    projects = [name],
+    isBeside = false,
+    isIdle = false,
+  }: { projects?: readonly string[]; isBeside?: boolean; isIdle?: boolean } = {},
 ): Promise<Counts> {
   const report = join(logs, `${name}.json`);
   await rm(report, { force: true });
@@ -118,7 +122,7 @@ export async function vitest(
     "--reporter=json",
     `--outputFile.json=${report}`,
   ];
-  const { code } = await run(name, "vitest", args, { isBeside, isIdle: isBeside });
+  const { code } = await run(name, "vitest", args, { isBeside, isIdle });
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }
@@ -194,12 +198,15 @@ export async function permissions(folder: string): Promise<Counts> {
 const namesIn = async (folder: string): Promise<string[]> => (existsSync(folder) ? readdir(folder) : []);
 
 /** A project of Vitest that needs PostgreSQL. */
-export async function withPostgres(name: string, isBeside = false): Promise<Counts> {
+export async function withPostgres(
+  name: string,
+  options: { isBeside?: boolean; isIdle?: boolean } = {},
+): Promise<Counts> {
   const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
   if (installed.length > 0) {
     console.log(`  installed ${installed.join(", ")}`);
   }
-  return vitest(name, { isBeside });
+  return vitest(name, options);
 }
 
 /** What is printed again of a stage that failed: its failed tests, or else the end of its output. */

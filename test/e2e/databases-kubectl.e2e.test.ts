@@ -35,7 +35,7 @@ interface Documented extends KubernetesObject {
 
 // ClickHouse's example is run beside the other tests of ClickHouse.
 test.concurrent.for(
-  (isLong ? ["postgresql", "mariadb", "clickhouse", "valkey"] : ["postgresql", "valkey"]).filter((type) =>
+  (isLong ? ["postgresql", "mariadb", "clickhouse", "valkey"] : ["postgresql"]).filter((type) =>
     supportedTypes.some((one) => one === type),
   ),
 )(
