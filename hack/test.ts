@@ -47,7 +47,7 @@ const stages: Readonly<Record<string, Stage>> = {
   go: { about: "Go tests of the embedded cluster's parts", beside: "integration", run: go },
   integration: {
     about: "against a real kube-apiserver, PostgreSQL and Helm",
-    // Before there is a stack, which takes a sixth of two processors for itself.
+    // Before there is a stack, which takes a twelfth of two processors for itself.
     run: () => withPostgres("integration"),
   },
   servers: {
