@@ -28,6 +28,7 @@ const momentsOf = (index: number): readonly Moment[] =>
 const limitMs = 1_800_000;
 
 // Shows: docs/jobs.md#billing: each run is charged once, whatever fails
+// Shows: docs/jobs.md#two-operators-and-kubectl: killing the leader again and again loses no run, runs
 // Shows: docs/jobs.md#two-operators-and-kubectl: every write of a run's life may be lost, or its answer
 test("the operator is killed at every write in the life of a run: before, within or after it, with --long all three", {
   timeout: limitMs + 240_000,

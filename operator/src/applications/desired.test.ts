@@ -111,15 +111,15 @@ test("the same project always has the same objects", () => {
 });
 
 test("every kind of child is deleted with its project", () => {
-  const spec = {
+  const withVolume = {
     ...project.spec,
     instances: 2,
     storage: { persistent: true, capacity: 1, dirPathToPersist: "/data" },
     autoscaling: { enabled: true, maxInstances: 4 },
     networkAccess: { ingressWhiteList: [{ cidr: "10.0.0.0/8" }] },
   };
-  const shared = { ...project.spec, instances: 2 };
-  const objects = [spec, shared].flatMap((each) => objectsOf({ project: { ...project, spec: each } }));
+  const scaled = { ...project.spec, instances: 2 };
+  const objects = [withVolume, scaled].flatMap((each) => objectsOf({ project: { ...project, spec: each } }));
   const deleted = [routeStep, instancesStep, remainsStep].flatMap((step) => step.delete);
   const kinds = [...new Set(objects.map(({ kind }) => kind))];
   expect(kinds).toEqual(
@@ -223,11 +223,11 @@ describe("the settings' hash", () => {
   });
 
   // What a project is built from is its image by then, and a volume is not restored with a version.
-  test("is known for every other field of an HTTP project", () => {
-    const known = [...unchanged, ...changed].flatMap(([, spec]) => Object.keys(spec));
+  test("is compared for every field of an HTTP project but its source and its volume", () => {
+    const compared = [...unchanged, ...changed].flatMap(([, spec]) => Object.keys(spec));
     const { required, optional } = fieldsOfType.http;
-    const unknown = [...required, ...optional].filter((field) => !known.includes(field));
-    expect(unknown).toEqual(["storage", "source", "build", "github"]);
+    const missing = [...required, ...optional].filter((field) => !compared.includes(field));
+    expect(missing).toEqual(["storage", "source", "build", "github"]);
   });
 });
 
