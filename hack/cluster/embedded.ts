@@ -10,7 +10,7 @@ import { waitFor } from "../lib/wait.ts";
 import { addonImage, addonNames } from "./addon-images.ts";
 import { type AddonManifest, applyAddons, waitForAddons } from "./addons.ts";
 import { addresses, gitHost, ports, registryHost } from "./addresses.ts";
-import { type BinaryName, ensureBinary, missingBinaries } from "./binaries.ts";
+import { type BinaryName, ensureBinaries, ensureBinary, missingBinaries } from "./binaries.ts";
 import { buildsRegistry, ensureBuilds } from "./builds/index.ts";
 import type { Cluster } from "./cluster.ts";
 import {
@@ -73,7 +73,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     say(added.length ? `installed ${added.join(" ")}` : "all there");
   };
   await step("Debian packages", install, log);
-  const binaries = await step("cluster binaries", ensureBinaries);
+  const binaries = await step("cluster binaries", ensureClusterBinaries);
   await linkTools(binaries.kubernetes, binaries.helm);
   const pki = await step("certificates", ensurePki, log);
   await step("network", ensureNetwork, log);
@@ -145,12 +145,10 @@ function machineAddresses(): string[] {
   return [...new Set(own.map((entry) => `${entry.address}/32`))].sort();
 }
 
-async function ensureBinaries(): Promise<Binaries & { helm: string }> {
+async function ensureClusterBinaries(): Promise<Binaries & { helm: string }> {
   const missing = missingBinaries(neededBinaries);
   say(missing.length ? `to build: ${missing.join(", ")}; kept for every later run` : "all built");
-  for (const name of missing) {
-    await ensureBinary(name);
-  }
+  await ensureBinaries(missing);
   return {
     kubernetes: await ensureBinary("kubernetes"),
     registry: await ensureBinary("registry"),
