@@ -51,7 +51,10 @@ if (withoutRoot.length > 0) {
   );
 }
 
-/** They replace the operator while they use it, or stop what no other of them uses, and none minds that another does. */
+/**
+ * They replace the operator while they use it, or stop what no other of them uses, and none minds that another does. What excludes
+ * one another takes locks: see test/e2e/support/exclusive.ts.
+ */
 const operatorReplaced = e2eFiles(
   "jobs-failover",
   "backups-faults",
@@ -59,11 +62,12 @@ const operatorReplaced = e2eFiles(
   "builds-faults",
   "operator-failover",
   "analytics-faults",
+  "backups-s3",
 );
 
 /** They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. */
 const wholeStack = [
-  ...e2eFiles("replicas", "unchanged", "tracing", "backups-s3"),
+  ...e2eFiles("replicas", "unchanged", "tracing"),
   "test/chaos/databases/apiserver.chaos.test.ts",
 ];
 
@@ -148,7 +152,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 4,
+          maxWorkers: 5,
           sequence: { groupOrder: 5 },
         },
       },

@@ -12,6 +12,7 @@ import {
 import { cluster } from "./support/cluster.ts";
 import { createDatabase, type DatabaseProject, databaseProject, untilReady } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
+import { acquireExclusive } from "./support/exclusive.ts";
 import { replaceLeader } from "./support/operator.ts";
 import { connectPostgresql, untilBlocked } from "./support/postgresql.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
@@ -23,6 +24,7 @@ const namespace = namespaceOf(stack.organization);
 const ROWS = 5_000;
 let project: DatabaseProject;
 let client: pg.Client;
+let release: (() => void) | undefined;
 
 beforeAll(async () => {
   project = await createDatabase(
@@ -33,18 +35,24 @@ beforeAll(async () => {
   client = await connectPostgresql(project);
   await client.query("CREATE TABLE kept (id int PRIMARY KEY, said text NOT NULL)");
   await client.query(`INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, ${ROWS}) i`);
-}, 400_000);
+  // Where backups are kept stays the same meanwhile.
+  release = await acquireExclusive("backups");
+}, 1_500_000);
 
 afterAll(async () => {
-  await client?.end();
-  if (!project) {
-    return;
+  try {
+    await client?.end();
+    if (!project) {
+      return;
+    }
+    await deleteProjects(call, [project.id]);
+    for (const { id } of await listBackups(call, project.id)) {
+      await deleteBackup(call, project.id, id);
+    }
+    expect(await backupFiles(project.id)).toEqual([]);
+  } finally {
+    release?.();
   }
-  await deleteProjects(call, [project.id]);
-  for (const { id } of await listBackups(call, project.id)) {
-    await deleteBackup(call, project.id, id);
-  }
-  expect(await backupFiles(project.id)).toEqual([]);
 }, 400_000);
 
 /** Begins a backup whose dump waits at its first read of the table until `ROLLBACK`. */

@@ -1,7 +1,7 @@
 /** Builds by the engine that is not the first choice: asked for, and taken where the first one cannot run. */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildsRegistryHost } from "../../hack/cluster/addresses.ts";
 import { builderSeccomp } from "../../hack/cluster/builds/seccomp.ts";
 import { paths } from "../../hack/cluster/components.ts";
@@ -11,7 +11,6 @@ import { attackBuild } from "./support/attack.ts";
 import { createGitProject, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
 import { useEngine } from "./support/engine.ts";
 import { eventually } from "./support/eventually.ts";
-import { acquireExclusive } from "./support/exclusive.ts";
 import { connectRepository, createRepository, type Repository } from "./support/git.ts";
 import { throughIngress } from "./support/ingress.ts";
 
@@ -84,9 +83,10 @@ const engineLine = (log: Awaited<ReturnType<typeof readLog>>): string | undefine
 
 // Its own tests build and fail with the same programs: on the stack one application shows that it is the one that is run.
 describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
+  // It may wait for files that have builds to themselves.
   beforeAll(async () => {
     restore = await useEngine("buildah");
-  });
+  }, 1_000_000);
   afterAll(async () => {
     await restore?.();
   });
@@ -163,11 +163,12 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
   });
 });
 
-describe("by the engine auto", { timeout: 400_000 }, () => {
+describe("by the engine auto", { timeout: 1_000_000 }, () => {
   const profile = "slipway/without-pivot-root.json";
   const file = join(paths.kubelet, "seccomp", profile);
   afterEach(async () => {
     await restore?.();
+    restore = undefined;
     await rm(file, { force: true });
   });
 
@@ -189,11 +190,7 @@ describe("by the engine auto", { timeout: 400_000 }, () => {
   // Shows: docs/builds.md#tested-on-the-stack: BuildKit starts and cannot run a step: buildah builds
   test.skipIf(!isLong)(
     "a build fails where neither has the rights that it needs, and says what is missing (--long)",
-    { timeout: 1_000_000 },
     async () => {
-      // Other builds would fail where no engine has its rights.
-      const release = await acquireExclusive("builds");
-      onTestFinished(release);
       // The container runtime's own profile refuses user namespaces.
       restore = await useEngine("auto", { seccompProfile: "Unconfined", tries: 1 });
       const { project_id: id, build_id } = await project("node", node);

@@ -44,7 +44,6 @@ process.on("SIGTERM", () => process.exit(0));
 
 let release: (() => void) | undefined;
 beforeAll(async () => {
-  release = await acquireExclusive("builds");
   repository = await createRepository(uniqueName("faults"), files(version));
   const created = await createGitProject(call, uniqueName("faults"), await connectRepository(repository), {
     source: { auto_deploy: false },
@@ -53,13 +52,17 @@ beforeAll(async () => {
   project = { id: created.project_id, domain: created.domain };
   await untilBuilt(call, project.id, created.build_id);
   await untilStatus(call, project.id, "running");
-}, 1_000_000);
+  release = await acquireExclusive("builds");
+}, 1_500_000);
 afterAll(async () => {
-  if (project) {
-    await deleteProjects(call, [project.id]);
+  try {
+    if (project) {
+      await deleteProjects(call, [project.id]);
+    }
+    await repository?.remove();
+  } finally {
+    release?.();
   }
-  await repository?.remove();
-  release?.();
 });
 
 /** Commits a version and requests its build. @returns the build's id */

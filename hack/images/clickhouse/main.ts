@@ -80,6 +80,18 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
+/**
+ * Ends the process without what the engine does at a process's exit, which crashes or hangs now and then while threads of its
+ * own run still: a process without the engine takes its place and exits.
+ */
+function exit(code: number): never {
+  const { execPath, execve } = process;
+  if (execve === undefined) {
+    process.exit(code);
+  }
+  return execve(execPath, [execPath, "--eval", `process.exit(${code})`], {});
+}
+
 async function main(): Promise<void> {
   // The first process of a container ends by no signal that it does not handle.
   const leave = (): never => process.exit(0);
@@ -118,7 +130,7 @@ async function main(): Promise<void> {
 
   const stop = async (signal: string): Promise<void> => {
     log("stopping", { signal });
-    setTimeout(() => process.exit(1), GRACE_MS).unref();
+    setTimeout(() => exit(1), GRACE_MS).unref();
     const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
     for (const server of servers) {
       server.closeIdleConnections();
@@ -126,7 +138,7 @@ async function main(): Promise<void> {
     await Promise.all(closed);
     connections.close();
     log("stopped");
-    process.exit(0);
+    exit(0);
   };
   for (const signal of SIGNALS) {
     process.off(signal, leave);
@@ -136,7 +148,7 @@ async function main(): Promise<void> {
 
 function fail(error: Error): never {
   log("cannot go on", { error: error.message });
-  process.exit(1);
+  exit(1);
 }
 
 main().catch(fail);

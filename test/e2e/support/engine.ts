@@ -2,23 +2,39 @@ import { expect } from "vitest";
 import { parse, stringify } from "yaml";
 import { cluster, exec } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
+import { acquireExclusive } from "./exclusive.ts";
 import { leader, systemNamespace } from "./operator.ts";
 
 const place = { namespace: systemNamespace, name: "slipway-builds" };
 const operators = { namespace: systemNamespace, labelSelector: "app.kubernetes.io/name=slipway-operator" };
 
 /**
- * Has all builds made by an engine, as the chart's `builds.engine` does, and by other settings besides.
+ * Has all builds made by an engine, as the chart's `builds.engine` does, and by other settings besides. Until the settings are
+ * back, no other file has builds or the platform's settings to itself: its own builds would be made by this engine.
  * @returns what puts the settings back
  */
 export async function useEngine(
   engine: "auto" | "buildkit" | "buildah",
   more: object = {},
 ): Promise<() => Promise<void>> {
-  const { data } = await cluster.core.readNamespacedConfigMap(place);
-  const before = data?.["builds.yaml"] ?? "";
-  await write(stringify({ ...(parse(before) as object), engine, ...more }));
-  return () => write(before);
+  const release = await acquireExclusive("builds", "settings");
+  let before: string | undefined;
+  const undo = async (): Promise<void> => {
+    try {
+      await (before === undefined ? undefined : write(before));
+    } finally {
+      release();
+    }
+  };
+  try {
+    const { data } = await cluster.core.readNamespacedConfigMap(place);
+    before = data?.["builds.yaml"] ?? "";
+    await write(stringify({ ...(parse(before) as object), engine, ...more }));
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+  return undo;
 }
 
 /** The settings, and operators that have begun with them: the file that others have is written again when the kubelet likes. */

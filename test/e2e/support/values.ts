@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { run } from "../../../hack/lib/exec.ts";
 import { confDir, root, toolDir } from "../../../hack/lib/paths.ts";
+import { acquireExclusive } from "./exclusive.ts";
 import { systemNamespace } from "./operator.ts";
 import { stack } from "./stack.ts";
 
@@ -24,6 +25,16 @@ export async function withValues(values: object): Promise<() => Promise<void>> {
 }
 
 async function upgrade(more: string[]): Promise<void> {
+  // An upgrade writes what another file has set meanwhile.
+  const release = await acquireExclusive("settings");
+  try {
+    await runUpgrade(more);
+  } finally {
+    release();
+  }
+}
+
+async function runUpgrade(more: string[]): Promise<void> {
   const own = join(confDir, "values.yaml");
   const args = [
     "upgrade",
