@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { openStore } from "@slipway/analytics";
 import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
-import { createKubeMetrics, KubeClient, loadKubeConfig, traceRequests } from "@slipway/controller-runtime";
+import { createKubeMetrics, KubeClient, loadClusterConfig, traceRequests } from "@slipway/controller-runtime";
 import { findPlan, parseCatalog } from "@slipway/crds";
 import { mountedGithubApp } from "@slipway/git";
 import { connectLedger } from "@slipway/ledger";
@@ -68,7 +68,7 @@ async function main(config: Config): Promise<void> {
     log: logger,
   });
   const { onRequest } = createKubeMetrics(metrics.registry);
-  const kube = KubeClient.fromConfig(loadKubeConfig(), {
+  const kube = KubeClient.fromConfig(await loadClusterConfig(), {
     userAgent: "slipway",
     timeoutMs: KUBE_TIMEOUT_MS,
     onRequest: traceRequests(tracing, onRequest, { telemetryPrefix: "slipway" }),

@@ -1,4 +1,5 @@
-import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
+import { KubeClient } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { createLogger } from "@slipway/process";

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { insertEvents, migrate, openStore } from "@slipway/analytics";
-import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
+import { KubeClient, loadClusterConfig } from "@slipway/controller-runtime";
 import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slipway/process";
 import type { AccessLine } from "./access-line.ts";
 import { Collector } from "./collector.ts";
@@ -60,7 +60,7 @@ async function main(settings: CollectorSettings): Promise<void> {
   };
   const sending = sendBatches({ spool, sink, metrics, log }, stopping);
 
-  const kube = KubeClient.fromConfig(loadKubeConfig(), { userAgent: "slipway", timeoutMs: 10_000 });
+  const kube = KubeClient.fromConfig(await loadClusterConfig(), { userAgent: "slipway", timeoutMs: 10_000 });
   const resolver = new Resolver({
     client: kube,
     clock: systemClock,

@@ -1,7 +1,7 @@
 /** The operator process. */
 
 import { hostname } from "node:os";
-import { loadKubeConfig } from "@slipway/controller-runtime";
+import { loadClusterConfig } from "@slipway/controller-runtime";
 import { parseCatalog } from "@slipway/crds";
 import {
   connectLedger,
@@ -52,7 +52,7 @@ async function main(config: Config): Promise<void> {
     config,
     log,
     tracing,
-    cluster: loadKubeConfig(),
+    cluster: await loadClusterConfig(),
     identity,
     catalog,
     databaseImages,

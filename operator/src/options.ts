@@ -1,5 +1,4 @@
-import type { KubeConfig } from "@kubernetes/client-node";
-import type { BackoffOptions, ManagerOptions } from "@slipway/controller-runtime";
+import type { BackoffOptions, ClusterConfig, ManagerOptions } from "@slipway/controller-runtime";
 import type { Catalog } from "@slipway/crds";
 import type { Logger, MountedFile } from "@slipway/process";
 import type { Tracing } from "@slipway/process/tracing";
@@ -22,7 +21,7 @@ import type { RegistryLogin } from "./registry/ecr.ts";
 
 export interface OperatorOptions {
   config: Omit<Config, "ledgerUrl" | "catalogFile" | "logLevel">;
-  cluster: KubeConfig | { url: string };
+  cluster: ClusterConfig | { url: string };
   /** Unique name of this process. */
   identity: string;
   log: Logger;

@@ -4,7 +4,8 @@ import { closeSync, openSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
+import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import {
   API_VERSION,
   billingCycle,

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
+import { KubeClient, loadClusterConfig } from "@slipway/controller-runtime";
 import { type Catalog, parseCatalog } from "@slipway/crds";
 import { type AuditKey, beginAudits, connectLedger, finishAudits, type Ledger } from "@slipway/ledger";
 import { readTokenKey, type TokenKey } from "../auth/credentials.ts";
@@ -11,7 +11,7 @@ const MAX_CONNECTIONS = 4;
 export interface AdminContext {
   ledger: Ledger;
   tokenKey: () => TokenKey;
-  kube: () => KubeClient;
+  kube: () => Promise<KubeClient>;
   /** The current plan catalog. */
   catalog: () => Promise<Catalog>;
   /** The environment, for settings of one command alone. */
@@ -41,7 +41,7 @@ export function openAdminContext(
   }
   const options = { applicationName: "slipway-admin", maxConnections: MAX_CONNECTIONS, onIdleError };
   const ledger = connectLedger({ url, ...options });
-  let kube: KubeClient | undefined;
+  let kube: Promise<KubeClient> | undefined;
   return {
     ledger,
     tokenKey: () => {
@@ -52,7 +52,11 @@ export function openAdminContext(
       return readTokenKey(file);
     },
     kube: () => {
-      kube ??= KubeClient.fromConfig(loadKubeConfig(), { userAgent: "slipway" });
+      kube ??= openKube().catch((error: unknown) => {
+        // The next command reads the configuration again.
+        kube = undefined;
+        throw error;
+      });
       return kube;
     },
     catalog: async () => {
@@ -64,11 +68,14 @@ export function openAdminContext(
     },
     env,
     close: async () => {
-      await kube?.close();
+      await (await kube)?.close();
       await ledger.destroy();
     },
   };
 }
+
+const openKube = async (): Promise<KubeClient> =>
+  KubeClient.fromConfig(await loadClusterConfig(), { userAgent: "slipway" });
 
 /**
  * Runs an admin command with its row in the audit log, written before anything changes.

@@ -1,4 +1,5 @@
-import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
+import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
 import {
   connectLedger,

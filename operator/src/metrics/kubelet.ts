@@ -1,8 +1,7 @@
 /** Requests summaries from kubelets: one connection a node, verified, with a token that has no other rights. */
 
 import { readFile } from "node:fs/promises";
-import type { KubeConfig } from "@kubernetes/client-node";
-import { type Credentials, KubeError, Transport } from "@slipway/controller-runtime";
+import { type ClusterConfig, type Credentials, KubeError, Transport } from "@slipway/controller-runtime";
 import type { Clock } from "@slipway/process";
 import {
   lacksContainers,
@@ -42,7 +41,7 @@ const TRUST_MS = 60_000;
 /** Trust by the settings: a file, else the authority of the cluster's kubeconfig. */
 export function kubeletTrust(
   settings: { caFile?: string; verify: boolean },
-  cluster: KubeConfig | { url: string },
+  cluster: ClusterConfig | { url: string },
 ): KubeletTrust {
   const own = "url" in cluster ? null : cluster.getCurrentCluster();
   return {

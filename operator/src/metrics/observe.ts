@@ -1,7 +1,6 @@
 /** Creates the ports of the jobrun controller: logs, samples, and the store of nodes. */
 
-import type { KubeConfig } from "@kubernetes/client-node";
-import type { Manager, Store } from "@slipway/controller-runtime";
+import type { ClusterConfig, Manager, Store } from "@slipway/controller-runtime";
 import { Counter } from "prom-client";
 import type { Config } from "../config.ts";
 import type { RunLogs, RunSamples } from "../jobs/runs/ports.ts";
@@ -21,7 +20,7 @@ export interface Observe {
 export function addObserve(
   manager: Manager,
   options: {
-    cluster: KubeConfig | { url: string };
+    cluster: ClusterConfig | { url: string };
     config: Pick<Config, "namespace" | "kubelet">;
     storeLog: StoreRunLog;
   },

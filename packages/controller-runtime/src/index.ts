@@ -23,6 +23,8 @@ export { dropManagedFields, Store, type StoreOptions } from "./cache/store.ts";
 export { eventRef, type StoreEvent } from "./cache/store-event.ts";
 export { compareResourceVersions } from "./cache/version-waiters.ts";
 export { KubeClient, type KubeClientOptions } from "./client/client.ts";
+export { type ClusterConfig, loadClusterConfig } from "./client/cluster-config.ts";
+export type { CredentialSource, Credentials } from "./client/credentials.ts";
 export {
   isAlreadyExists,
   isConflict,
@@ -41,12 +43,7 @@ export {
 } from "./client/errors.ts";
 export type { ExecResult } from "./client/exec.ts";
 export type { HttpRequest } from "./client/http-request.ts";
-export {
-  type CredentialSource,
-  type Credentials,
-  type LoadKubeConfigOptions,
-  loadKubeConfig,
-} from "./client/kube-config.ts";
+export type { LoadKubeConfigOptions } from "./client/kube-config.ts";
 export { createKubeMetrics, type KubeMetrics } from "./client/metrics.ts";
 export type {
   ApplyOptions,

@@ -1,4 +1,5 @@
-import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
+import { KubeClient } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { connectLedger } from "@slipway/ledger";
 import { expect } from "vitest";
 import {

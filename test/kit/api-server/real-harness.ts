@@ -1,4 +1,5 @@
-import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
+import { KubeClient } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { acquireApiserver } from "../clusters/shared-apiserver.ts";

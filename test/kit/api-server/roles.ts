@@ -1,10 +1,5 @@
-import {
-  customResource,
-  KubeClient,
-  type KubernetesObject,
-  loadKubeConfig,
-  resources,
-} from "@slipway/controller-runtime";
+import { customResource, KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { organizationNamespace } from "@slipway/crds";
 import { clusterRules, organizationRules } from "../../../api-server/src/rbac.ts";
 import { projectResource } from "../../../api-server/src/resources.ts";

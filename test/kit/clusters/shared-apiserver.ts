@@ -3,7 +3,8 @@
  * and the definitions take ten seconds. Between two files everything that was created is removed from etcd.
  */
 import { truncate } from "node:fs/promises";
-import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
+import { KubeClient } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { recordPermissions } from "../../../hack/testing/platform-calls.ts";

@@ -3,7 +3,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Step } from "@slipway/builder/contract";
-import { type KubernetesObject, loadKubeConfig, Manager, resources } from "@slipway/controller-runtime";
+import { type KubernetesObject, Manager, resources } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import type { Build, Project } from "@slipway/crds";
 import {
   connectLedger,

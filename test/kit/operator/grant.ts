@@ -1,7 +1,7 @@
 /** An account that may what a controller's own rules say, and nothing else: what is missing there is a 403 in a test. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import { loadKubeConfig } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { run } from "../../../hack/lib/exec.ts";
 import type { PolicyRule } from "../../../operator/src/rbac.ts";
 import type { TestCluster } from "./harness.ts";

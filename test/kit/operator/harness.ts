@@ -6,12 +6,12 @@ import {
   type BackoffOptions,
   KubeClient,
   type KubernetesObject,
-  loadKubeConfig,
   type ManagerOptions,
   type ObjectRef,
   type Resource,
   resources,
 } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import type { QuotaReservation } from "@slipway/ledger";
 import { type Clock, silentLogger } from "@slipway/process";

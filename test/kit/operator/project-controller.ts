@@ -1,7 +1,8 @@
 /** The project controller alone, for tests that play all other components. */
 
 import { readFile } from "node:fs/promises";
-import { type KubernetesObject, loadKubeConfig, Manager, resources } from "@slipway/controller-runtime";
+import { type KubernetesObject, Manager, resources } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { MemberAccess } from "../../../operator/src/databases/common/member-access.ts";

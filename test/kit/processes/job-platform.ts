@@ -1,12 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  customResource,
-  KubeClient,
-  type KubernetesObject,
-  loadKubeConfig,
-  resources,
-} from "@slipway/controller-runtime";
+import { customResource, KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { annotations, GROUP, organizationNamespace, type Project, plurals, VERSION } from "@slipway/crds";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { stringify } from "yaml";

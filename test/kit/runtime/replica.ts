@@ -2,7 +2,7 @@
  * One replica of the widget operator as a process of its own, for tests that kill it. Reads KUBECONFIG, POD_NAME and
  * LEASE_SECONDS.
  */
-import { loadKubeConfig } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { createLogger, shutdownSignal } from "@slipway/process";
 import { childrenOfEveryKind } from "./children-of-every-kind.ts";
 import { childResources, widgetOperator } from "./widget-operator.ts";

@@ -17,9 +17,10 @@ export async function verifyDomain(
 ): Promise<{ hostname: string; verified: boolean }> {
   const hostname = given.toLowerCase().replace(/\.$/, "");
   const patch = { metadata: { annotations: { [annotations.verifiedByOperator]: "true" } } };
+  const kube = await context.kube();
   let claim: DomainClaim;
   try {
-    claim = await context.kube().patch<DomainClaim>(domainClaimResource, { name: hostname }, patch);
+    claim = await kube.patch<DomainClaim>(domainClaimResource, { name: hostname }, patch);
   } catch (error) {
     // What is no name of an object is no claim's either.
     if (isNotFound(error) || error instanceof TypeError) {
@@ -34,7 +35,7 @@ export async function verifyDomain(
       return { hostname, verified: false };
     }
     await sleep(VERIFY_POLL_MS);
-    const found = await context.kube().getOrUndefined<DomainClaim>(domainClaimResource, { name: hostname });
+    const found = await kube.getOrUndefined<DomainClaim>(domainClaimResource, { name: hostname });
     if (!found) {
       throw new AdminError(`the domain ${hostname} was released meanwhile`);
     }

@@ -27,7 +27,7 @@ export async function connectGithubAccount(
     throw new AdminError("this platform has no GitHub App: set git.github of the chart");
   }
   const catalog = { current: await context.catalog() };
-  const services = { kube: context.kube(), git, catalog, now: () => new Date() };
+  const services = { kube: await context.kube(), git, catalog, now: () => new Date() };
   try {
     const { metadata, spec } = await connectGithub(installation, organization, services);
     return { organization_id: organization, connection_id: metadata.name, account: spec.account ?? "" };

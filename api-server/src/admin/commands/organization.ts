@@ -55,7 +55,7 @@ async function waitUntilProvisioned(context: AdminContext, id: string): Promise<
   let reason = "the operator has not made it";
   while (performance.now() < deadline) {
     try {
-      if (isProvisioned(await readNamespace(context.kube(), id))) {
+      if (isProvisioned(await readNamespace(await context.kube(), id))) {
         return;
       }
       reason = "the operator has not provisioned it, or its quota has not been counted";

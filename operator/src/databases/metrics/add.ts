@@ -1,7 +1,7 @@
 /** Puts together what samples databases. */
 
-import type { KubeConfig } from "@kubernetes/client-node";
 import {
+  type ClusterConfig,
   type Controller,
   type KubeClient,
   type KubernetesObject,
@@ -39,7 +39,7 @@ export interface SampleLedger {
 }
 
 export interface DatabaseSamplesOptions {
-  cluster: KubeConfig | { url: string };
+  cluster: ClusterConfig | { url: string };
   config: Pick<Config, "namespace" | "kubelet">;
   ledger: SampleLedger;
   authority: Pick<Authority, "current">;

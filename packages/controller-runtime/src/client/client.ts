@@ -1,9 +1,9 @@
-import type { KubeConfig } from "@kubernetes/client-node";
 import { type Clock, systemClock } from "@slipway/process";
+import type { ClusterConfig } from "./cluster-config.ts";
+import { anonymousCredentials, clusterCredentials } from "./credentials.ts";
 import { isNotFound } from "./errors.ts";
 import type { ExecResult } from "./exec.ts";
 import { collectionPath, objectPath } from "./http-request.ts";
-import { anonymousCredentials, kubeConfigCredentials } from "./kube-config.ts";
 import type { ApplyOptions, DeleteOptions, PatchType, PodExecOptions, WriteOptions } from "./options.ts";
 import { ReadClient } from "./read-client.ts";
 import {
@@ -39,9 +39,9 @@ export class KubeClient extends ReadClient {
   }
 
   /** A client of a kubeconfig's current context. */
-  static fromConfig(config: KubeConfig, options: KubeClientOptions = {}): KubeClient {
+  static fromConfig(config: ClusterConfig, options: KubeClientOptions = {}): KubeClient {
     const clock: Clock = options.clock ?? systemClock;
-    const transport = new Transport({ ...options, credentials: kubeConfigCredentials(config, clock) });
+    const transport = new Transport({ ...options, credentials: clusterCredentials(config, clock) });
     return new KubeClient(transport, undefined, options.annotate);
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
-import type { Credentials } from "./kube-config.ts";
+import type { Credentials } from "./credentials.ts";
 
 interface Pools {
   /** The credentials object last seen; the same object means the same material. */

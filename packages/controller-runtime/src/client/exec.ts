@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import WebSocket, { type ClientOptions, type RawData } from "ws";
+import type { Credentials } from "./credentials.ts";
 import { KubeError } from "./errors.ts";
-import type { Credentials } from "./kube-config.ts";
 import type { StatusBody } from "./types.ts";
 
 /** What a command that has ended in a container has written. */

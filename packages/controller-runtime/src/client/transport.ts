@@ -1,11 +1,11 @@
 import { type Clock, sleep, systemClock } from "@slipway/process";
 import type { Dispatcher } from "undici";
 import { ConnectionPools } from "./connection-pools.ts";
+import type { CredentialSource, Credentials } from "./credentials.ts";
 import { KubeError, networkError, statusError } from "./errors.ts";
 import { type ExecResult, exec } from "./exec.ts";
 import { type ExecTransportRequest, type HttpRequest, queryString } from "./http-request.ts";
 import { headersInTime, unlessAborted } from "./in-time.ts";
-import type { CredentialSource, Credentials } from "./kube-config.ts";
 import { retryDelay } from "./retries.ts";
 
 /** What is reported of each request once its headers came, or it failed (`status` 0). */

@@ -1,16 +1,16 @@
-import type { KubeConfig } from "@kubernetes/client-node";
 import type { Clock, Logger, Random } from "@slipway/process";
 import type { Tracing } from "@slipway/process/tracing";
 import type { Registry } from "prom-client";
 import type { Indexer } from "../cache/index-table.ts";
 import type { WatchedNamespaces } from "../cache/namespace-reflectors.ts";
 import type { KubeClient } from "../client/client.ts";
+import type { ClusterConfig } from "../client/cluster-config.ts";
 import type { KubernetesObject } from "../client/types.ts";
 import type { ClockReference } from "./clock-guard.ts";
 
 export interface ManagerOptions {
   /** Where the cluster is; or a client made elsewhere. */
-  cluster: KubeConfig | { url: string };
+  cluster: ClusterConfig | { url: string };
   log: Logger;
   /** Traces of reconciles that act on what was traced before, and of their writes; none without it. */
   tracing?: Tracing;
