@@ -34,7 +34,7 @@ async function main(): Promise<void> {
     if (process.getuid?.() !== 0) {
       throw new UserError("the embedded cluster runs as root: run hack/down.sh as root");
     }
-    await stopEmbedded(join(owner?.root ?? root, ".slipway"));
+    await stopEmbedded(join(owner?.root ?? root, ".slipway"), values.purge ? 1 : undefined);
   } else {
     say("no embedded cluster runs");
   }

@@ -108,6 +108,7 @@ const stages: Readonly<Record<string, Stage>> = {
         "--no-latency",
         "--rate-limit-scale",
         "1",
+        ...(isStackKept ? [] : ["--no-restore"]),
       ]),
   },
   permissions: {

@@ -28,11 +28,12 @@ export function mountsBelow(mounts: string, folder: string): string[] {
  * Stops everything that the embedded cluster runs: pods first, in order and with time to end; then its processes; then
  * mounts, interfaces and packet rules. Safe on a half-made cluster, and on none.
  * @param stateDir `.slipway` of the checkout that owns the cluster
+ * @param podGraceSeconds how long pods have to end: one second is enough where their data is removed next
  */
-export async function stopEmbedded(stateDir: string): Promise<void> {
+export async function stopEmbedded(stateDir: string, podGraceSeconds = 10): Promise<void> {
   // The kubelet would start again what is stopped next.
   await step("kubelet", async () => say((await stopDaemon("kubelet")) ? "stopped" : "did not run"));
-  await step("pods", stopPods);
+  await step("pods", () => stopPods(podGraceSeconds));
   await step("processes", async () => {
     const groups = [
       ["netpol", "volumes", "kube-proxy", "kube-scheduler", "kube-controller-manager"],
@@ -83,7 +84,7 @@ async function clearRunDir(): Promise<void> {
   }
 }
 
-async function stopPods(): Promise<void> {
+async function stopPods(graceSeconds: number): Promise<void> {
   const kubernetes = binaryPath("kubernetes");
   if (!isRunning("containerd") || !existsSync(kubernetes)) {
     say("no container runtime to ask");
@@ -92,7 +93,7 @@ async function stopPods(): Promise<void> {
   try {
     say(
       (
-        await run(kubernetes, ["stop-pods", `unix://${paths.containerdSocket}`, "10s"], {
+        await run(kubernetes, ["stop-pods", `unix://${paths.containerdSocket}`, `${graceSeconds}s`], {
           timeoutMs: 120_000,
         })
       ).trim(),

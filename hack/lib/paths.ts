@@ -18,5 +18,7 @@ export const adminKubeconfig = join(stateDir, "kubeconfig");
 /** Sockets and pid files of the one embedded cluster that a machine can have. */
 export const runDir = "/run/slipway";
 
-/** Built Go binaries, shared by every checkout of the same sources. */
-export const binaryCache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "slipway", "bin");
+/** What every checkout of the same sources shares. */
+export const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "slipway");
+/** Built Go binaries. */
+export const binaryCache = join(cacheDir, "bin");

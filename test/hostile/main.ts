@@ -2,6 +2,7 @@
  * Attacks the running stack and prints the table: `node test/hostile/main.ts [--long] [--only NAME,...] [--builds off]`. Leaves it as
  * `.slipway/hostile/report.md` and `.json`. Exits 1 when something was wrong; with `--no-latency` not for latencies. With
  * `--rate-limit-scale N` the API has that multiplier of its rate limits meanwhile: what those of users reject, those of tests accept.
+ * `--no-restore` leaves it that multiplier, on a stack that is removed next.
  */
 import { parseArgs } from "node:util";
 import { setApiServer } from "../e2e/support/operator-settings.ts";
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     builds: { type: "string" },
     latency: { type: "boolean", default: true },
     "rate-limit-scale": { type: "string" },
+    restore: { type: "boolean", default: true },
   },
   allowNegative: true,
 });
@@ -28,5 +30,5 @@ const { faults, slow } = await measureStack({
   names: values.only?.split(","),
   builds: values.builds !== "off",
   isLong: values.long || isLong,
-}).finally(restore);
+}).finally(values.restore ? restore : undefined);
 process.exit(faults.length + (values.latency ? slow.length : 0) === 0 ? 0 : 1);
