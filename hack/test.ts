@@ -51,9 +51,9 @@ const stages: Readonly<Record<string, Stage>> = {
     run: () => withPostgres("integration"),
   },
   servers: {
-    about: "against real servers of databases, Git and builds, without Kubernetes",
+    about: "against real images, builds and servers of databases, without Kubernetes",
     beside: "e2e-alone",
-    run: (isBeside) => withPostgres("servers", { isBeside, isIdle: isBeside }),
+    run: (isBeside) => withPostgres("servers", { isBeside, niceness: isBeside ? 10 : 0 }),
   },
   chaos: {
     about: "scheduled jobs while the operator, the cluster and the ledger fail",

@@ -280,7 +280,7 @@ describe("a change through /v1", () => {
       answers.push(changed.text, again.text, (await call("GET", `/v1/project/${id}`)).text);
       answers.push((await call("GET", "/v1/project")).text);
     });
-    await eventually("both reconciles", () => named("project").length >= 2, 20_000);
+    await eventually("both reconciles", () => named("project").length >= 2, 90_000);
 
     const [creation] = named("POST /v1/project");
     const [first, second] = named("project");
@@ -354,7 +354,7 @@ describe("a change through /v1", () => {
     expect(reconciles()).toBe(before);
     // Nor has what was there before tracing changed with it.
     expect(await deploymentOf(untraced.metadata?.name ?? "")).toEqual(untraced);
-  }, 120_000);
+  }, 240_000);
 
   // Shows: docs/operations/tracing.md#when-the-receiver-is-unavailable: an unavailable receiver slows
   it("does as well when nobody takes its traces, and the processes end in time", async () => {
@@ -375,7 +375,7 @@ describe("a change through /v1", () => {
         took.push(performance.now() - before);
       }
     });
-    expect(took.sort((a, b) => a - b)[150]).toBeLessThan(50);
+    expect(took.sort((a, b) => a - b)[150]).toBeLessThan(250);
     expect(ended).toBeLessThan(10_000);
     const before = performance.now();
     await operator.stop();

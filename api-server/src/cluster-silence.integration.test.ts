@@ -74,4 +74,4 @@ it("answers 503 in time, however many wait, and serves again immediately", async
   proxy.stall(false);
   expect((await rename(61)).answer).toBe(200);
   expect((await create()).answer).toBe(201);
-}, 60_000);
+}, 240_000);

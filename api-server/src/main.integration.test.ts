@@ -88,7 +88,7 @@ async function start(more: Record<string, string> = {}): Promise<ChildProcess> {
     env: { ...env, ...more },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  await eventually("readiness", () => status(`${ops}/readyz`).then((code) => code === 200), 20_000);
+  await eventually("readiness", () => status(`${ops}/readyz`).then((code) => code === 200), 90_000);
   return child;
 }
 
@@ -271,10 +271,10 @@ describe("the API server's process", () => {
   it("is not ready before it has read every project", async () => {
     await apiserver.down();
     const child = spawn(process.execPath, [main], { env, stdio: "ignore" });
-    await eventually("liveness", () => status(`${ops}/healthz`).then((code) => code === 200), 20_000);
+    await eventually("liveness", () => status(`${ops}/healthz`).then((code) => code === 200), 90_000);
     expect(await status(`${ops}/readyz`)).toBe(503);
     await apiserver.up();
-    await eventually("readiness", () => status(`${ops}/readyz`).then((code) => code === 200), 20_000);
+    await eventually("readiness", () => status(`${ops}/readyz`).then((code) => code === 200), 90_000);
     child.kill("SIGKILL");
     await once(child, "exit");
   });

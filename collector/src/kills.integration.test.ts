@@ -66,7 +66,7 @@ test("killed at random under traffic, with a store that fails, it counts every r
     const before = store.inserts;
     start();
     // Not before it has begun to work; then at whatever moment.
-    await eventually("a batch is sent", () => store.inserts > before, 30_000).catch((error: Error) => {
+    await eventually("a batch is sent", () => store.inserts > before, 90_000).catch((error: Error) => {
       throw new Error(`${error.message}, round ${round}: ${collector.log}`);
     });
     await sleep(Math.random() * 500);
@@ -88,4 +88,4 @@ test("killed at random under traffic, with a store that fails, it counts every r
   expect(missing(), collector.log).toEqual([]);
   expect([...counted()].filter(([, times]) => times > 1)).toEqual([]);
   expect(store.rows.join()).not.toContain("secret");
-}, 180_000);
+}, 240_000);

@@ -37,7 +37,7 @@ afterEach(async () => {
 
 async function start(): Promise<void> {
   collector.start({ SLIPWAY_ANALYTICS_URL: store.url });
-  await eventually("the collector receives", () => collector.isReady(), 30_000);
+  await eventually("the collector receives", () => collector.isReady(), 90_000);
 }
 
 const LATENCY_MS = 40;
@@ -103,7 +103,7 @@ test("what an exporter has been acknowledged for is counted once, whatever becom
   store.mood = () => "well";
   await start();
   await flushed;
-  await eventually("all requests are in the store", () => store.rows.length >= 440, 30_000);
+  await eventually("all requests are in the store", () => store.rows.length >= 440, 90_000);
   expect(numbers()).toEqual(upTo(440));
   const [first] = rows().filter((row) => row[10] === 1);
   const [second] = rows().filter((row) => row[10] === 2);
@@ -111,7 +111,7 @@ test("what an exporter has been acknowledged for is counted once, whatever becom
   const common = ["o1", "p1", at, 200, "GET", "/n/:number"];
   expect(first).toEqual([...common, "/n/1", "gateway's client", "203.0.113.9", 0, 1, LATENCY_MS * 1000]);
   expect(second).toEqual([...common, "/n/2", "gateway's client", "203.0.113.9", 0, 2, LATENCY_MS * 1000]);
-}, 120_000);
+}, 240_000);
 
 // Shows: docs/analytics.md#other-ingresses: a request of a project that is not known yet waits for it
 test("a project that the cluster reports a little later is waited for, and another one's requests are dropped and counted", async () => {
@@ -122,7 +122,7 @@ test("a project that the cluster reports a little later is waited for, and anoth
   await new Promise((resolve) => setTimeout(resolve, 700));
   await collector.addProject("p2");
   await flushed;
-  await eventually("all requests are in the store", () => store.rows.length >= 3, 30_000);
+  await eventually("all requests are in the store", () => store.rows.length >= 3, 90_000);
   expect(rows().map((row) => [row[1], row[10]])).toEqual(
     expect.arrayContaining([
       ["p2", 1],
@@ -133,7 +133,7 @@ test("a project that the cluster reports a little later is waited for, and anoth
   log(4, "p3");
   log(5);
   await flush();
-  await eventually("what was sent with it", () => store.rows.length >= 4, 30_000);
+  await eventually("what was sent with it", () => store.rows.length >= 4, 90_000);
   expect(numbers()).toEqual([1, 2, 3, 5]);
   expect(await collector.figure('slipway_collector_refused_lines_total{reason="unknown"}')).toBe(1);
-}, 60_000);
+}, 240_000);

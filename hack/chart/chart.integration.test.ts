@@ -276,7 +276,7 @@ describe("on a real apiserver", () => {
     );
     await onCluster(["install", "slipway", chartDir, ...values]);
     expect(await secrets()).toEqual(made);
-  }, 120_000);
+  }, 240_000);
 
   test("the databases' authority, which the operator puts in, outlives whatever becomes of the release", async () => {
     const values = ["-n", "slipway-system", "--values", valuesOf("stack")];
@@ -335,7 +335,7 @@ describe("on a real apiserver", () => {
     } finally {
       await client.close();
     }
-  }, 120_000);
+  }, 240_000);
 
   test("the collector may list what names projects, and the operator's pods, and nothing else", async () => {
     await onCluster([
@@ -364,7 +364,7 @@ describe("on a real apiserver", () => {
     }
     expect(await may("create", "services", "slipway-org-a")).toBe(false);
     expect(await may("get", "secrets", "slipway-collector")).toBe(false);
-  }, 60_000);
+  }, 240_000);
 
   test("the password of the embedded analytics store is made once, and is the same for the collector", async () => {
     const values = ["-n", "slipway-system", "--values", valuesOf("stack")];
@@ -375,7 +375,7 @@ describe("on a real apiserver", () => {
     expect(Buffer.from(made, "base64").toString()).toMatch(/^[A-Za-z0-9]{32}$/);
     await onCluster(["upgrade", "slipway", chartDir, ...values, "--set", "rateLimitScale=4"]);
     expect(await Promise.all(["slipway-system", "slipway-collector"].map(passwordIn))).toEqual([made, made]);
-  }, 60_000);
+  }, 240_000);
 
   test("an upgrade installs newer definitions", async () => {
     const crd = ["get", "crd", "projects.slipway.dev", "-o", "jsonpath={.spec.names.shortNames}"];
@@ -384,5 +384,5 @@ describe("on a real apiserver", () => {
     await kubectl(["patch", "crd", "projects.slipway.dev", "--type=json", "-p", JSON.stringify(older)]);
     await onCluster(["upgrade", "slipway", chartDir, "-n", "slipway-system", "--values", valuesOf("stack")]);
     expect(await kubectl(crd)).toBe(before);
-  }, 60_000);
+  }, 240_000);
 });

@@ -42,7 +42,7 @@ test("an unchanged image is found, not built again", async () => {
   for (const image of images) {
     expect(await image.build()).toMatchObject({ built: false });
   }
-}, 180_000);
+}, 240_000);
 
 test("the HTTP samples answer as the stack contract says, each with its version, and stop cleanly", async () => {
   const seen: string[] = [];
@@ -103,7 +103,7 @@ test("a step of a build begins without compiling anything, and cannot change wha
   const changed = run(writing, { uid: builderUser, env: { PATH: "/usr/bin:/bin" } });
   expect(await changed.exited).not.toBe(0);
   expect(changed.output()).toMatch(/new.*Permission denied/);
-}, 180_000);
+}, 240_000);
 
 test("the platform's image runs Node, resolves the rooms and carries no tests", async () => {
   for (const name of ["operator", "apiServer"] as const) {

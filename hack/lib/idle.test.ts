@@ -4,14 +4,17 @@ import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { spawnIdle } from "./idle.ts";
 
-test("a command is nice beside its session, and its session beside others", async () => {
-  const child = spawnIdle("sh", ["-c", "nice; cat /proc/self/autogroup"]);
+test.each([
+  [19, undefined],
+  [10, 10],
+])("a command is nice beside its session, and its session beside others: %i", async (wanted, niceness) => {
+  const child = spawnIdle("sh", ["-c", "nice; cat /proc/self/autogroup"], { niceness });
   const [written] = await Promise.all([text(child.stdout), once(child, "close")]);
   const [nice, autogroup = ""] = written.split("\n");
-  expect(nice).toBe("19");
+  expect(nice).toBe(String(wanted));
   // Not every kernel has them.
   const has = await readFile("/proc/sys/kernel/sched_autogroup_enabled", "utf8").catch(() => "0");
   if (has.trim() === "1") {
-    expect(autogroup).toMatch(/ nice 19$/);
+    expect(autogroup).toMatch(new RegExp(` nice ${wanted}$`));
   }
 });

@@ -5,15 +5,18 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
  * Linux gives every session an equal share of the processors, and `nice` counts within its session only: a session of its own is
  * made nice, too. https://man7.org/linux/man-pages/man7/sched.7.html, "The autogroup feature".
  */
-const NICE = ["-c", 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"', "idle"];
+const NICE = 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice -n "$0" "$@"';
 
-/** Starts a command at the lowest priority; it gets the signals that end this process. */
+/**
+ * Starts a command at a low priority, the lowest by default; it gets the signals that end this process.
+ * @param options.niceness 1 to 19; each step leaves four fifths of the share of processors
+ */
 export function spawnIdle(
   command: string,
   args: readonly string[],
-  options: { cwd?: string } = {},
+  { niceness = 19, cwd }: { niceness?: number; cwd?: string } = {},
 ): ChildProcessWithoutNullStreams {
-  const child = spawn("sh", [...NICE, command, ...args], { ...options, detached: true });
+  const child = spawn("sh", ["-c", NICE, String(niceness), command, ...args], { cwd, detached: true });
   const end = (signal: NodeJS.Signals): void => {
     child.kill(signal);
     process.kill(process.pid, signal);

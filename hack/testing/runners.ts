@@ -38,8 +38,8 @@ interface RunOptions {
   readonly quiet?: boolean;
   /** Beside another stage it is printed at its end. */
   readonly isBeside?: boolean;
-  /** Whether it takes the processors only when nothing else needs them. */
-  readonly isIdle?: boolean;
+  /** How far it stands back behind others for the processors: 0 (not at all) to 19 (it takes what nothing else needs). */
+  readonly niceness?: number;
 }
 
 /** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
@@ -51,8 +51,8 @@ export function run(
 ): Promise<Outcome> {
   const log = createWriteStream(join(logs, `${name}.log`));
   const cwd = options.cwd ?? root;
-  const { isBeside = false, isIdle = false } = options;
-  const child = isIdle ? spawnIdle(command, args, { cwd }) : spawn(command, args, { cwd });
+  const { isBeside = false, niceness = 0 } = options;
+  const child = niceness > 0 ? spawnIdle(command, args, { cwd, niceness }) : spawn(command, args, { cwd });
   child.stdin.end();
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -89,7 +89,7 @@ export async function single(
   args: readonly string[],
   isBeside = false,
 ): Promise<Counts> {
-  const { code } = await run(name, command, args, { isBeside, isIdle: isBeside });
+  const { code } = await run(name, command, args, { isBeside, niceness: isBeside ? 19 : 0 });
   return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
 }
 
@@ -110,8 +110,8 @@ export async function vitest(
   {
     projects = [name],
     isBeside = false,
-    isIdle = false,
-  }: { projects?: readonly string[]; isBeside?: boolean; isIdle?: boolean } = {},
+    niceness = 0,
+  }: { projects?: readonly string[]; isBeside?: boolean; niceness?: number } = {},
 ): Promise<Counts> {
   const report = join(logs, `${name}.json`);
   await rm(report, { force: true });
@@ -122,7 +122,7 @@ export async function vitest(
     "--reporter=json",
     `--outputFile.json=${report}`,
   ];
-  const { code } = await run(name, "vitest", args, { isBeside, isIdle });
+  const { code } = await run(name, "vitest", args, { isBeside, niceness });
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }
@@ -161,7 +161,7 @@ export async function contract(isBeside = false): Promise<Counts> {
   await rm(report, { force: true });
   await ensurePackages(testPackages, join(logs, "packages.log"));
   const args = ["test/contract/run.ts", "--report", report];
-  const { code } = await run("contract", process.execPath, args, { isBeside, isIdle: isBeside });
+  const { code } = await run("contract", process.execPath, args, { isBeside, niceness: isBeside ? 19 : 0 });
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }
@@ -200,7 +200,7 @@ const namesIn = async (folder: string): Promise<string[]> => (existsSync(folder)
 /** A project of Vitest that needs PostgreSQL. */
 export async function withPostgres(
   name: string,
-  options: { isBeside?: boolean; isIdle?: boolean } = {},
+  options: { isBeside?: boolean; niceness?: number } = {},
 ): Promise<Counts> {
   const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
   if (installed.length > 0) {

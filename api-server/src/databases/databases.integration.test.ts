@@ -164,7 +164,7 @@ describe("a creation", () => {
     await operator.stop();
     const answer = post(headers, databaseBody("postgresql"), newKey());
     const created = await expect
-      .poll(() => harness.projects.list(organizationId)[0]?.id, { timeout: 5_000 })
+      .poll(() => harness.projects.list(organizationId)[0]?.id)
       .toBeDefined()
       .then(() => harness.projects.list(organizationId)[0]?.id ?? "");
     const condition = {
@@ -365,7 +365,7 @@ describe("a plan change", () => {
     const change = (body: object) => on("PATCH", `${id}/plan`, headers, body);
     await setStatus({ plan: "analytics-basic" });
     await expect.poll(async () => (await live(organizationId, id)).status?.plan).toBe("analytics-basic");
-    await vi.waitFor(async () => expect(await read()).toMatchObject({ plan: "analytics-basic" }));
+    await expect.poll(read).toMatchObject({ plan: "analytics-basic" });
 
     const accepted = await change({ plan: "analytics-premium" });
     const started_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
@@ -398,16 +398,14 @@ describe("a plan change", () => {
       to_plan: "analytics-premium",
       finished_at: failedAt,
     };
-    await vi.waitFor(async () => expect((await read()).plan_change).toEqual(failed), { timeout: 5_000 });
+    await expect.poll(async () => (await read()).plan_change).toEqual(failed);
 
     const again = await change({ plan: "analytics-premium" });
     expect([again.statusCode, again.json().data.plan_change]).toEqual([202, running]);
     const { planRequestedAt: second } = (await live(organizationId, id)).spec;
     expect(second).not.toBe(planRequestedAt);
     await setStatus({ plan: "analytics-premium", planChange: null });
-    await vi.waitFor(async () => expect(await read()).toMatchObject({ plan: "analytics-premium" }), {
-      timeout: 5_000,
-    });
+    await expect.poll(read).toMatchObject({ plan: "analytics-premium" });
     expect(await read()).not.toHaveProperty("plan_change");
   });
 });
@@ -476,7 +474,7 @@ describe("a deletion", () => {
       "MANAGED_SERVICE_OPERATION_IN_PROGRESS",
     ]);
     await finalizers([]);
-    await vi.waitFor(async () => expect((await on("GET", id, headers)).statusCode).toBe(404));
+    await expect.poll(async () => (await on("GET", id, headers)).statusCode).toBe(404);
     expect(statusAndCode(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
   });
 
@@ -489,12 +487,9 @@ describe("a deletion", () => {
       harness.admin.patch(projectResource, ref(organizationId, id), { metadata: { finalizers: value } });
     await setFinalizers(["slipway.dev/project"]);
     expect((await on("DELETE", id, headers)).statusCode).toBe(202);
-    await vi.waitFor(async () =>
-      expect(statusAndCode(await post(headers, databaseBody("valkey"), key))).toEqual([
-        409,
-        "PROJECT_ALREADY_DELETED",
-      ]),
-    );
+    await expect
+      .poll(async () => statusAndCode(await post(headers, databaseBody("valkey"), key)))
+      .toEqual([409, "PROJECT_ALREADY_DELETED"]);
     await setFinalizers([]);
   });
 

@@ -221,7 +221,7 @@ describe("commands and deploy settings", () => {
         .select("delivery_id")
         .where("delivery_id", "in", ["d-0000001", "d-0000002", "d-0000003"])
         .execute();
-    await expect.poll(async () => (await known()).length, { timeout: 15_000 }).toBe(3);
+    await expect.poll(async () => (await known()).length).toBe(3);
     const pushed = (await builds(id)).filter(({ spec }) => spec.triggeredBy === "push");
     expect(pushed.map(({ spec }) => [spec.branch, spec.commitSha])).toEqual([["main", NEXT]]);
   });

@@ -325,11 +325,9 @@ describe("DELETE /v1/project/:id", () => {
     void deletion.then(() => {
       answered = true;
     });
+    await expect.poll(async () => (await liveProject(org, id)).metadata.deletionTimestamp).toBeDefined();
     await expect
-      .poll(async () => (await liveProject(org, id)).metadata.deletionTimestamp, { timeout: 5_000 })
-      .toBeDefined();
-    await expect
-      .poll(async () => (await on("DELETE", id, headers)).json().code, { timeout: 5_000 })
+      .poll(async () => (await on("DELETE", id, headers)).json().code)
       .toBe("PROJECT_ALREADY_DELETED");
     expect(answered).toBe(false);
     await finalizers([]);

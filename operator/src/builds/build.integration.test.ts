@@ -21,7 +21,7 @@ let stack: BuildStack;
 beforeAll(async () => {
   stack = await BuildStack.start();
   stack.begin();
-}, 90_000);
+}, 240_000);
 afterAll(() => stack?.stop());
 
 /** All steps of a pod, well. */

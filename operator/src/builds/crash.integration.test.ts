@@ -18,7 +18,7 @@ let lives = 0;
 
 beforeAll(async () => {
   stack = await BuildStack.start();
-}, 90_000);
+}, 240_000);
 afterAll(() => stack?.stop());
 
 /** An operator whose writes are counted, until it crashes or is stopped. */
@@ -164,7 +164,7 @@ test("a source's first build is published once, with each line of its log once, 
   }
   // Few crashed with two concurrent writes.
   expect(lives).toBeGreaterThan(written.size / 2);
-}, 120_000);
+}, 240_000);
 
 test("a build that fails has failed once, with its reason at the end of its log", async () => {
   const end = mortals();
@@ -194,7 +194,7 @@ test("a build that fails has failed once, with its reason at the end of its log"
     1,
   );
   await stack.kubelet.reap();
-}, 120_000);
+}, 240_000);
 
 test("a build that another one supersedes ends once, and the other is published once", async () => {
   const end = mortals();
@@ -234,4 +234,4 @@ test("a build that another one supersedes ends once, and the other is published 
     lastBuild: "bovertaking",
     publishedBuild: "bovertaking",
   });
-}, 120_000);
+}, 240_000);

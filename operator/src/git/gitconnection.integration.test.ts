@@ -50,7 +50,7 @@ beforeAll(async () => {
     open: async () => provider,
   });
   running = manager.run(stop.signal);
-}, 90_000);
+}, 240_000);
 afterAll(async () => {
   stop.abort();
   await running;

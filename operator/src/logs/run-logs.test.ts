@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeClient, type KubeError } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { createRunLogs } from "./run-logs.ts";
 
@@ -195,7 +195,7 @@ describe("a log that is followed", () => {
 
     /** Whether a second one that reaches further back was asked for. */
     const further = async () => {
-      await vi.waitFor(() => expect(streams).toHaveLength(2));
+      await expect.poll(() => streams.length).toBe(2);
       expect(queries[1]).toEqual({ container: "app", tailLines: "51200", follow: "true" });
     };
 

@@ -182,7 +182,7 @@ test("a request to a silent kubelet times out after 5 s", async () => {
   const began = performance.now();
   await expect(read(kubelets())).rejects.toMatchObject({ status: 0, reason: "Timeout" });
   expect(performance.now() - began).toBeLessThan(8_000);
-}, 15_000);
+}, 240_000);
 
 test("tokens of the reader are kept until ten minutes before they end, and requested again after a refusal", async () => {
   const clock = new FakeClock();

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { systemClock } from "@slipway/process";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
 import { run } from "../../../hack/lib/exec.ts";
 import { startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
@@ -50,7 +50,7 @@ beforeAll(async () => {
   config.users = [{ name: "operator", token: token.trim() }];
   config.contexts = config.contexts.map((context) => ({ ...context, user: "operator" }));
   operator = KubeClient.fromConfig(config);
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await operator?.close();
   await cluster?.stop();
@@ -223,7 +223,7 @@ describe("a log on a node", () => {
     const archive = async () => {
       asked = [];
       const captured = logs().archive(target, signal());
-      await vi.waitFor(() => expect(asked).toHaveLength(1));
+      await expect.poll(() => asked.length).toBe(1);
       asked[0]?.answer.end(removed);
       return await captured;
     };

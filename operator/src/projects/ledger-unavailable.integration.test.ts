@@ -70,7 +70,7 @@ const create = async (name: string) => {
 };
 const patch = (name: string, spec: object) => cluster.client.patch(projectResource, ref(name), { spec });
 const condition = (name: string, expected: string) =>
-  eventually(async () => (await conditionsOf(cluster.client, ref(name))).includes(expected), 25_000);
+  eventually(async () => (await conditionsOf(cluster.client, ref(name))).includes(expected), 90_000);
 const isSeen = async (name: string) => {
   const { metadata, status } = await cluster.client.get<Project>(projectResource, ref(name));
   return status?.observedGeneration === metadata.generation;
@@ -106,9 +106,9 @@ test("delays no project for long", async () => {
   }
   // The same projects are reconciled again, and so are the others.
   await patch("new", { name: "renamed-while-silent" });
-  await eventually(() => isSeen("new"), 20_000);
+  await eventually(() => isSeen("new"), 90_000);
   await cluster.client.delete(resources.deployments, ref("kept"));
-  await eventually(() => exists(cluster.client, resources.deployments, ref("kept")), 20_000);
+  await eventually(() => exists(cluster.client, resources.deployments, ref("kept")), 90_000);
   await cluster.client.delete(projectResource, ref("deleted"));
   await eventually(
     async () => !(await cluster.client.getOrUndefined(projectResource, ref("deleted"))),

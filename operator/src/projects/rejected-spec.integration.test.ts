@@ -207,7 +207,7 @@ describe("an access list", () => {
     await eventually(async () => !(await ingressOf("foreign")));
     await condition("foreign", "DomainReady=False/DomainPending");
     await cluster.client.delete(middlewareResource, ref("foreign"));
-    await eventually(async () => (await admits("foreign"))?.join() === "192.0.2.0/24", 30_000);
+    await eventually(async () => (await admits("foreign"))?.join() === "192.0.2.0/24", 90_000);
   });
 
   test("of a new project that is not accepted makes no route", async () => {

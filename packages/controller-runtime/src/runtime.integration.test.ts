@@ -147,7 +147,7 @@ describe("a settled platform", () => {
     for (let index = 0; index < 5; index += 1) {
       await create(`w-${index}`);
     }
-    await eventually("all ready", async () => (await readyCount()) === 5, 30_000);
+    await eventually("all ready", async () => (await readyCount()) === 5, 90_000);
     const before = await settled();
     expect(before).toBeGreaterThanOrEqual(5 * childrenOfEveryKind(await get("w-0")).length);
     // A change of the object that changes nothing of what is desired makes every child be looked at again.
@@ -157,7 +157,7 @@ describe("a settled platform", () => {
     expect((await operatorWrites()).slice(before)).toEqual([]);
     await one.stop();
     const two = start({ identity: "two" });
-    await eventually("five reconciles", async () => (await reconciles(two.manager)) >= 5, 20_000);
+    await eventually("five reconciles", async () => (await reconciles(two.manager)) >= 5, 90_000);
     await settled();
     expect((await operatorWrites()).slice(before)).toEqual([]);
   });
@@ -165,7 +165,7 @@ describe("a settled platform", () => {
   it("restores children that were edited and deleted manually", async () => {
     start();
     await create("w");
-    await eventually("ready", async () => (await readyCount()) === 1, 20_000);
+    await eventually("ready", async () => (await readyCount()) === 1, 90_000);
     const ref = { namespace, name: "w" };
     await client.patch(resources.deployments, ref, { spec: { replicas: 7 } });
     await eventually("replicas healed", async () => {
@@ -194,7 +194,7 @@ describe("a settled platform", () => {
   it("prunes what is no longer desired and deletes everything at the end", async () => {
     start({ desired: (widget) => childrenOfEveryKind(widget).slice(0, widget.spec?.size === 2 ? 3 : 14) });
     await create("w");
-    await eventually("ready", async () => (await readyCount()) === 1, 20_000);
+    await eventually("ready", async () => (await readyCount()) === 1, 90_000);
     await client.patch(widgets, { namespace, name: "w" }, { spec: { size: 2 } });
     await eventually("pruned", async () => (await collectionSize(resources.deployments)) === 0);
     expect(await collectionSize(resources.configMaps)).toBe(1);
@@ -216,7 +216,7 @@ describe("under trouble", () => {
   it("continues after the apiserver was killed and restarted, until nothing changes any more", async () => {
     start();
     await create("w-0");
-    await eventually("ready", async () => (await readyCount()) === 1, 20_000);
+    await eventually("ready", async () => (await readyCount()) === 1, 90_000);
     await api.kill();
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await api.restart();
@@ -242,7 +242,7 @@ describe("under trouble", () => {
     for (let index = 0; index < 5; index += 1) {
       await create(`w-${index}`);
     }
-    await eventually("five ready", async () => (await readyCount()) === 5, 30_000);
+    await eventually("five ready", async () => (await readyCount()) === 5, 90_000);
     const threw = (await one.manager.registry.metrics()).match(
       /controller_runtime_event_handler_errors_total{.*} (\d+)/,
     );
@@ -343,12 +343,12 @@ describe("two replicas", () => {
   it("reconcile every object when the leader is killed in the middle", async () => {
     launch("replica-a", 3);
     launch("replica-b", 3);
-    const first = await eventually("a leader", holder, 30_000);
+    const first = await eventually("a leader", holder, 90_000);
     const creating = Promise.all(Array.from({ length: 30 }, (_, index) => create(`w-${index}`)));
-    await eventually("some ready", async () => (await readyCount()) >= 3, 20_000);
+    await eventually("some ready", async () => (await readyCount()) >= 3, 90_000);
     await end(first, "SIGKILL");
     await creating;
-    await eventually("all ready", async () => (await readyCount()) === 30, 45_000);
+    await eventually("all ready", async () => (await readyCount()) === 30, 90_000);
     expect(await holder()).not.toBe(first);
     for (const resource of childResources) {
       expect(await collectionSize(resource)).toBe(30);
@@ -360,7 +360,7 @@ describe("two replicas", () => {
   it("hand over immediately on an orderly stop", async () => {
     const leaseSeconds = 30;
     launch("replica-a", leaseSeconds);
-    const first = await eventually("a leader", holder, 30_000);
+    const first = await eventually("a leader", holder, 90_000);
     launch("replica-b", leaseSeconds);
     await eventually(
       "the other to wait",

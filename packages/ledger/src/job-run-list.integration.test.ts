@@ -100,7 +100,7 @@ describe("a list of runs", () => {
       ),
       { numRuns: 60 },
     );
-  }, 120_000);
+  }, 240_000);
 
   it("counts all runs on a page after the last", async () => {
     await recordJobRuns(test.ledger, [jobRun({ organization_id: "acme", scheduled_at: from })]);

@@ -150,7 +150,7 @@ describe("charged cents and the last carry", () => {
       }),
       { numRuns: 60 },
     );
-  }, 120_000);
+  }, 240_000);
 });
 
 describe("charges while cycles are settled", () => {

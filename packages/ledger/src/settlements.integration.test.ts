@@ -1,6 +1,6 @@
 import { billingCycle } from "@slipway/crds";
 import { sql } from "kysely";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
 import { listSettlements, maySettle, newestSettleableCycle, recordJobRuns, settleCycle } from "./index.ts";
@@ -17,12 +17,8 @@ const month = (index: number) => new Date(Date.UTC(2025, 9 + index, 1));
 
 /** Until some transaction waits for a lock of this kind. */
 async function waitForLock(kind: string): Promise<void> {
-  await vi.waitFor(async () => {
-    const { rows } = await sql`select from pg_locks where locktype = ${kind} and not granted`.execute(
-      test.ledger,
-    );
-    expect(rows.length).toBeGreaterThan(0);
-  });
+  const waiting = sql`select from pg_locks where locktype = ${kind} and not granted`;
+  await expect.poll(async () => (await waiting.execute(test.ledger)).rows.length).toBeGreaterThan(0);
 }
 
 describe("a settlement", () => {

@@ -255,8 +255,8 @@ export function unlimitedStorage(): BillingLedger {
   };
 }
 
-/** Waits, for half a minute at most, until a probe answers something true. @throws what the probe threw last, or that it took too long */
-export function eventually<T>(probe: () => Promise<T | undefined | false>, timeoutMs = 30_000): Promise<T> {
+/** Waits, for a minute and a half at most, until a probe answers something true. @throws what the probe threw last, or that it took too long */
+export function eventually<T>(probe: () => Promise<T | undefined | false>, timeoutMs = 90_000): Promise<T> {
   return waitFor(String(probe), timeoutMs, probe, 50);
 }
 
@@ -264,7 +264,7 @@ export function eventually<T>(probe: () => Promise<T | undefined | false>, timeo
 const QUIET_MS = 1_500;
 
 /**
- * Waits, for a minute at most, until operators have written nothing for a while: before that, what they do not
+ * Waits, for two minutes at most, until operators have written nothing for a while: before that, what they do not
  * write shows nothing.
  * @param more what else must not change meanwhile
  * @returns how many writes there are
@@ -272,7 +272,7 @@ const QUIET_MS = 1_500;
 export async function untilUnchanged(cluster: TestCluster, more: () => number = () => 0): Promise<number> {
   const count = async () => [(await cluster.operatorWrites()).length, more()] as const;
   let before = await count();
-  return waitFor("the operator to write nothing", 60_000, async () => {
+  return waitFor("the operator to write nothing", 120_000, async () => {
     await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
     const [writes, others] = await count();
     const still = writes === before[0] && others === before[1];

@@ -5,7 +5,7 @@
 export async function eventually<T>(
   what: string,
   check: () => T | Promise<T>,
-  timeoutMs = 15_000,
+  timeoutMs = 60_000,
 ): Promise<NonNullable<T>> {
   const end = performance.now() + timeoutMs;
   for (;;) {

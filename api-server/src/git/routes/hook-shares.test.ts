@@ -104,7 +104,7 @@ it("whose bodies do not come keep the share of one organization, and another's i
       () => undefined,
     );
   }
-  await expect.poll(() => answers.length, { timeout: 5_000 }).toBe(MANY - 4);
+  await expect.poll(() => answers.length).toBe(MANY - 4);
   expect(new Set(answers)).toEqual(new Set([503]));
   expect(await deliver(OTHER, "beside-stalled")).toBe(202);
 });
@@ -114,7 +114,7 @@ it("that take long to queue leave places, and another's is taken without a wait"
   slow = "many";
   const answers = Array.from({ length: MANY }, (_, index) => deliver(ofMany(index), `slow-${index}`));
   // Three quarters of the places, though each is of another connection.
-  await expect.poll(() => queueing, { timeout: 5_000 }).toBeGreaterThanOrEqual(12);
+  await expect.poll(() => queueing).toBeGreaterThanOrEqual(12);
   await sleep(200);
   const begun = performance.now();
   expect(await deliver(OTHER, "beside-slow")).toBe(202);

@@ -353,7 +353,7 @@ describe("PATCH custom-domains", () => {
       customDomains: [{ hostname: "given.example.com", status: "active", sslStatus: "disabled", dnsRecords }],
     });
     await expect
-      .poll(async () => (await read(id)).custom_domain_setup, { timeout: 5_000 })
+      .poll(async () => (await read(id)).custom_domain_setup)
       .toEqual([
         { hostname: "given.example.com", status: "active", ssl_status: "disabled", dns_records: dnsRecords },
       ]);

@@ -60,7 +60,7 @@ test("500 instances that take 100 ms each, 20 of which hang, are sampled in less
   expect(performance.now() - again).toBeLessThan(5_000);
   stop.abort();
   await second;
-}, 60_000);
+}, 240_000);
 
 test("no more than 32 are sampled concurrently", async () => {
   let [now, most] = [0, 0];

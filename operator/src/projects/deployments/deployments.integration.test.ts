@@ -493,8 +493,8 @@ describe("while the ledger is away", () => {
       false,
     );
     ledgerIsDown = false;
-    await until("patient", (_, list) => list[0]?.image.reference.endsWith("waits") === true, 40_000);
-  }, 90_000);
+    await until("patient", (_, list) => list[0]?.image.reference.endsWith("waits") === true, 90_000);
+  }, 240_000);
 });
 
 test("Secrets of no listed deployment are deleted, those of a listed one and users' own stay", async () => {

@@ -125,4 +125,4 @@ test("the statements of replicated tables are the engine's own language, and run
     expect(await run(elsewhere), statement).toBe("139");
     expect(await run(elsewhere.replace("{shard}", "1").replace("{replica}", "a")), statement).toBe("225");
   }
-}, 120_000);
+}, 240_000);

@@ -272,7 +272,7 @@ test("a batch that is too long for one insert counts once, and names beyond the 
   const agents = await queries.userAgents(store, selection);
   expect(Object.keys(agents)).toHaveLength(queries.MOST_NAMED);
   expect(Object.values(agents).reduce((total, one) => total + one, 0)).toBe(20_000);
-}, 120_000);
+}, 240_000);
 
 // Shows: docs/analytics.md#the-api: an event that no column can hold delays no other
 test("events of all times and of numbers that no column can store delay nothing", async () => {
@@ -289,7 +289,7 @@ test("events of all times and of numbers that no column can store delay nothing"
   const window = { from: event.at - HOUR, to: event.at + 1 };
   const actual = await queries.summary(store, { organization: "o1", project: "p1", window, filter: {} });
   expect(actual.requests).toBe(3);
-}, 120_000);
+}, 240_000);
 
 // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_BUSY`: the query needs too much time or memory, or
 test("an unavailable store and a wrong query fail with different errors", async () => {

@@ -96,7 +96,7 @@ describe("Reflector against a real apiserver", () => {
     await eventually("synced", () => store.hasSynced);
   }
 
-  const sees = (name: string) => eventually(`${name} seen`, () => store.get(namespace, name), 30_000);
+  const sees = (name: string) => eventually(`${name} seen`, () => store.get(namespace, name), 90_000);
 
   it("lists by pages and follows", async () => {
     await Promise.all(Array.from({ length: 130 }, (_, index) => put(`cm-${index}`)));
@@ -181,7 +181,7 @@ describe("Reflector against a real apiserver", () => {
     await put("after");
     await sees("after");
     await remove("before");
-    await eventually("before gone", () => !store.get(namespace, "before"), 30_000);
+    await eventually("before gone", () => !store.get(namespace, "before"), 90_000);
   });
 
   it("lists again on 410, and misses nothing", async () => {
