@@ -11,7 +11,7 @@ provider() {
 [ "$(cat __RUN__/run)" = "$2" ] || exit 3
 case "$1" in
   initialize | bootstrap)
-    # Told once is enough: it looks for orders once a second, and takes an order away only in another phase.
+    # One order is enough: it reads orders once a second, and removes one only in another phase.
     [ "$(cat __RUN__/order 2>/dev/null)" != "$1 $2" ] || exit 4
     [ "$(cat __RUN__/phase)" = waiting ] || exit 4
     echo "$1 $2" >__RUN__/order.new

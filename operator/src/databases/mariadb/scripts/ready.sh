@@ -5,8 +5,8 @@
 set -u
 patience=4
 . ./local-client.sh
-told=$(local_client -e "__SHOW_STATUS__" | tr '\t\n' '= ') || exit 1
-case "$told" in
+status=$(local_client -e "__SHOW_STATUS__" | tr '\t\n' '= ') || exit 1
+case "$status" in
   *wsrep_cluster_status=Primary*) ;;
   *wsrep_cluster_status=*)
     local_client -e '__REST__'
@@ -14,5 +14,5 @@ case "$told" in
     ;;
   *) exit 1 ;;
 esac
-case "$told" in *'wsrep_local_state=4 '* | *'wsrep_local_state=2 '*) ;; *) exit 1 ;; esac
-case "$told" in *wsrep_ready=ON*) touch __RUN__/answered ;; *) exit 1 ;; esac
+case "$status" in *'wsrep_local_state=4 '* | *'wsrep_local_state=2 '*) ;; *) exit 1 ;; esac
+case "$status" in *wsrep_ready=ON*) touch __RUN__/answered ;; *) exit 1 ;; esac

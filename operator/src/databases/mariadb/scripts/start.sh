@@ -62,9 +62,9 @@ position() {
         mariadbd --defaults-file="$run/my.cnf" --wsrep-cluster-address=gcomm:// --wsrep-recover >"$run/recovery" 2>&1 &
         server=$!
         finish
-        told=$(sed -n 's/.*Recovered position: *\([0-9a-f-]*:-\{0,1\}[0-9]*\).*/\1/p' "$run/recovery" | tail -n 1)
-        uuid=${told%:*} seqno=${told##*:}
-        if [ -z "$told" ]; then
+        recovered=$(sed -n 's/.*Recovered position: *\([0-9a-f-]*:-\{0,1\}[0-9]*\).*/\1/p' "$run/recovery" | tail -n 1)
+        uuid=${recovered%:*} seqno=${recovered##*:}
+        if [ -z "$recovered" ]; then
           cat "$run/recovery" >&2
           have=broken
         fi
@@ -92,7 +92,7 @@ serve() {
   finish
   echo "the server has ended with $code"
   rm -f "$run/mysqld.sock"
-  # One that has served is made anew by the kubelet, who tells the world.
+  # One that has served is restarted by the kubelet, which reports it.
   if [ "$code" != 0 ] && [ -e "$run/answered" ]; then exit "$code"; fi
   rm -f "$run/answered"
 }
@@ -101,8 +101,8 @@ peer_status() {
   timeout 6 mariadb --defaults-file="$run/monitor.cnf" --host="$1" --batch --skip-column-names \
     -e "__SHOW_STATUS__" 2>/dev/null
 }
-# Looks at the other members: somebody serves (group), may give a copy (donor), lower ones are there (turn).
-look_around() {
+# Observes the other members: somebody serves (group), may give a copy (donor), lower ones are there (turn).
+observe_peers() {
   # shellcheck disable=SC1007 # Several variables are assigned, some of them the empty string.
   group= donor= turn=1 before=1
   for peer in $SLIPWAY_PEERS; do
@@ -110,11 +110,11 @@ look_around() {
       before=
       continue
     fi
-    told=$(peer_status "$peer" | tr '\t\n' '= ')
-    case "$told" in
+    status=$(peer_status "$peer" | tr '\t\n' '= ')
+    case "$status" in
       *wsrep_cluster_status=Primary*)
         group=1
-        case "$told" in
+        case "$status" in
           *'wsrep_local_state=4 '*) donor=$peer ;;
           *) turn= ;;
         esac
@@ -128,7 +128,7 @@ position
 waited=0 failures=0
 while :; do
   phase waiting
-  look_around
+  observe_peers
   # One at a time, for a copy takes all of a donor; but nobody waits for one that never comes.
   if [ -n "$donor" ] && { [ -n "$turn" ] || [ "$waited" -ge 30 ]; }; then
     phase joining

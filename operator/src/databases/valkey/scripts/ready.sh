@@ -3,7 +3,7 @@
 
 set -eu
 . ./ask-here.sh
-told=$(ask -e INFO replication persistence)
-case "$told" in *[!_]loading:0*) ;; *) exit 1 ;; esac
-case "$told" in *role:master* | *master_link_status:up*) ;; *) exit 1 ;; esac
+info=$(ask -e INFO replication persistence)
+case "$info" in *[!_]loading:0*) ;; *) exit 1 ;; esac
+case "$info" in *role:master* | *master_link_status:up*) ;; *) exit 1 ;; esac
 [ -e __SYNCHRONIZED__ ] || : >__SYNCHRONIZED__ || true

@@ -29,7 +29,7 @@ mkdir -p __DATA__ __RUN__
 } >__RUN__/valkey.conf
 
 # Of each Sentinel its epoch, the address of its primary, and whether it is being replaced.
-told() {
+reports_of_sentinels() {
   for peer in $SLIPWAY_PEERS; do
     ask "$SLIPWAY_REPLICATION_PASSWORD" default "$peer" __SENTINEL_PORT__ -e SENTINEL PRIMARY __GROUP__ |
       awk -v peer="$peer" '
@@ -50,7 +50,7 @@ if [ -n "$SLIPWAY_PEERS" ]; then
   echo 'replica-announce-port __VALKEY_PORT__' >>__RUN__/valkey.conf
   trap 'exit 0' TERM
   while :; do
-    all=$(told)
+    all=$(reports_of_sentinels)
     # The Sentinel of this pod has only begun: it knows what it knew long ago.
     primary=$(echo "$all" | grep -v " $SLIPWAY_ADDRESS [a-z]*$" | sort -n | tail -n 1 | cut -d ' ' -f 2)
     if [ "$primary" = "$SLIPWAY_ADDRESS" ]; then
