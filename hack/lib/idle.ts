@@ -14,9 +14,9 @@ const NICE = 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice -n "$0" "$@
 export function spawnIdle(
   command: string,
   args: readonly string[],
-  { niceness = 19, cwd }: { niceness?: number; cwd?: string } = {},
+  { niceness = 19, ...options }: { niceness?: number; cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ): ChildProcessWithoutNullStreams {
-  const child = spawn("sh", ["-c", NICE, String(niceness), command, ...args], { cwd, detached: true });
+  const child = spawn("sh", ["-c", NICE, String(niceness), command, ...args], { ...options, detached: true });
   const end = (signal: NodeJS.Signals): void => {
     child.kill(signal);
     process.kill(process.pid, signal);

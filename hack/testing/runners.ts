@@ -4,6 +4,7 @@ import { createWriteStream, existsSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ensurePackages } from "../cluster/packages.ts";
+import { goEnvironment } from "../cluster/processes.ts";
 import { spawnIdle } from "../lib/idle.ts";
 import { root } from "../lib/paths.ts";
 import { add, type Counts, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
@@ -21,6 +22,8 @@ const goPackages = [
   "hack/images/sample-http",
   "hack/images/base/static",
 ];
+/** As programs are built: with other flags, all that they share with tests is compiled a second time. */
+const goTestEnvironment = { ...process.env, ...goEnvironment, CGO_ENABLED: "0" };
 /** Debian packages without which Go tests of rules and file systems, which only root can try, would skip. */
 const goTestPackages = ["iproute2", "nftables", "xfsprogs"];
 /** Debian packages that tests need and the stack does not: PostgreSQL's server tools. */
@@ -35,6 +38,7 @@ const outputs = new Map<string, string>();
 
 interface RunOptions {
   readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
   readonly quiet?: boolean;
   /** Beside another stage it is printed at its end. */
   readonly isBeside?: boolean;
@@ -50,9 +54,9 @@ export function run(
   options: RunOptions = {},
 ): Promise<Outcome> {
   const log = createWriteStream(join(logs, `${name}.log`));
-  const cwd = options.cwd ?? root;
-  const { isBeside = false, niceness = 0 } = options;
-  const child = niceness > 0 ? spawnIdle(command, args, { cwd, niceness }) : spawn(command, args, { cwd });
+  const { cwd = root, env, isBeside = false, niceness = 0 } = options;
+  const child =
+    niceness > 0 ? spawnIdle(command, args, { cwd, env, niceness }) : spawn(command, args, { cwd, env });
   child.stdin.end();
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -140,8 +144,9 @@ export async function go(): Promise<Counts> {
   }
   for (const folder of goPackages) {
     const name = `go-${folder.replaceAll("/", "-")}`;
-    const { code, output } = await run(name, "go", ["test", "-json", "./..."], {
+    const { code, output } = await run(name, "go", ["test", "-trimpath", "-json", "./..."], {
       cwd: join(root, folder),
+      env: goTestEnvironment,
       quiet: true,
     });
     const own = goCounts(output);
