@@ -53,7 +53,7 @@ trap 'kill "$sentinel"' TERM INT
 while kill -0 "$sentinel" 2>/dev/null; do
   case "$tuned" in
     '') if ask_here DEBUG tilt-period __TILT_MS__ info-period __DISCOVERY_PERIOD_MS__ >/dev/null; then tuned=discovering; fi ;;
-    discovering) if knows_all && ask_here DEBUG info-period __INFO_PERIOD_MS__ >/dev/null; then tuned=done; fi ;;
+    discovering) if knows_all && ask_here DEBUG info-period __INFO_PERIOD_MS__ >/dev/null; then tuned=settled; fi ;;
   esac
   if [ -n "$patient" ] && seen && ask_here SET __GROUP__ down-after-milliseconds __DOWN_AFTER_MS__ >/dev/null; then
     patient=
