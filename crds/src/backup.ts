@@ -5,6 +5,50 @@ import type { Resource } from "./metadata.ts";
 import { networkAccess } from "./project/parts.ts";
 import { type TransitionRule, withRules } from "./rule.ts";
 
+/** Condition types of a Backup. */
+export const backupConditions = {
+  /** Positive, summary: the backup is stored and can be restored. False for good once it has failed. */
+  Ready: "Ready",
+  /** Positive, only once a restore test was requested: the newest one found all that is in the backup. Unknown while it runs. */
+  Verified: "Verified",
+} as const;
+export type BackupCondition = keyof typeof backupConditions;
+
+/** Reasons of a Backup's conditions. */
+export const backupReasons = {
+  Stored: "Stored",
+  Running: "Running",
+  // Waiting
+  AnotherActive: "AnotherActive",
+  DatabaseUnavailable: "DatabaseUnavailable",
+  // Failed for good
+  ProjectGone: "ProjectGone",
+  Paused: "Paused",
+  EngineNotSupported: "EngineNotSupported",
+  BackupsDisabled: "BackupsDisabled",
+  DumpFailed: "DumpFailed",
+  StoreFailed: "StoreFailed",
+  // The store, for a moment
+  StoreUnavailable: "StoreUnavailable",
+  StoreRefused: "StoreRefused",
+  DeadlineExceeded: "DeadlineExceeded",
+  // Verified
+  Verifying: "Verifying",
+  ContentsEqual: "ContentsEqual",
+  ContentsDiffer: "ContentsDiffer",
+  LoadFailed: "LoadFailed",
+  DataDamaged: "DataDamaged",
+  ImageMissing: "ImageMissing",
+  // Deletion
+  DeletingData: "DeletingData",
+} as const;
+export type BackupReason = keyof typeof backupReasons;
+/** What conditions of a Backup may say. */
+export interface BackupConditionCatalog {
+  type: BackupCondition;
+  reason: BackupReason;
+}
+
 /** States of a backup. Without a status, or pending, it waits for its turn. */
 export const backupPhases = ["pending", "running", "succeeded", "failed"] as const;
 export type BackupPhase = (typeof backupPhases)[number];

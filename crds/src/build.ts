@@ -9,6 +9,42 @@ import { build as buildSettings, github, source } from "./project/source-parts.t
 import { immutable, rule, withRules } from "./rule.ts";
 import { sourceRevision } from "./source-revision.ts";
 
+/** Condition types of a Build. */
+export const buildConditions = {
+  /** Positive: the image is built and pushed. Unknown while the build runs. */
+  Succeeded: "Succeeded",
+  /** Positive: the project serves the image. Unknown until it does, or is known not to. */
+  Published: "Published",
+  /** Positive, summary: all is well with the build, and it has ended. */
+  Ready: "Ready",
+} as const;
+export type BuildCondition = keyof typeof buildConditions;
+
+/** Reasons of a Build's conditions. */
+export const buildReasons = {
+  Pending: "Pending",
+  // Ready, until it has ended
+  Queued: "Queued",
+  Waiting: "Waiting",
+  ClearingAway: "ClearingAway",
+  Building: "Building",
+  KeepingLog: "KeepingLog",
+  Publishing: "Publishing",
+  // Ended, or Succeeded before it is published
+  Pushed: "Pushed",
+  Failed: "Failed",
+  Superseded: "Superseded",
+  Published: "Published",
+  PublishFailed: "PublishFailed",
+  PublishTimeout: "PublishTimeout",
+} as const;
+export type BuildReason = keyof typeof buildReasons;
+/** What conditions of a Build may say. */
+export interface BuildConditionCatalog {
+  type: BuildCondition;
+  reason: BuildReason;
+}
+
 /** States of a build. */
 export const buildPhases = ["pending", "building", "success", "failed", "superseded"] as const;
 export type BuildPhase = (typeof buildPhases)[number];

@@ -1,16 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import {
-  backupConditions,
-  buildConditions,
-  domainClaimConditions,
-  gitConnectionConditions,
-  jobRunConditions,
-  projectConditions,
-} from "./conditions.ts";
+import { backupConditions } from "./backup.ts";
+import { buildConditions } from "./build.ts";
+import { domainClaimConditions } from "./domainclaim.ts";
 import { crdOf } from "./generate/crd.ts";
+import { gitConnectionConditions } from "./gitconnection.ts";
+import { jobRunConditions } from "./jobrun.ts";
 import { type Kind, kinds } from "./kinds.ts";
+import { projectConditions } from "./project/conditions.ts";
 
 const docs = new URL("../../docs/resources/", import.meta.url);
 const conditionsOf: Record<Kind["kind"], object> = {

@@ -8,6 +8,44 @@ import type { Project } from "./project/index.ts";
 import { dnsRecords } from "./project/status.ts";
 import { immutableMembers, withRules } from "./rule.ts";
 
+/** Condition types of a DomainClaim. */
+export const domainClaimConditions = {
+  /** Positive, summary: traffic for the hostname may reach the project. */
+  Ready: "Ready",
+  /** Positive: ownership is proved; always True for default domains and subdomains of the platform's zone. */
+  Verified: "Verified",
+  /** Positive: the ingress routes the hostname. */
+  Routed: "Routed",
+  /** Positive, custom domains only: the ingress holds a certificate for the hostname. */
+  CertificateReady: "CertificateReady",
+} as const;
+export type DomainClaimCondition = keyof typeof domainClaimConditions;
+
+/** Reasons of a DomainClaim's conditions. */
+export const domainClaimReasons = {
+  Ready: "Ready",
+  PlatformZone: "PlatformZone",
+  OwnershipProved: "OwnershipProved",
+  VouchedByOperator: "VouchedByOperator",
+  TxtRecordMissing: "TxtRecordMissing",
+  TxtRecordWrong: "TxtRecordWrong",
+  LookupFailed: "LookupFailed",
+  Routed: "Routed",
+  RoutePending: "RoutePending",
+  CertificateIssued: "CertificateIssued",
+  CertificatePending: "CertificatePending",
+  ProjectGone: "ProjectGone",
+  Expired: "Expired",
+  ProvedByAnother: "ProvedByAnother",
+  ProofMissing: "ProofMissing",
+} as const;
+export type DomainClaimReason = keyof typeof domainClaimReasons;
+/** What conditions of a DomainClaim may say. */
+export interface DomainClaimConditionCatalog {
+  type: DomainClaimCondition;
+  reason: DomainClaimReason;
+}
+
 /** Most organizations that a claim names as wanting its hostname. */
 export const MAX_CONTENDERS = 8;
 

@@ -4,6 +4,29 @@ import { matching, objectName, observedGeneration, text, timestamp } from "./fie
 import type { Resource } from "./metadata.ts";
 import { mapOf, rule, type TransitionRule, withRules } from "./rule.ts";
 
+/** Condition types of a GitConnection. */
+export const gitConnectionConditions = {
+  /** Positive, summary: the server accepted the credential at the last request. False for good once it is revoked. */
+  Ready: "Ready",
+  /** Positive, only once revoked: no hook of the platform is left at the server. */
+  CleanedUp: "CleanedUp",
+} as const;
+export type GitConnectionCondition = keyof typeof gitConnectionConditions;
+
+/** Reasons of a GitConnection's conditions. */
+export const gitConnectionReasons = {
+  CredentialTaken: "CredentialTaken",
+  CredentialRefused: "CredentialRefused",
+  Revoked: "Revoked",
+  HooksRemain: "HooksRemain",
+} as const;
+export type GitConnectionReason = keyof typeof gitConnectionReasons;
+/** What conditions of a GitConnection may say. */
+export interface GitConnectionConditionCatalog {
+  type: GitConnectionCondition;
+  reason: GitConnectionReason;
+}
+
 /** Providers whose servers can be connected. */
 export const gitProviders = ["forgejo", "github"] as const;
 export type GitProviderId = (typeof gitProviders)[number];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Condition, JobRunCondition } from "./conditions.ts";
-import { isRunPending, type JobRun } from "./jobrun.ts";
+import type { Condition } from "./conditions.ts";
+import { isRunPending, type JobRun, type JobRunCondition } from "./jobrun.ts";
 
 const condition = (type: JobRunCondition, status: Condition["status"]): Condition => ({
   type,

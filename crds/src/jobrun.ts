@@ -1,8 +1,56 @@
 import { z } from "zod";
-import { conditions, type JobRunCondition } from "./conditions.ts";
+import { conditions } from "./conditions.ts";
 import { decimal, objectName, observedGeneration, planId, text, timestamp } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
 import { type TransitionRule, withRules } from "./rule.ts";
+
+/** Condition types of a JobRun. */
+export const jobRunConditions = {
+  /** Positive: the run has the project's slot and its pod may start. False once it has been refused, for good. */
+  Admitted: "Admitted",
+  /** Positive: the container ran and has ended, whatever its exit code. */
+  Finished: "Finished",
+  /** Positive: the charge is in the ledger and was read back; only then the finalizers are removed. */
+  Charged: "Charged",
+  /** Neutral: True from the first cancellation request until the run has ended. */
+  Cancelling: "Cancelling",
+  /** Negative: the end of the process could not be confirmed now, so the run cannot be cancelled. */
+  CancelUnsafe: "CancelUnsafe",
+} as const;
+export type JobRunCondition = keyof typeof jobRunConditions;
+
+/** Reasons of a JobRun's conditions. */
+export const jobRunReasons = {
+  Admitted: "Admitted",
+  // Refused; those of missed occurrences as well, see missedReasons
+  Overlap: "Overlap",
+  Late: "Late",
+  NotCreated: "NotCreated",
+  OperatorUnavailable: "OperatorUnavailable",
+  NotAccepted: "NotAccepted",
+  Paused: "Paused",
+  ScheduleClosed: "ScheduleClosed",
+  ProjectGone: "ProjectGone",
+  Running: "Running",
+  Succeeded: "Succeeded",
+  Failed: "Failed",
+  DeadlineExceeded: "DeadlineExceeded",
+  Cancelled: "Cancelled",
+  NeverStarted: "NeverStarted",
+  ChargePending: "ChargePending",
+  ChargeRecorded: "ChargeRecorded",
+  NothingToCharge: "NothingToCharge",
+  CancelRequested: "CancelRequested",
+  NodeUnreachable: "NodeUnreachable",
+  ChargeDiffers: "ChargeDiffers",
+  ChargeRefused: "ChargeRefused",
+} as const;
+export type JobRunReason = keyof typeof jobRunReasons;
+/** What conditions of a JobRun may say. */
+export interface JobRunConditionCatalog {
+  type: JobRunCondition;
+  reason: JobRunReason;
+}
 
 /** States of a run. Empty status means: admitted, its container has not started yet. */
 export const jobRunPhases = ["running", "succeeded", "failed", "deadline_exceeded", "cancelled"] as const;

@@ -2,9 +2,10 @@ import { z } from "zod";
 import { backupSpec, backupStatus } from "./backup.ts";
 import { buildSpec, buildStatus } from "./build.ts";
 import { domainClaimSpec, domainClaimStatus } from "./domainclaim.ts";
-import { GIT_CONNECTION_ID, gitConnectionSpec, gitConnectionStatus } from "./gitconnection.ts";
+import { gitConnectionSpec, gitConnectionStatus } from "./gitconnection.ts";
 import { jobRunSpec, jobRunStatus } from "./jobrun.ts";
-import { API_VERSION, PROJECT_ID, plurals } from "./names.ts";
+import { backupNameRule, claimName, connectionId, projectId, type Root } from "./name-rules.ts";
+import { API_VERSION, plurals } from "./names.ts";
 import { projectSpec } from "./project/spec.ts";
 import { projectStatus } from "./project/status.ts";
 import { type Rule, withRules } from "./rule.ts";
@@ -17,12 +18,6 @@ export interface PrinterColumn {
   readonly description?: string;
   /** 1 shows the column only with `-o wide`. */
   readonly priority?: number;
-}
-
-/** What rules at the root of a resource see: the CEL environment shows no more of the metadata than this. */
-interface Root {
-  readonly metadata: { readonly name: string };
-  readonly spec: unknown;
 }
 
 /** All that a custom resource definition says. */
@@ -46,36 +41,6 @@ const conditionColumn = (type: string, priority?: number): PrinterColumn => ({
   ...(priority === undefined ? {} : { priority }),
 });
 const age: PrinterColumn = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
-
-const projectId: Rule<Root> = {
-  cel: `self.metadata.name.matches('${PROJECT_ID.source}')`,
-  check: ({ metadata }) => PROJECT_ID.test(metadata.name),
-  message:
-    "{metadata.name} must be at most 40 lowercase letters, digits and hyphens, beginning with a letter",
-  fields: [],
-};
-
-const claimName: Rule<Root> = {
-  cel: "self.metadata.name == self.spec.hostname",
-  check: ({ metadata, spec }) => metadata.name === (spec as { hostname: string }).hostname,
-  message: "{metadata.name} must be the hostname",
-  fields: [],
-};
-
-const backupNameRule: Rule<Root> = {
-  cel: "size(self.metadata.name) <= 55",
-  check: ({ metadata }) => metadata.name.length <= 55,
-  message: "{metadata.name} must be at most 55 characters long",
-  fields: [],
-};
-
-const connectionId: Rule<Root> = {
-  cel: `self.metadata.name.matches('${GIT_CONNECTION_ID.source}')`,
-  check: ({ metadata }) => GIT_CONNECTION_ID.test(metadata.name),
-  message:
-    "{metadata.name} must be at most 40 lowercase letters, digits and hyphens, beginning with a letter",
-  fields: [],
-};
 
 const project: Kind = {
   kind: "Project",

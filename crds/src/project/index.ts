@@ -2,6 +2,7 @@ import type { Resource } from "../metadata.ts";
 import type { ProjectSpec } from "./spec.ts";
 import type { ProjectStatus } from "./status.ts";
 
+export * from "./conditions.ts";
 export { type DatabaseStatus, databaseStatus } from "./database-status.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix } from "./plan-rules.ts";

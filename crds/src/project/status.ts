@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conditions, missedReasons } from "../conditions.ts";
+import { conditions } from "../conditions.ts";
 import {
   hostname,
   imageStatus,
@@ -12,6 +12,7 @@ import {
 } from "../fields.ts";
 import { jobRunPhases } from "../jobrun.ts";
 import { mapOf } from "../rule.ts";
+import { missedReasons } from "./conditions.ts";
 import { databaseStatus } from "./database-status.ts";
 import { healthcheckFields, imageFields, secretRef } from "./parts.ts";
 

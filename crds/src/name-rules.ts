@@ -1,0 +1,40 @@
+/** What the names of resources must be. */
+import { GIT_CONNECTION_ID } from "./gitconnection.ts";
+import { PROJECT_ID } from "./names.ts";
+import type { Rule } from "./rule.ts";
+
+/** What rules at the root of a resource see: the CEL environment shows no more of the metadata than this. */
+export interface Root {
+  readonly metadata: { readonly name: string };
+  readonly spec: unknown;
+}
+
+export const projectId: Rule<Root> = {
+  cel: `self.metadata.name.matches('${PROJECT_ID.source}')`,
+  check: ({ metadata }) => PROJECT_ID.test(metadata.name),
+  message:
+    "{metadata.name} must be at most 40 lowercase letters, digits and hyphens, beginning with a letter",
+  fields: [],
+};
+
+export const claimName: Rule<Root> = {
+  cel: "self.metadata.name == self.spec.hostname",
+  check: ({ metadata, spec }) => metadata.name === (spec as { hostname: string }).hostname,
+  message: "{metadata.name} must be the hostname",
+  fields: [],
+};
+
+export const backupNameRule: Rule<Root> = {
+  cel: "size(self.metadata.name) <= 55",
+  check: ({ metadata }) => metadata.name.length <= 55,
+  message: "{metadata.name} must be at most 55 characters long",
+  fields: [],
+};
+
+export const connectionId: Rule<Root> = {
+  cel: `self.metadata.name.matches('${GIT_CONNECTION_ID.source}')`,
+  check: ({ metadata }) => GIT_CONNECTION_ID.test(metadata.name),
+  message:
+    "{metadata.name} must be at most 40 lowercase letters, digits and hyphens, beginning with a letter",
+  fields: [],
+};
