@@ -1,4 +1,4 @@
-import ts from "typescript";
+import { childrenOf, parseTypeScript, type SyntaxNode, stringOf } from "../lib/syntax.ts";
 
 /** One line `// Shows: docs/<page>.md#<section>: <promise>` above a test, or above a row of a table of tests. */
 export interface Annotation {
@@ -26,26 +26,33 @@ export function annotationsOf(file: string, text: string): Annotation[] {
   if (!text.includes(MARK)) {
     return [];
   }
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-  const found = new Map<number, Annotation>();
-  const visit = (node: ts.Node): void => {
-    const title = titleOf(node);
-    if (title !== undefined) {
-      for (const { pos, end } of ts.getLeadingCommentRanges(text, node.getFullStart()) ?? []) {
-        const comment = text.slice(pos, end);
-        if (comment.startsWith(MARK) && !found.has(pos)) {
-          found.set(pos, { file, line: lineAt(source, pos), title, ...parse(file, comment) });
-        }
-      }
+  const { program, comments } = parseTypeScript(file, text);
+  const titles = new Map<number, string>();
+  const visit = (node: SyntaxNode, parent?: SyntaxNode): void => {
+    const title = titleOf(text, node, parent);
+    // Of nodes that begin at the same place the outermost is visited first.
+    if (title !== undefined && !titles.has(node.start)) {
+      titles.set(node.start, title);
     }
-    ts.forEachChild(node, visit);
+    for (const child of childrenOf(node)) {
+      visit(child, node);
+    }
   };
-  visit(source);
-  const written = text.split("\n").filter((line) => line.trim().startsWith(MARK)).length;
-  if (found.size !== written) {
-    throw new Error(`${file}: ${written - found.size} of its lines "${MARK}…" are above no test`);
+  visit(program);
+  const ends = new Map(comments.map(({ start, end }) => [start, end]));
+  const found: Annotation[] = [];
+  for (const { start, end } of comments) {
+    const comment = text.slice(start, end);
+    const title = comment.startsWith(MARK) ? titles.get(nextCode(text, end, ends)) : undefined;
+    if (title !== undefined) {
+      found.push({ file, line: lineAt(text, start), title, ...parse(file, comment) });
+    }
   }
-  return [...found.values()];
+  const written = text.split("\n").filter((line) => line.trim().startsWith(MARK)).length;
+  if (found.length !== written) {
+    throw new Error(`${file}: ${written - found.length} of its lines "${MARK}…" are above no test`);
+  }
+  return found;
 }
 
 function parse(file: string, comment: string): Pick<Annotation, "page" | "section" | "promise"> {
@@ -56,37 +63,36 @@ function parse(file: string, comment: string): Pick<Annotation, "page" | "sectio
   return { page, section, promise };
 }
 
-const lineAt = (source: ts.SourceFile, position: number): number =>
-  source.getLineAndCharacterOfPosition(position).line + 1;
+const lineAt = (text: string, position: number): number => text.slice(0, position).split("\n").length;
+
+/** Where code follows next, comments apart. */
+function nextCode(text: string, from: number, commentEnds: ReadonlyMap<number, number>): number {
+  let position = from;
+  for (;;) {
+    position += text.slice(position).search(/\S|$/);
+    const end = commentEnds.get(position);
+    if (end === undefined) {
+      return position;
+    }
+    position = end;
+  }
+}
 
 /** The title of a statement that is a test or a group of tests; the strings of an element of an array. */
-function titleOf(node: ts.Node): string | undefined {
-  if (ts.isExpressionStatement(node) && ts.isCallExpression(node.expression)) {
-    const [title] = node.expression.arguments;
-    return title === undefined ? undefined : plain(title);
+function titleOf(text: string, node: SyntaxNode, parent: SyntaxNode | undefined): string | undefined {
+  if (node.type === "ExpressionStatement") {
+    const { expression } = node as unknown as { expression: SyntaxNode & { arguments?: SyntaxNode[] } };
+    const title = expression.type === "CallExpression" ? expression.arguments?.[0] : undefined;
+    return title && plain(text, title);
   }
-  if (ts.isArrayLiteralExpression(node.parent ?? node) && node.parent !== undefined) {
-    return stringsIn(node).join(", ");
-  }
-  return undefined;
+  return parent?.type === "ArrayExpression" ? stringsIn(text, node).join(", ") : undefined;
 }
 
 /** A string or a template as it is written, without its quotes. */
-function plain(node: ts.Node): string | undefined {
-  if (ts.isStringLiteralLike(node)) {
-    return node.text;
-  }
-  return ts.isTemplateExpression(node) ? node.getText().slice(1, -1) : undefined;
-}
+const plain = (text: string, node: SyntaxNode): string | undefined =>
+  stringOf(node) ?? (node.type === "TemplateLiteral" ? text.slice(node.start + 1, node.end - 1) : undefined);
 
-function stringsIn(node: ts.Node): string[] {
-  const text = plain(node);
-  if (text !== undefined) {
-    return [text];
-  }
-  const strings: string[] = [];
-  ts.forEachChild(node, (child) => {
-    strings.push(...stringsIn(child));
-  });
-  return strings;
+function stringsIn(text: string, node: SyntaxNode): string[] {
+  const own = plain(text, node);
+  return own === undefined ? childrenOf(node).flatMap((child) => stringsIn(text, child)) : [own];
 }

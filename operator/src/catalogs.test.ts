@@ -1,9 +1,15 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as crds from "@slipway/crds";
-import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { crdOf } from "../../crds/src/generate/crd.ts";
+import {
+  childrenOf,
+  isSyntaxNode,
+  parseTypeScript,
+  type SyntaxNode,
+  stringOf,
+} from "../../hack/lib/syntax.ts";
 
 /**
  * What the compiler does not check: it knows that every condition, reason and status field that is set is in its catalog or schema, and not
@@ -12,49 +18,52 @@ import { crdOf } from "../../crds/src/generate/crd.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-const isAssignment = (kind: ts.SyntaxKind): boolean =>
-  kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment;
-
 /** What files of the operator, of the API server and of libraries name and set, tests apart. */
 const { named, set } = wordsOf(
-  globSync("{operator,api-server,packages/*}/src/**/*.ts", { cwd: root })
-    .filter((file) => !/\.test\.ts$|\/(testing|testdata)\//.test(file))
-    .map((file) => ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest)),
+  globSync("{operator,api-server,packages/*}/src/**/*.ts", { cwd: root }).filter(
+    (file) => !/\.test\.ts$|\/(testing|testdata)\//.test(file),
+  ),
 );
 
 /** Strings, those of types apart, and members of catalogs; and names of properties that are assigned. */
-function wordsOf(files: readonly ts.SourceFile[]): { named: Set<string>; set: Set<string> } {
+function wordsOf(files: readonly string[]): { named: Set<string>; set: Set<string> } {
   const named = new Set<string>();
   const set = new Set<string>();
   for (const file of files) {
-    const visit = (node: ts.Node): void => {
-      if (ts.isLiteralTypeNode(node)) {
+    const text = readFileSync(join(root, file), "utf8");
+    const textOf = ({ start, end }: SyntaxNode): string => text.slice(start, end);
+    const visit = (node: SyntaxNode): void => {
+      const { type, left, object, property } = node;
+      if (type === "TSLiteralType") {
         return;
       }
-      if (ts.isStringLiteralLike(node)) {
-        named.add(node.text);
+      const string = stringOf(node);
+      if (string !== undefined) {
+        named.add(string);
       }
-      if (
-        ts.isPropertyAccessExpression(node) &&
-        /(Conditions|Reasons)$/.test(node.expression.getText(file))
-      ) {
-        named.add(node.name.text);
+      if (isMember(node) && isSyntaxNode(object) && /(Conditions|Reasons)$/.test(textOf(object))) {
+        named.add(textOf(property as SyntaxNode));
       }
-      if (ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node)) {
-        set.add(node.name.getText(file));
+      if (type === "ObjectExpression") {
+        for (const one of childrenOf(node)) {
+          if (one.type === "Property" && one.kind === "init" && !one.method && isSyntaxNode(one.key)) {
+            set.add(textOf(one.key));
+          }
+        }
       }
-      if (
-        ts.isBinaryExpression(node) &&
-        isAssignment(node.operatorToken.kind) &&
-        ts.isPropertyAccessExpression(node.left)
-      ) {
-        set.add(node.left.name.text);
+      if (type === "AssignmentExpression" && isSyntaxNode(left) && isMember(left)) {
+        set.add(textOf(left.property as SyntaxNode));
       }
-      ts.forEachChild(node, visit);
+      childrenOf(node).forEach(visit);
     };
-    visit(file);
+    visit(parseTypeScript(file, text).program);
   }
   return { named, set };
+}
+
+/** `x.name`, and not `x[name]`, which names nothing. */
+function isMember({ type, computed }: SyntaxNode): boolean {
+  return type === "MemberExpression" && computed === false;
 }
 
 const catalogs = Object.entries(crds)
