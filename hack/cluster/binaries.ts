@@ -112,7 +112,12 @@ export const binaries = {
 export type BinaryName = keyof typeof binaries;
 
 const clusterDir = join(root, "hack/cluster");
-const flags = "-s -w";
+const linkerFlags = "-s -w";
+/**
+ * How programs and Go tests are compiled: with other flags, all that they share would be compiled a second time. Without debugging
+ * data, which the linker removes from programs anyway and which is a tenth of the compiler's work.
+ */
+export const compileFlags = ["-trimpath", "-gcflags=all=-dwarf=false"];
 
 /**
  * Where a binary is or will be: its folder is named by the hash of everything that it is built from, so
@@ -125,7 +130,7 @@ export function binaryPath(name: BinaryName): string {
     name,
     process.arch,
     binary.package,
-    `${flags} ${binary.ldflags ?? ""}`,
+    `${compileFlags.join(" ")} ${linkerFlags} ${binary.ldflags ?? ""}`,
     normalizeGoMod(readFileSync(join(module, "go.mod"), "utf8")),
     readFileSync(join(module, "go.sum")),
   ];
@@ -243,11 +248,11 @@ async function ensureBuilt(name: BinaryName): Promise<string> {
   await mkdir(logDir, { recursive: true });
   say(`building ${name} (about ${binary.cold} s from nothing)`);
   const start = performance.now();
-  const build = `[ -e "$1" ] || nice go build -trimpath -buildvcs=false -tags "$5" -ldflags "$3" -o "$2" "$4"`;
+  const build = `[ -e "$1" ] || nice go build ${compileFlags.join(" ")} -buildvcs=false -tags "$5" -ldflags "$3" -o "$2" "$4"`;
   const args = [
     path,
     temporary,
-    `${flags} ${binary.ldflags ?? ""}`.trim(),
+    `${linkerFlags} ${binary.ldflags ?? ""}`.trim(),
     binary.package,
     binary.tags ?? "",
   ];

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { createWriteStream, existsSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { compileFlags } from "../cluster/binaries.ts";
 import { ensurePackages } from "../cluster/packages.ts";
 import { goEnvironment } from "../cluster/processes.ts";
 import { spawnIdle } from "../lib/idle.ts";
@@ -22,7 +23,7 @@ const goPackages = [
   "hack/images/sample-http",
   "hack/images/base/static",
 ];
-/** As programs are built: with other flags, all that they share with tests is compiled a second time. */
+/** As programs are built, see compileFlags. */
 const goTestEnvironment = { ...process.env, ...goEnvironment, CGO_ENABLED: "0" };
 /** Debian packages without which Go tests of rules and file systems, which only root can try, would skip. */
 const goTestPackages = ["iproute2", "nftables", "xfsprogs"];
@@ -144,7 +145,7 @@ export async function go(): Promise<Counts> {
   }
   for (const folder of goPackages) {
     const name = `go-${folder.replaceAll("/", "-")}`;
-    const { code, output } = await run(name, "go", ["test", "-trimpath", "-json", "./..."], {
+    const { code, output } = await run(name, "go", ["test", ...compileFlags, "-json", "./..."], {
       cwd: join(root, folder),
       env: goTestEnvironment,
       quiet: true,
