@@ -91,5 +91,6 @@ test("the operator is killed at every write in the life of a run: before, within
   expect(proxy.faults.map(({ kind, moment }) => `${moment} ${kind}`)).toEqual([]);
   expect(ledgerProxy.faults).toEqual([]);
   expect([...proxy.committed.keys()].filter((kind) => kind.startsWith("unknown"))).toEqual([]);
-  expect(records.runs.length).toBeGreaterThan(projects.length);
+  // How many minutes pass is up to how fast operators start.
+  expect(records.runs.length).toBeGreaterThanOrEqual(plain.length);
 });

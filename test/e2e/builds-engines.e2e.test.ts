@@ -11,6 +11,7 @@ import { attackBuild } from "./support/attack.ts";
 import { createGitProject, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
 import { useEngine } from "./support/engine.ts";
 import { eventually } from "./support/eventually.ts";
+import { acquireExclusive } from "./support/exclusive.ts";
 import { connectRepository, createRepository, type Repository } from "./support/git.ts";
 import { throughIngress } from "./support/ingress.ts";
 
@@ -60,11 +61,17 @@ beforeAll(async () => {
   source = await connectRepository(repository);
 });
 afterAll(async () => {
-  await deleteProjects(call, made);
-  for (const repository of repositories) {
-    await repository.remove();
+  // Another file may have stopped the Git server.
+  const release = await acquireExclusive("builds");
+  try {
+    await deleteProjects(call, made);
+    for (const repository of repositories) {
+      await repository.remove();
+    }
+  } finally {
+    release();
   }
-});
+}, 1_000_000);
 
 /** Creates a project that builds a folder of the repository. */
 async function project(folder: string, build: object) {
