@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { forEachConcurrently } from "../lib/concurrently.ts";
 import { run } from "../lib/exec.ts";
 import { contentHash, normalizeGoMod } from "../lib/hash.ts";
 import { binaryCache, logDir, root } from "../lib/paths.ts";
@@ -179,30 +180,13 @@ export async function ensureBinary(name: BinaryName): Promise<string> {
 const concurrentBuilds = 2;
 
 /**
- * Builds those of `names` that the cache lacks, two side by side, the longest first. None is begun after a failure, and those
- * under way are awaited before it is thrown.
+ * Builds those of `names` that the cache lacks, two side by side, the longest first.
  * @returns their paths, in the order of `names`
  * @throws CommandError that names the build's log
  */
 export async function ensureBinaries(names: readonly BinaryName[]): Promise<string[]> {
-  const waiting = [...names].sort((a, b) => binaries[b].cold - binaries[a].cold);
-  let hasFailed = false;
-  async function buildNext(): Promise<void> {
-    for (let name = waiting.shift(); name !== undefined && !hasFailed; name = waiting.shift()) {
-      try {
-        await ensureBinary(name);
-      } catch (error) {
-        hasFailed = true;
-        throw error;
-      }
-    }
-  }
-  const results = await Promise.allSettled(Array.from({ length: concurrentBuilds }, buildNext));
-  for (const result of results) {
-    if (result.status === "rejected") {
-      throw result.reason;
-    }
-  }
+  const longestFirst = names.toSorted((a, b) => binaries[b].cold - binaries[a].cold);
+  await forEachConcurrently(longestFirst, concurrentBuilds, ensureBinary);
   return names.map(binaryPath);
 }
 

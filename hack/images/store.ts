@@ -1,14 +1,13 @@
 import { mkdir } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { run, succeeds } from "../lib/exec.ts";
-import { runDir } from "../lib/paths.ts";
+import { cacheDir, runDir } from "../lib/paths.ts";
 
 /** Debian packages that building and delivering images needs. */
 export const aptPackages = ["buildah", "busybox-static", "ca-certificates", "dpkg", "libcap2-bin", "tar"];
 
 /** Built images, shared by every checkout: buildah's own storage, and scratch space beside it. */
-export const imageCache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "slipway", "images");
+export const imageCache = join(cacheDir, "images");
 
 /** First part of the references of images built here; no registry answers to it. */
 export const localHost = "slipway.local";
