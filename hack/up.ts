@@ -8,7 +8,7 @@ import { ensureKind } from "./cluster/kind.ts";
 import { checkMachine } from "./cluster/preflight.ts";
 import { takeDownAbandoned } from "./cluster/teardown.ts";
 import { logDir } from "./lib/paths.ts";
-import { say, seconds, step } from "./lib/steps.ts";
+import { say, seconds, sideBySide, step } from "./lib/steps.ts";
 import { buildsOfChart, deliverBuildImages, writeBuildSecrets } from "./stack/builds.ts";
 import { allowListOf, installChart } from "./stack/chart.ts";
 import { chooseCluster, inspectMachine } from "./stack/choice.ts";
@@ -89,17 +89,23 @@ async function main(): Promise<void> {
   if (builds) {
     await step("secrets of builds", () => writeBuildSecrets(cluster, builds.registry), log);
   }
-  await step("chart", install, log);
-  const organization = await step(
-    "first organization",
-    () => ensureOrganization(cluster, cluster.apiUrl),
-    log,
+  // The platform mostly waits for its pods; what only builds and databases need is made meanwhile.
+  const git = builds ? step("builds", () => ensureBuilds(cluster, builds), log) : Promise.resolve(undefined);
+  const [stack] = await sideBySide(
+    async () => {
+      await step("chart", install, log);
+      const create = () => ensureOrganization(cluster, cluster.apiUrl);
+      const organization = await step("first organization", create, log);
+      const server = await git;
+      return step("stack file", () => writeStackFile(cluster, images, organization, server), log);
+    },
+    async () => {
+      await git;
+      if (late) {
+        await deliverAll();
+      }
+    },
   );
-  const git = builds ? await step("builds", () => ensureBuilds(cluster, builds), log) : undefined;
-  const stack = await step("stack file", () => writeStackFile(cluster, images, organization, git), log);
-  if (late) {
-    await deliverAll();
-  }
   await step("last parts of the cluster", cluster.waitForSlowParts, log);
   say(summary(stack));
   say(`up in ${seconds(performance.now() - start)}`);
