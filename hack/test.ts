@@ -35,7 +35,7 @@ interface Stage {
 const stages: Readonly<Record<string, Stage>> = {
   verify: {
     about: "generated files, format, lint, types, clean tree",
-    beside: "unit",
+    beside: "up",
     run: (isBeside) => single("verify", "hack/verify.sh", [], isBeside),
   },
   unit: { about: "unit tests", run: () => vitest("unit") },
