@@ -30,10 +30,9 @@ const undo: (() => unknown)[] = [];
 let s3: TestS3;
 let source: DatabaseProject;
 let probers: string[] = [];
+let release: (() => void) | undefined;
 
 beforeAll(async () => {
-  // From the first change on, backups of other files would go into the bucket.
-  undo.unshift(await acquireExclusive("backups"));
   s3 = await startS3({ host: addresses.node, tls: true });
   undo.unshift(() => s3.stop());
   const { accessKeyId, secretAccessKey } = s3;
@@ -52,7 +51,10 @@ beforeAll(async () => {
     existingSecret: secret.name,
     networkPolicy: { cidrs: [`${s3.host}/32`], port: s3.port },
   };
-  const change = withValues({ backups: { store: "s3", s3: s3Values } });
+  // From the first change on, backups of other files would go into the bucket.
+  const change = withValues({ backups: { store: "s3", s3: s3Values } }, async () => {
+    release = await acquireExclusive("backups");
+  });
   change.catch(() => undefined);
   undo.unshift(async () => (await change)());
   const body = databaseProject("db-basic", { type_project: "postgresql", version: "17" });
@@ -87,6 +89,7 @@ afterAll(async () => {
       errors.push(error);
     }
   }
+  release?.();
   expect(errors).toEqual([]);
 }, 1_000_000);
 

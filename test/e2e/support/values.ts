@@ -11,23 +11,28 @@ import { stack } from "./stack.ts";
 
 /**
  * Upgrades the stack's own release of the chart with more values, and resolves once all that changed has rolled out.
+ * @param first what is done once no other file has the platform's settings, before they change
  * @returns gives the release back the values that it had
  */
-export async function withValues(values: object): Promise<() => Promise<void>> {
+export async function withValues(
+  values: object,
+  first: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<() => Promise<void>> {
   const file = join(tmpdir(), `slipway-values-${randomBytes(4).toString("hex")}.yaml`);
   await writeFile(file, stringify(values), { mode: 0o600 });
   try {
-    await upgrade(["-f", file]);
+    await upgrade(["-f", file], first);
   } finally {
     await rm(file);
   }
   return () => upgrade([]);
 }
 
-async function upgrade(more: string[]): Promise<void> {
+async function upgrade(more: string[], first?: () => Promise<unknown>): Promise<void> {
   // An upgrade writes what another file has set meanwhile.
   const release = await acquireExclusive("settings");
   try {
+    await first?.();
     await runUpgrade(more);
   } finally {
     release();
