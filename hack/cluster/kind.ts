@@ -7,7 +7,7 @@ import { adminKubeconfig, confDir, logDir, root, stateDir } from "../lib/paths.t
 import { say, step } from "../lib/steps.ts";
 import { addonImage } from "./addon-images.ts";
 import { applyAddons, fillIn, waitForAddons } from "./addons.ts";
-import { binaryPath, ensureBinary } from "./binaries.ts";
+import { binaryPath, ensureBinaries } from "./binaries.ts";
 import type { Cluster } from "./cluster.ts";
 import type { EmbeddedOptions } from "./embedded.ts";
 import { kubectlFor } from "./kubectl.ts";
@@ -48,11 +48,8 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
   for (const dir of [stateDir, logDir, confDir]) {
     await mkdir(dir, { recursive: true });
   }
-  const [kind, kubernetes, helm] = await step("cluster tools", async () => [
-    await ensureBinary("kind"),
-    await ensureBinary("kubernetes"),
-    await ensureBinary("helm"),
-  ]);
+  const tools = () => ensureBinaries(["kind", "kubernetes", "helm"]);
+  const [kind, kubernetes, helm] = await step("cluster tools", tools);
   if (!kind || !kubernetes || !helm) {
     throw new Error("a tool is missing");
   }

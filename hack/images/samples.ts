@@ -1,5 +1,6 @@
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { compileFlags } from "../cluster/binaries.ts";
 import { run } from "../lib/exec.ts";
 import { contentHash } from "../lib/hash.ts";
 import { root } from "../lib/paths.ts";
@@ -25,12 +26,12 @@ function sampleHttpLayer(version: string): Layer {
     name: "sample-http",
     key: async () => {
       const files = await listFiles(source, (path) => !path.endsWith("_test.go"));
-      return contentHash(["sample-http", version, await hashFiles(source, files)]);
+      return contentHash(["sample-http", compileFlags.join(" "), version, await hashFiles(source, files)]);
     },
     write: async (tar, scratch) => {
       const folder = join(scratch, "root");
       await mkdir(folder, { recursive: true });
-      const flags = ["-trimpath", "-ldflags", `-s -w -X main.version=${version}`];
+      const flags = [...compileFlags, "-ldflags", `-s -w -X main.version=${version}`];
       const env = { CGO_ENABLED: "0", GOOS: "linux", GOFLAGS: undefined, GOWORK: "off" };
       await run("go", ["build", ...flags, "-o", join(folder, "sample-http"), "."], { cwd: source, env });
       await packTar(folder, tar);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { forEachConcurrently } from "./concurrently.ts";
+import { forEachConcurrently, sideBySide } from "./concurrently.ts";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -30,4 +30,16 @@ test("none is begun after a failure, and what is under way is awaited", async ()
   });
   await expect(done).rejects.toThrow("no");
   expect([begun, ended]).toEqual([[1, 2], [2]]);
+});
+
+test("what runs beside a part that fails is awaited before the failure is thrown", async () => {
+  let isDone = false;
+  const failing = () => Promise.reject(new Error("no"));
+  const other = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    isDone = true;
+  };
+  await expect(sideBySide(failing, other)).rejects.toThrow("no");
+  expect(isDone).toBe(true);
+  await expect(sideBySide(other, failing)).rejects.toThrow("no");
 });

@@ -8,19 +8,34 @@ export async function forEachConcurrently<T>(
   limit: number,
   work: (item: T) => Promise<unknown>,
 ): Promise<void> {
-  const waiting = [...items];
-  let failure: { error: unknown } | undefined;
-  async function next(): Promise<void> {
-    while (waiting.length > 0 && failure === undefined) {
-      try {
-        await work(waiting.shift() as T);
-      } catch (error) {
-        failure ??= { error };
+  // Shared: each worker goes on with what no other has begun.
+  const remaining = items.values();
+  const failures: unknown[] = [];
+  async function worker(): Promise<void> {
+    for (const item of remaining) {
+      await work(item).catch((error: unknown) => failures.push(error));
+      if (failures.length > 0) {
+        return;
       }
     }
   }
-  await Promise.all(Array.from({ length: limit }, next));
-  if (failure !== undefined) {
-    throw failure.error;
+  await Promise.all(Array.from({ length: limit }, worker));
+  if (failures.length > 0) {
+    throw failures[0];
   }
+}
+
+/**
+ * Runs what does not depend on one another side by side, and waits for all of it, also when a part fails.
+ * @throws what the first part that failed throws
+ */
+export async function sideBySide<A, B>(one: () => Promise<A>, other: () => Promise<B>): Promise<[A, B]> {
+  const [a, b] = await Promise.allSettled([one(), other()]);
+  if (a.status === "rejected") {
+    throw a.reason;
+  }
+  if (b.status === "rejected") {
+    throw b.reason;
+  }
+  return [a.value, b.value];
 }

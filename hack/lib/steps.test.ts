@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { say, sideBySide, step } from "./steps.ts";
+import { sideBySide } from "./concurrently.ts";
+import { say, step } from "./steps.ts";
 
 let lines: string[];
 beforeEach(() => {
@@ -33,16 +34,4 @@ test("lines name their step while another one runs beside it", async () => {
   );
   expect(lines.slice(-1)).toEqual(["    done in N s\n"]);
   expect(lines).toContain("    short: done in N s\n");
-});
-
-test("what runs beside a part that fails is awaited before the failure is thrown", async () => {
-  let isDone = false;
-  const failing = () => Promise.reject(new Error("no"));
-  const other = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    isDone = true;
-  };
-  await expect(sideBySide(failing, other)).rejects.toThrow("no");
-  expect(isDone).toBe(true);
-  await expect(sideBySide(other, failing)).rejects.toThrow("no");
 });

@@ -58,21 +58,6 @@ export async function step<T>(name: string, work: () => Promise<T>, log?: string
   }
 }
 
-/**
- * Runs what does not depend on one another side by side, and waits for all of it, also when a part fails.
- * @throws what the first part that failed throws
- */
-export async function sideBySide<A, B>(one: () => Promise<A>, other: () => Promise<B>): Promise<[A, B]> {
-  const [a, b] = await Promise.allSettled([one(), other()]);
-  if (a.status === "rejected") {
-    throw a.reason;
-  }
-  if (b.status === "rejected") {
-    throw b.reason;
-  }
-  return [a.value, b.value];
-}
-
 /** The failure of a named step; its message is all that a user needs. */
 export class StepFailed extends Error {
   constructor(name: string, cause: Error, milliseconds: number, log?: string) {

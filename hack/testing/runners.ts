@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { compileFlags } from "../cluster/binaries.ts";
 import { ensurePackages } from "../cluster/packages.ts";
 import { goEnvironment } from "../cluster/processes.ts";
-import { spawnIdle } from "../lib/idle.ts";
+import { spawnNice } from "../lib/nice.ts";
 import { root } from "../lib/paths.ts";
 import { add, type Counts, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
 import { failedGoOutput, failedTests, tail } from "./failures.ts";
@@ -57,7 +57,7 @@ export function run(
   const log = createWriteStream(join(logs, `${name}.log`));
   const { cwd = root, env, isBeside = false, niceness = 0 } = options;
   const child =
-    niceness > 0 ? spawnIdle(command, args, { cwd, env, niceness }) : spawn(command, args, { cwd, env });
+    niceness > 0 ? spawnNice(command, args, { cwd, env, niceness }) : spawn(command, args, { cwd, env });
   child.stdin.end();
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {

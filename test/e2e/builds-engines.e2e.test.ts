@@ -96,6 +96,7 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
   }, 1_000_000);
   afterAll(async () => {
     await restore?.();
+    restore = undefined;
   });
 
   // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a

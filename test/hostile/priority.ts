@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 
-/** The share of the processors of this process's session; see `hack/lib/idle.ts`. */
+/** The share of the processors of this process's session; see `hack/lib/nice.ts`. */
 const AUTOGROUP = "/proc/self/autogroup";
 
 /**

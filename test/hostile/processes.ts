@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { spawnIdle } from "../../hack/lib/idle.ts";
+import { spawnNice } from "../../hack/lib/nice.ts";
 import type { Answers, Attack, Target } from "./attack.ts";
 
 /** An attack that is prepared and waits. */
@@ -21,7 +21,7 @@ const CLEAN_MS = 120_000;
 /** Starts a process for the attack and waits until it has prepared. @throws with what it wrote when it ended early */
 export async function startAttacker(attack: Attack, target: Target): Promise<Attacker> {
   const program = join(import.meta.dirname, "attacker.ts");
-  const child = spawnIdle(process.execPath, [program, attack.name]);
+  const child = spawnNice(process.execPath, [program, attack.name]);
   let errors = "";
   child.stderr.on("data", (chunk: Buffer) => {
     errors = `${errors}${chunk.toString("utf8")}`.slice(-2_000);

@@ -1,7 +1,7 @@
 import { pkiDir } from "../../lib/paths.ts";
 import { say } from "../../lib/steps.ts";
 import { addresses, buildsRegistryHost, ports } from "../addresses.ts";
-import { type BinaryName, ensureBinary, missingBinaries } from "../binaries.ts";
+import { type BinaryName, ensureBinaries, ensureBinary, missingBinaries } from "../binaries.ts";
 import { paths } from "../components.ts";
 import { ensurePackages } from "../packages.ts";
 import type { Pki } from "../pki.ts";
@@ -49,9 +49,7 @@ export async function ensureBuilds(pki: Pki, apiPort: number, log: string): Prom
   if (added.length > 0) {
     say(`installed ${added.join(" ")}`);
   }
-  for (const name of missingBinaries(buildsBinaries)) {
-    await ensureBinary(name);
-  }
+  await ensureBinaries(missingBinaries(buildsBinaries));
   const registry = await buildsRegistry(pki);
   await start(
     await prepareRegistry(

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { compileFlags } from "../../cluster/binaries.ts";
 import { run } from "../../lib/exec.ts";
 import { contentHash } from "../../lib/hash.ts";
 import { root } from "../../lib/paths.ts";
@@ -25,13 +26,14 @@ function staticServer(): Layer {
     key: async () =>
       contentHash([
         "base-static",
+        compileFlags.join(" "),
         await hashFiles(source, await listFiles(source, (path) => !path.endsWith("_test.go"))),
       ]),
     write: async (tar, scratch) => {
       const bin = join(scratch, "root/usr/local/bin");
       await mkdir(bin, { recursive: true });
       const env = { CGO_ENABLED: "0", GOOS: "linux", GOFLAGS: undefined, GOWORK: "off" };
-      const flags = ["-trimpath", "-ldflags", "-s -w", "-o", join(bin, "static-server")];
+      const flags = [...compileFlags, "-ldflags", "-s -w", "-o", join(bin, "static-server")];
       await run("go", ["build", ...flags, "."], { cwd: source, env });
       await packTar(join(scratch, "root"), tar);
     },

@@ -85,11 +85,8 @@ function listen(server: Server, port: number): Promise<void> {
  * own run still: a process without the engine takes its place and exits.
  */
 function exit(code: number): never {
-  const { execPath, execve } = process;
-  if (execve === undefined) {
-    process.exit(code);
-  }
-  return execve(execPath, [execPath, "--eval", `process.exit(${code})`], {});
+  process.execve?.(process.execPath, [process.execPath, "--eval", `process.exit(${code})`], {});
+  process.exit(code);
 }
 
 async function main(): Promise<void> {

@@ -43,7 +43,6 @@ export {
 } from "./client/errors.ts";
 export type { ExecResult } from "./client/exec.ts";
 export type { HttpRequest } from "./client/http-request.ts";
-export type { LoadKubeConfigOptions } from "./client/kube-config.ts";
 export { createKubeMetrics, type KubeMetrics } from "./client/metrics.ts";
 export type {
   ApplyOptions,

@@ -73,11 +73,18 @@ async function readyIs(status: Condition["status"]): Promise<Condition | undefin
   return condition?.status === status ? condition : undefined;
 }
 
-/** Waits; when that takes too long, the error has what the operator printed. */
-const observed = <T>(what: string, check: () => Promise<T | undefined>): Promise<T> =>
-  eventually(what, check, TIMEOUT_MS).catch((error: Error) => {
+/** Waits while the operator runs; when that takes too long, the error has what it printed. */
+const observed = <T>(what: string, check: () => Promise<T | undefined>): Promise<T> => {
+  const checkRunning = () => {
+    if (operator.exitCode !== null) {
+      throw new Error(`the operator has ended with ${operator.exitCode} before: ${what}`);
+    }
+    return check();
+  };
+  return eventually(what, checkRunning, TIMEOUT_MS).catch((error: Error) => {
     throw new Error(`${error.message}\n${output}`);
   }) as Promise<T>;
+};
 
 test("the operator of the README reconciles a custom resource", { timeout: 6 * TIMEOUT_MS }, async () => {
   const spec = { image: "example.com/web:1", replicas: 2 };

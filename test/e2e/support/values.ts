@@ -16,7 +16,7 @@ import { stack } from "./stack.ts";
  */
 export async function withValues(
   values: object,
-  first: () => Promise<unknown> = () => Promise.resolve(),
+  first?: () => Promise<unknown>,
 ): Promise<() => Promise<void>> {
   const file = join(tmpdir(), `slipway-values-${randomBytes(4).toString("hex")}.yaml`);
   await writeFile(file, stringify(values), { mode: 0o600 });

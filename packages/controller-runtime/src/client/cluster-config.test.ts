@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 const load = (host: string) =>
-  loadClusterConfig({ env: { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: "6443" } }, folder);
+  loadClusterConfig({ KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: "6443" }, folder);
 
 it("reads a pod's service account, each time as it is now", async () => {
   const config = await load("10.96.0.1");
@@ -50,6 +50,6 @@ it("prefers a kubeconfig that is named", async () => {
   };
   await writeFile(file, JSON.stringify(kubeconfig));
   const env = { KUBECONFIG: file, KUBERNETES_SERVICE_HOST: "10.96.0.1" };
-  const config = await loadClusterConfig({ env }, folder);
+  const config = await loadClusterConfig(env, folder);
   expect(config.getCurrentCluster()?.server).toBe("https://127.0.0.1:1");
 });

@@ -1,28 +1,24 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { LoadKubeConfigOptions } from "./kube-config.ts";
 
 /** What is needed of a kubeconfig: where the cluster is, and what authenticates a request. */
 export type ClusterConfig = Pick<KubeConfig, "getCurrentCluster" | "applyToHTTPSOptions">;
 
-const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
-
 /**
- * The cluster that this process talks to, found as {@link loadKubeConfig} finds it. A pod reads its service account without
- * client-node, whose import alone takes a process 87 MiB.
+ * The cluster that this process talks to: `KUBECONFIG`, else the service account of the pod, else `~/.kube/config`. A pod reads its
+ * service account without client-node, whose import alone takes a process 87 MiB.
  * @param folder the mounted service account of a pod
- * @throws Error when there is none, or when the context does not exist
+ * @throws Error when there is none
  */
 export async function loadClusterConfig(
-  options: LoadKubeConfigOptions = {},
-  folder = serviceAccountFolder,
+  env: NodeJS.ProcessEnv = process.env,
+  folder = "/var/run/secrets/kubernetes.io/serviceaccount",
 ): Promise<ClusterConfig> {
-  const env = options.env ?? process.env;
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = env;
-  if (options.file || options.context || env.KUBECONFIG || !host) {
+  if (env.KUBECONFIG || !host) {
     const { loadKubeConfig } = await import("./kube-config.ts");
-    return loadKubeConfig(options);
+    return loadKubeConfig({ env });
   }
   return podConfig(`https://${host.includes(":") ? `[${host}]` : host}:${port}`, folder);
 }

@@ -3,13 +3,13 @@ import { readFile } from "node:fs/promises";
 import { getPriority } from "node:os";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { spawnIdle } from "./idle.ts";
+import { spawnNice } from "./nice.ts";
 
 test.each([
   [19, undefined],
   [10, 10],
 ])("a command is nice beside its session, and its session beside others: %i", async (wanted, niceness) => {
-  const child = spawnIdle("sh", ["-c", "nice; cat /proc/self/autogroup"], { niceness });
+  const child = spawnNice("sh", ["-c", "nice; cat /proc/self/autogroup"], { niceness });
   const [written] = await Promise.all([text(child.stdout), once(child, "close")]);
   const [nice, autogroup = ""] = written.split("\n");
   expect(nice).toBe(String(Math.min(19, getPriority() + wanted)));

@@ -1,4 +1,4 @@
-/** Commands that take the processors only when nothing else needs them. */
+/** Commands that leave the processors to others. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 
 /**
@@ -11,7 +11,7 @@ const NICE = 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice -n "$0" "$@
  * Starts a command at a low priority, the lowest by default; it gets the signals that end this process.
  * @param options.niceness 1 to 19; each step leaves four fifths of the share of processors
  */
-export function spawnIdle(
+export function spawnNice(
   command: string,
   args: readonly string[],
   { niceness = 19, ...options }: { niceness?: number; cwd?: string; env?: NodeJS.ProcessEnv } = {},
