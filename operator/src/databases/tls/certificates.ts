@@ -1,11 +1,7 @@
 /** X.509 certificates of databases and of the authority that signs them. No I/O. */
 
-import "reflect-metadata";
-import { randomBytes, webcrypto } from "node:crypto";
+import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import * as x509 from "@peculiar/x509";
-
-x509.cryptoProvider.set(webcrypto);
 
 const KEY = { name: "ECDSA", namedCurve: "P-256" } as const;
 const SIGNATURE = { name: "ECDSA", hash: "SHA-256" } as const;
@@ -24,8 +20,17 @@ export const SERVER_DAYS = 180;
 /** An hour back, for clocks that differ. */
 const BEFORE_MS = 3_600_000;
 
+/** What certificates are made with: loaded for the first one, since it takes 23 MiB and most starts of an operator make none. */
+async function loadX509() {
+  await import("reflect-metadata");
+  const x509 = await import("@peculiar/x509");
+  x509.cryptoProvider.set(webcrypto);
+  return x509;
+}
+
 /** Creates an authority for the platform's databases. */
 export async function makeAuthority(now: Date): Promise<Pair> {
+  const x509 = await loadX509();
   const keys = await generate();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),
@@ -55,6 +60,7 @@ export interface Issued {
  * @param names host names, `*.` ones too, and addresses, under which it is reached; the first is its common name
  */
 export async function certify(authority: Pair, names: readonly string[], now: Date): Promise<Pair & Issued> {
+  const x509 = await loadX509();
   const keys = await generate();
   const issuer = new x509.X509Certificate(authority.certificate);
   const signingKey = await importKey(authority.key);
@@ -92,9 +98,9 @@ export async function certify(authority: Pair, names: readonly string[], now: Da
   };
 }
 
-/** Serial of a certificate. @throws Error when it is none */
+/** Serial of a certificate, in lower-case hexadecimal digits. @throws Error when it is none */
 export function serialOf(pem: string): string {
-  return new x509.X509Certificate(pem).serialNumber;
+  return new X509Certificate(pem).serialNumber.toLowerCase();
 }
 
 function generate(): Promise<webcrypto.CryptoKeyPair> {
@@ -103,11 +109,13 @@ function generate(): Promise<webcrypto.CryptoKeyPair> {
 
 async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
   const bytes = await webcrypto.subtle.exportKey("pkcs8", key);
-  return `${x509.PemConverter.encode(bytes, "PRIVATE KEY")}\n`;
+  return createPrivateKey({ key: Buffer.from(bytes), format: "der", type: "pkcs8" })
+    .export({ format: "pem", type: "pkcs8" })
+    .toString();
 }
 
 function importKey(pem: string): Promise<webcrypto.CryptoKey> {
-  const [bytes = new ArrayBuffer(0)] = x509.PemConverter.decode(pem);
+  const bytes = createPrivateKey(pem).export({ format: "der", type: "pkcs8" });
   return webcrypto.subtle.importKey("pkcs8", bytes, KEY, false, ["sign"]);
 }
 
