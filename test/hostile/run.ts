@@ -83,8 +83,8 @@ export async function run(options: RunOptions): Promise<Results> {
     builds: boolean,
   ): Promise<Row> {
     if (rows.length === 0) {
-      // A run of the victim's job is due in the middle of the first attack.
-      await untilMinuteIsIn(Math.max(...attackers.map(({ attack }) => attack.seconds)) * 500);
+      // A run of the victim's job is due during the first attack, and ends before it does.
+      await untilMinuteBeginsWithin(Math.max(...attackers.map(({ attack }) => attack.seconds)) * 1_000);
     }
     const before = await observer.take();
     const building = builds ? victim.build?.().catch((error: Error) => error.message) : undefined;
@@ -106,10 +106,13 @@ export async function run(options: RunOptions): Promise<Results> {
   }
 }
 
-/** Waits until the next minute begins in `ms`. */
-async function untilMinuteIsIn(ms: number): Promise<void> {
+/** Waits until the next minute begins within the first two thirds of so many milliseconds, but not at once. */
+async function untilMinuteBeginsWithin(ms: number): Promise<void> {
+  const [earliest, latest] = [ms / 10, (ms * 2) / 3];
   const ahead = 60_000 - (Date.now() % 60_000);
-  await sleep((ahead - ms + 60_000) % 60_000);
+  if (ahead < earliest || ahead > latest) {
+    await sleep((ahead - latest + 60_000) % 60_000);
+  }
 }
 
 /** What the victim saw while something was done; requests that were due then have all ended. */
