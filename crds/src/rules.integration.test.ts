@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import type { TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { acquireApiserver } from "../../test/kit/clusters/shared-apiserver.ts";
 import { TestClient } from "../../test/kit/crds/apiserver.ts";
 import { almostCidr, almostCron, wellFormedSpec } from "../../test/kit/crds/arbitraries.ts";
 import type { FixtureResource } from "../../test/kit/crds/fixtures.ts";
-import { committedCrd, zodFailures } from "../../test/kit/crds/layers.ts";
+import { zodFailures } from "../../test/kit/crds/layers.ts";
 import { isCron } from "./cron.ts";
 import { type Kind, kinds } from "./kinds.ts";
 
@@ -15,9 +16,8 @@ let api: TestApiserver;
 let client: TestClient;
 
 beforeAll(async () => {
-  api = await startApiserver();
+  api = await acquireApiserver();
   client = new TestClient(api.kubeconfig);
-  await client.installCrd(committedCrd("slipway.dev_projects.yaml"));
 });
 
 afterAll(async () => {

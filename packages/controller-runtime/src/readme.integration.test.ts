@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { root } from "../../../hack/lib/paths.ts";
+import { acquireApiserver } from "../../../test/kit/clusters/shared-apiserver.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { KubeClient } from "./client/client.ts";
 import { loadKubeConfig } from "./client/kube-config.ts";
@@ -38,7 +39,7 @@ const blockOf = (readme: string, language: string): string => {
 };
 
 beforeAll(async () => {
-  api = await startApiserver();
+  api = await acquireApiserver();
   client = KubeClient.fromConfig(loadKubeConfig({ file: api.kubeconfig }));
   const readme = await readFile(join(import.meta.dirname, "../README.md"), "utf8");
   await client.create(resources.customResourceDefinitions, parse(blockOf(readme, "yaml")));
@@ -60,10 +61,23 @@ beforeAll(async () => {
 
 afterAll(async () => {
   operator?.kill("SIGKILL");
+  await removeDefinition();
   await client?.close();
   await api?.stop();
   await rm(folder, { recursive: true, force: true });
 });
+
+/** Other files use the apiserver afterwards, whose definitions stay. */
+async function removeDefinition(): Promise<void> {
+  const { plural, group } = websites;
+  const definition = { name: `${plural}.${group}` };
+  await client.delete(resources.customResourceDefinitions, definition);
+  await eventually(
+    "the definition to be deleted",
+    async () => (await client.getOrUndefined(resources.customResourceDefinitions, definition)) === undefined,
+    TIMEOUT_MS,
+  );
+}
 
 const deployment = () => client.getOrUndefined<Deployment>(resources.deployments, ref);
 
