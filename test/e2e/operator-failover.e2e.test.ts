@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { isLong } from "../kit/long.ts";
 import { apiClient, type CreatedProject, deleteProjects, httpProject } from "./support/api.ts";
@@ -20,8 +21,10 @@ test(`kill -9 of the leading operator during ${projects} creations: all end Read
       await eventually(async () => killOperator(await leader()), { every: 200 });
     }
     const body = httpProject(`failover-${String(index).padStart(2, "0")}`);
+    // A creation may be committed and its answer lost, while another file's test freezes the apiserver: the retry is the same one.
+    const key = { "idempotency-key": randomUUID() };
     const id = await eventually(async () => {
-      const created = await call<CreatedProject>("POST", "/v1/project", body);
+      const created = await call<CreatedProject>("POST", "/v1/project", body, key);
       // The rate limit of creations is the only refusal that may happen here.
       expect(created.status).toBe(201);
       return (created.body.data as CreatedProject).project_id;
