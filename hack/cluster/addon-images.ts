@@ -3,7 +3,8 @@ import { basename, dirname, join } from "node:path";
 import { packTar } from "../images/files.ts";
 import { type BuiltImage, buildImage } from "../images/index.ts";
 import { contentHash } from "../lib/hash.ts";
-import { type BinaryName, ensureBinary } from "./binaries.ts";
+import { ensureBinary } from "./binaries.ts";
+import type { BinaryName } from "./programs.ts";
 
 /** Go programs that run as pods, each alone in an image without anything else but the machine's root certificates. */
 export const addonNames = [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { run } from "../lib/exec.ts";
 import { startApiserver, type TestApiserver } from "./apiserver.ts";
-import { kubernetesVersion } from "./binaries.ts";
+import { kubernetesVersion } from "./programs.ts";
 
 let api: TestApiserver;
 const kubectl = (...args: string[]) => run(api.binary, ["kubectl", "--kubeconfig", api.kubeconfig, ...args]);

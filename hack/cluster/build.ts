@@ -2,9 +2,10 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { aptPackages } from "../images/index.ts";
 import { logDir } from "../lib/paths.ts";
-import { type BinaryName, binaries, ensureBinaries } from "./binaries.ts";
+import { ensureBinaries } from "./binaries.ts";
 import { buildsPackages } from "./builds/index.ts";
 import { clusterPackages, ensurePackages } from "./packages.ts";
+import { type BinaryName, binaries } from "./programs.ts";
 
 // node hack/cluster/build.ts [NAME...]: builds what of it is missing, and prints the paths. Without a name all there are, with the
 // Debian packages that the embedded cluster, and tests of its parts, run on.

@@ -10,7 +10,7 @@ import { waitFor } from "../lib/wait.ts";
 import { addonImage, addonNames } from "./addon-images.ts";
 import { type AddonManifest, applyAddons, waitForAddons } from "./addons.ts";
 import { addresses, gitHost, ports, registryHost } from "./addresses.ts";
-import { type BinaryName, ensureBinaries, ensureBinary, missingBinaries } from "./binaries.ts";
+import { ensureBinaries, ensureBinary, missingBinaries } from "./binaries.ts";
 import { buildsRegistry, ensureBuilds } from "./builds/index.ts";
 import type { Cluster } from "./cluster.ts";
 import {
@@ -30,6 +30,7 @@ import { claimMachine } from "./ownership.ts";
 import { clusterPackages, ensurePackages } from "./packages.ts";
 import { ensurePki } from "./pki.ts";
 import { type Daemon, ensureDaemon } from "./processes.ts";
+import type { BinaryName } from "./programs.ts";
 import { linkTools } from "./tools.ts";
 
 export interface EmbeddedOptions {

@@ -1,6 +1,7 @@
 import { copyFile, mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { type BinaryName, binaryPath, ensureBinary } from "../cluster/binaries.ts";
+import { binaryPath, ensureBinary } from "../cluster/binaries.ts";
+import type { BinaryName } from "../cluster/programs.ts";
 import { contentHash } from "../lib/hash.ts";
 import { baseSuite, baseUser, osLayer, osPackages, withoutScripts } from "./base/os.ts";
 import type { ImageRecipe, Layer } from "./build.ts";

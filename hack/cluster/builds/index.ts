@@ -1,11 +1,12 @@
 import { pkiDir } from "../../lib/paths.ts";
 import { say } from "../../lib/steps.ts";
 import { addresses, buildsRegistryHost, ports } from "../addresses.ts";
-import { type BinaryName, ensureBinaries, ensureBinary, missingBinaries } from "../binaries.ts";
+import { ensureBinaries, ensureBinary, missingBinaries } from "../binaries.ts";
 import { paths } from "../components.ts";
 import { ensurePackages } from "../packages.ts";
 import type { Pki } from "../pki.ts";
 import { type Daemon, ensureDaemon } from "../processes.ts";
+import type { BinaryName } from "../programs.ts";
 import { ensureGitAccount, ensureSampleRepository, type GitAccount } from "./git-account.ts";
 import { type GitServer, gitUrl, prepareGitServer } from "./git-server.ts";
 import { ensureRegistryKey, prepareRegistry } from "./registry.ts";
