@@ -146,7 +146,7 @@ async function ensureBuilt(name: BinaryName): Promise<string> {
   await run("flock", [join(dir, ".lock"), "sh", "-c", build, "build", ...args], {
     cwd,
     env: {
-      // Compilers live for seconds: one that collects garbage only at its limit takes a sixth less processor time.
+      // Compilers live for seconds: below the limit, collecting garbage is time lost.
       GOGC: "off",
       GOMEMLIMIT: "2GiB",
       ...moduleEnvironment,
