@@ -28,8 +28,8 @@ interface Stage {
   readonly run: (isBeside: boolean) => Promise<Counts>;
   /** A stage that mostly waits: this one runs meanwhile when both are chosen, after the others beside it. */
   readonly beside?: string;
-  /** A later one that mostly waits, too: by its end this one has ended, when both are chosen. */
-  readonly until?: string;
+  /** Whether it does not wait for those. */
+  readonly isImmediate?: true;
 }
 
 const stages: Readonly<Record<string, Stage>> = {
@@ -50,18 +50,17 @@ const stages: Readonly<Record<string, Stage>> = {
     // Before there is a stack, which takes a twelfth of two processors for itself.
     run: () => withPostgres("integration"),
   },
+  servers: {
+    about: "against real images, builds and servers of databases, without Kubernetes",
+    beside: "e2e-alone",
+    run: (isBeside) => withPostgres("servers", { isBeside, niceness: isBeside ? 10 : 0 }),
+  },
   chaos: {
     about: "scheduled jobs while the operator, the cluster and the ledger fail",
     beside: "e2e-alone",
+    isImmediate: true,
     // At the same priority: its clusters keep to minutes.
     run: (isBeside) => withPostgres("chaos", { isBeside }),
-  },
-  servers: {
-    about: "against real images, builds and servers of databases, without Kubernetes",
-    // After chaos: beside those that run one after the other, and wait for most of their time.
-    beside: "e2e-alone",
-    until: "hostile",
-    run: (isBeside) => withPostgres("servers", { isBeside, niceness: isBeside ? 10 : 0 }),
   },
   simulate: {
     about: "scheduled jobs in simulated time: 10,000 occurrences, with --long 1,000,000",
@@ -187,20 +186,14 @@ async function count(name: string, isBeside: boolean): Promise<Counts> {
   return counts;
 }
 
-/** What runs beside several stages, by the last of them. */
-const lasting = new Map<string, Promise<unknown>>();
-
 /** Runs the stages that run while this one does, one after the other: all of them together would leave it no processor. */
 async function countBesides(name: string): Promise<void> {
-  for (const other of chosen.filter((one) => stages[one]?.beside === name)) {
-    const until = stages[other]?.until ?? "";
-    const counted = count(other, true);
-    if (chosen.includes(until)) {
-      lasting.set(until, counted);
-    } else {
-      await counted;
-    }
+  const besides = chosen.filter((one) => stages[one]?.beside === name);
+  const immediate = besides.filter((one) => stages[one]?.isImmediate).map((one) => count(one, true));
+  for (const other of besides.filter((one) => !stages[one]?.isImmediate)) {
+    await count(other, true);
   }
+  await Promise.all(immediate);
 }
 
 for (const name of chosen) {
@@ -208,7 +201,6 @@ for (const name of chosen) {
     continue;
   }
   const [counts] = await Promise.all([count(name, false), countBesides(name)]);
-  await lasting.get(name);
   if (name === "up" && counts.failed > 0) {
     console.error("test: the stack did not come up, so what needs it was not run; see the lines above");
     break;
