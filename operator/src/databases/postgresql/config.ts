@@ -5,7 +5,7 @@ import { labels } from "@slipway/crds";
 import { stringify } from "yaml";
 import { roles } from "../common/metadata.ts";
 import type { Database } from "../database.ts";
-import { accounts, PATRONI_PORT, POSTGRESQL_PORT, paths } from "./names.ts";
+import { accounts, configMaps, PATRONI_PORT, POSTGRESQL_PORT, paths } from "./names.ts";
 
 /** Settings of a whole cluster, as Patroni keeps them in the annotation `config` of its ConfigMap. */
 export type SharedConfig = ReturnType<typeof sharedConfig>;
@@ -92,14 +92,22 @@ export function patroniFile(database: Database): string {
       remove_data_directory_on_diverged_timelines: true,
       create_replica_methods: ["basebackup"],
       basebackup: [{ checkpoint: "fast" }, "verbose"],
+      pre_promote: `python3 ${paths.patroni}/${PRE_PROMOTE} ${configMaps(database).sync}`,
     },
   };
   // Patroni reads YAML 1.1, in which an "on" without quotes is no word.
   return stringify(file, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** What every Patroni loads at its start; the file has the reason. */
-export const patroniCorrection = readFileSync(new URL("scripts/sitecustomize.py", import.meta.url), "utf8");
+const PRE_PROMOTE = "pre-promote.py";
+
+/** What every Patroni loads at its start, and what it runs before it promotes its member; the files have the reasons. */
+export const patroniScripts: Readonly<Record<string, string>> = Object.fromEntries(
+  ["sitecustomize.py", PRE_PROMOTE].map((name) => [
+    name,
+    readFileSync(new URL(`scripts/${name}`, import.meta.url), "utf8"),
+  ]),
+);
 
 // PostgreSQL's settings, derived from what one instance gets. Pure.
 

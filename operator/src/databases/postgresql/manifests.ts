@@ -7,7 +7,7 @@ import { networkPolicy } from "../common/network-policy.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
 import { podDisruptionBudget } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
-import { patroniCorrection, patroniFile } from "./config.ts";
+import { patroniFile, patroniScripts } from "./config.ts";
 import { CLIENT_PORTS, configMaps, MEMBER_PORTS, PATRONI_PORT, POSTGRESQL_PORT } from "./names.ts";
 import { statefulSet } from "./stateful-set.ts";
 
@@ -21,7 +21,7 @@ export function desired(database: Database): DesiredObject[] {
       apiVersion: "v1",
       kind: "ConfigMap",
       metadata: metadataOf(database, configMaps(database).file),
-      data: { "patroni.yml": patroniFile(database), "sitecustomize.py": patroniCorrection },
+      data: { "patroni.yml": patroniFile(database), ...patroniScripts },
     },
     headlessService(database, MEMBER_PORTS),
     statefulSet(database),
