@@ -130,18 +130,19 @@ async function ensureBuilt(name: BinaryName): Promise<string> {
   const start = performance.now();
   const cwd = join(clusterDir, binary.module);
   const replacing = `${path}.${process.pid}.modules`;
-  const flags = [...compileFlags, "-buildvcs=false"];
+  let modules = "-mod=readonly";
   if (binary.replaced) {
     await mkdir(replacing);
-    flags.push(await withReplacedFile(cwd, binary.replaced, replacing));
+    modules = await withReplacedFile(cwd, binary.replaced, replacing);
   }
-  const build = `[ -e "$1" ] || nice go build ${flags.join(" ")} -tags "$5" -ldflags "$3" -o "$2" "$4"`;
+  const build = `[ -e "$1" ] || nice go build ${compileFlags.join(" ")} -buildvcs=false -tags "$5" -ldflags "$3" -o "$2" "$6" "$4"`;
   const args = [
     path,
     temporary,
     `${linkerFlags} ${binary.ldflags ?? ""}`.trim(),
     binary.package,
     binary.tags ?? "",
+    modules,
   ];
   await run("flock", [join(dir, ".lock"), "sh", "-c", build, "build", ...args], {
     cwd,
