@@ -73,7 +73,7 @@ export const binaries = {
       file: "providers/dns/zz_gen_dns_providers.go",
       by: "dns/none.go",
     },
-    cold: 295,
+    cold: 220,
   },
   gitea: {
     module: "gitea",
