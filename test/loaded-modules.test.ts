@@ -10,10 +10,10 @@ const entries = ["operator/src/main.ts", "api-server/src/main.ts", "collector/sr
 const printer = `import { registerHooks } from "node:module";
 registerHooks({ load(url, context, next) { process.stderr.write("loaded " + url + "\\n"); return next(url, context); } });`;
 
-/** Packages that take tens of MiB, and that are loaded when they are used: for a kubeconfig, a MariaDB, a new certificate. */
+/** Packages that take tens of MB, and that are loaded when they are used: for a kubeconfig, a MariaDB, a new certificate. */
 const packages = ["@kubernetes/client-node", "mariadb", "@peculiar/x509"];
 
-it.each(entries)("%s loads no package that it may never use and that takes tens of MiB", async (entry) => {
+it.each(entries)("%s loads no package that it may never use and that takes tens of MB", async (entry) => {
   const hook = `data:text/javascript,${encodeURIComponent(printer)}`;
   const env = { PATH: process.env.PATH };
   const { stderr } = await promisify(execFile)(process.execPath, ["--import", hook, entry], {

@@ -6,8 +6,8 @@ import { run } from "../lib/exec.ts";
 import { contentHash, normalizeGoMod } from "../lib/hash.ts";
 import { binaryCache, logDir, root } from "../lib/paths.ts";
 import { say, seconds } from "../lib/steps.ts";
+import { copyFromModule, moduleEnvironment, moduleFolder, withReplacedFile } from "./go-modules.ts";
 import { type Binary, type BinaryName, binaries } from "./programs.ts";
-import { copyOfModule, moduleEnvironment, moduleFolder, withReplacedFile } from "./replaced-file.ts";
 
 const clusterDir = join(root, "hack/cluster");
 const linkerFlags = "-s -w";
@@ -106,7 +106,7 @@ async function ensureFiles(name: BinaryName): Promise<void> {
 /** A file or folder as a whole, or not at all. */
 async function copyInto(from: string, to: string): Promise<void> {
   const temporary = `${to}.${process.pid}.tmp`;
-  await copyOfModule(from, temporary);
+  await copyFromModule(from, temporary);
   await rename(temporary, to).catch((error: NodeJS.ErrnoException) => {
     // Another process has put the same folder there meanwhile.
     if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") {

@@ -1,5 +1,5 @@
 /** Which Go programs the embedded cluster and tests run, and what each is built from. */
-import type { ReplacedFile } from "./replaced-file.ts";
+import type { ReplacedFile } from "./go-modules.ts";
 
 /** Version of Kubernetes that the embedded cluster runs; the same as in go.mod. */
 export const kubernetesVersion = "v1.34.4";

@@ -38,7 +38,7 @@ const LAST_KEYS = [
 
 /**
  * A kube-apiserver with Slipway's and Traefik's definitions and nothing else in it. Its `stop` leaves it to the next
- * file of this worker. For tests that neither stop it nor change definitions or what it
+ * file of this worker. For tests that neither stop it nor leave other definitions or change what it
  * made for itself; others start one of their own.
  */
 export async function acquireApiserver(): Promise<TestApiserver> {

@@ -24,7 +24,7 @@ export async function sampleMariadb(server: Server, signal: AbortSignal): Promis
   const { host, port, user, password, ca, serverName, container, database } = server;
   // The name is checked as well, though the driver's types do not know of it.
   const ssl = { ca, servername: serverName };
-  // For the first server: it takes 34 MiB.
+  // For the first server: it takes 34 MB.
   const { createConnection } = await import("mariadb");
   const connection = await connect(
     createConnection({

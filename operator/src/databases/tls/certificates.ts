@@ -20,7 +20,7 @@ export const SERVER_DAYS = 180;
 /** An hour back, for clocks that differ. */
 const BEFORE_MS = 3_600_000;
 
-/** What certificates are made with: loaded for the first one, since it takes 23 MiB and most starts of an operator make none. */
+/** What certificates are made with: loaded for the first one, since it takes 23 MB and most starts of an operator make none. */
 async function loadX509() {
   await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");

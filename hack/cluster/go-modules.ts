@@ -1,4 +1,7 @@
-/** Programs that are built with one file of a Go module replaced by one of ours: what only that file imports is not compiled. */
+/**
+ * The sources of Go modules: where they are, copies of them, and programs that are built with one file of them replaced by ours, so
+ * that what only that file imports is not compiled.
+ */
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../lib/exec.ts";
@@ -20,7 +23,7 @@ export async function moduleFolder(cwd: string, module: string): Promise<string>
 }
 
 /** A file or folder of a module, whose own are read-only, which would stay with copies. */
-export const copyOfModule = (from: string, to: string): Promise<string> =>
+export const copyFromModule = (from: string, to: string): Promise<string> =>
   run("cp", ["-r", "--no-preserve=all", from, to]);
 
 /**
@@ -31,7 +34,7 @@ export const copyOfModule = (from: string, to: string): Promise<string> =>
 export async function withReplacedFile(cwd: string, replaced: ReplacedFile, folder: string): Promise<string> {
   const { module, file, by } = replaced;
   const copy = join(folder, "module");
-  await copyOfModule(await moduleFolder(cwd, module), copy);
+  await copyFromModule(await moduleFolder(cwd, module), copy);
   await copyFile(join(cwd, by), join(copy, file));
   const goMod = await readFile(join(cwd, "go.mod"), "utf8");
   await writeFile(join(folder, "go.mod"), `${goMod}\nreplace ${module} => ${copy}\n`);
