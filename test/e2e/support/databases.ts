@@ -136,65 +136,78 @@ export async function podsOfDatabase({ id, namespace }: Place): Promise<V1Pod[]>
     .sort((a, b) => (a.metadata?.name ?? "").localeCompare(b.metadata?.name ?? ""));
 }
 
-/** Waits until the status reports all instances ready and no change in progress, and, where `place` has a connection, its port is open. */
+/** How long Ready may be observed at every attempt while connections are refused: kube-proxy follows readiness some moments later. */
+const OPEN_MS = 15_000;
+
+/**
+ * Waits until the status reports all instances ready and no change in progress, and, where `place` has a connection, its port is open.
+ * A deleted primary's status may be reported for some moments more: a refusal counts only after 15 s of Ready without a break.
+ * @throws the refusal, or what was not ready at the end
+ */
 export async function untilReady(place: Reachable, within = 360_000): Promise<DatabaseObject> {
-  const ready = await eventually(
+  let readySince: number | undefined;
+  const { project, refusal } = await eventually(
     async () => {
-      const project = await readDatabase(place);
-      const conditions = project.status?.conditions ?? [];
-      const statusOf = (type: string) => conditions.find((one) => one.type === type)?.status;
-      const instances = project.spec.instances ?? project.status?.desiredInstances ?? 1;
-      expect(
-        {
-          phase: project.status?.phase,
-          generation: project.status?.observedGeneration,
-          ready: statusOf("Ready"),
-          progressing: statusOf("Progressing"),
-          instances: project.status?.readyInstances,
-        },
-        JSON.stringify(conditions.filter(({ message }) => message)),
-      ).toEqual({
-        phase: "running",
-        generation: project.metadata.generation,
-        ready: "True",
-        progressing: "False",
-        instances,
+      const project = await readReady(place).catch((error: unknown) => {
+        readySince = undefined;
+        throw error;
       });
-      expect(await podsOfDatabase(place)).toHaveLength(instances);
-      return project;
+      readySince ??= performance.now();
+      const refusal = place.connection && (await refusalOf(place.connection));
+      const waited = performance.now() - readySince;
+      if (refusal && waited < OPEN_MS) {
+        throw refusal;
+      }
+      if (waited > 1_000) {
+        console.log(`port ${place.connection?.port} opened ${Math.round(waited)} ms after Ready`);
+      }
+      return { project, refusal };
     },
     { within },
   );
-  if (place.connection) {
-    await untilOpen(place.connection);
+  if (refusal) {
+    throw refusal;
   }
-  return ready;
+  return project;
 }
 
-/** Until when a refused connection may be kube-proxy's, which follows a pod's readiness some moments later. */
-const OPEN_MS = 15_000;
-
-/** Waits until a database's port takes connections. @throws the refusal, after 15 s */
-async function untilOpen({ host, port }: Connection): Promise<void> {
-  const start = performance.now();
-  await eventually(() => attemptConnection(host, port), { within: OPEN_MS, every: 250 });
-  const waited = performance.now() - start;
-  if (waited > 250) {
-    console.log(`port ${port} refused connections for ${Math.round(waited)} ms after Ready`);
-  }
+/** @throws where an instance is not ready, by the status or by its kubelet, or a change is in progress */
+async function readReady(place: Place): Promise<DatabaseObject> {
+  const project = await readDatabase(place);
+  const conditions = project.status?.conditions ?? [];
+  const statusOf = (type: string) => conditions.find((one) => one.type === type)?.status;
+  const instances = project.spec.instances ?? project.status?.desiredInstances ?? 1;
+  expect(
+    {
+      phase: project.status?.phase,
+      generation: project.status?.observedGeneration,
+      ready: statusOf("Ready"),
+      progressing: statusOf("Progressing"),
+      instances: project.status?.readyInstances,
+    },
+    JSON.stringify(conditions.filter(({ message }) => message)),
+  ).toEqual({
+    phase: "running",
+    generation: project.metadata.generation,
+    ready: "True",
+    progressing: "False",
+    instances,
+  });
+  const pods = await podsOfDatabase(place);
+  const ready = pods.filter(({ status }) =>
+    status?.conditions?.some((one) => one.type === "Ready" && one.status === "True"),
+  );
+  expect({ pods: pods.length, ready: ready.length }).toEqual({ pods: instances, ready: instances });
+  return project;
 }
 
-/** @throws ECONNREFUSED; whatever else becomes of a connection is its test's to assert */
-function attemptConnection(host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** ECONNREFUSED, if that is the answer; whatever else becomes of a connection is its test's to assert. */
+function refusalOf({ host, port }: Connection): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: 2_000 });
     const end = (error?: NodeJS.ErrnoException) => {
       socket.destroy();
-      if (error?.code === "ECONNREFUSED") {
-        reject(error);
-      } else {
-        resolve();
-      }
+      resolve(error?.code === "ECONNREFUSED" ? error : undefined);
     };
     socket.once("connect", () => end());
     socket.once("timeout", () => end());
