@@ -158,7 +158,7 @@ export async function untilReady(place: Reachable, within = 360_000): Promise<Da
       if (refusal && waited < OPEN_MS) {
         throw refusal;
       }
-      if (waited > 1_000) {
+      if (!refusal && waited > 1_000) {
         console.log(`port ${place.connection?.port} opened ${Math.round(waited)} ms after Ready`);
       }
       return { project, refusal };
