@@ -21,6 +21,15 @@ const testdata = join(chartDir, "testdata");
 const cases = readdirSync(testdata);
 const valuesOf = (name: string): string => join(testdata, name, "values.yaml");
 
+const renderings = new Map<string, Promise<Rendered[]>>();
+
+/** A case rendered: once, as it takes seconds. Nothing changes what it gives. */
+function renderedCase(name: string): Promise<Rendered[]> {
+  const rendering = renderings.get(name) ?? renderChart(valuesOf(name));
+  renderings.set(name, rendering);
+  return rendering;
+}
+
 interface ParsedCatalog {
   databasePlans: { resources: { requests: object; limits: object } }[];
   storagePlans: { ephemeralRequest?: string }[];
@@ -89,7 +98,7 @@ const mebibytes = (quantity: string): number =>
 describe("rendering", () => {
   // Shows: docs/builds.md#bounds: what builds and caches take of the cluster | `builds.quota`, a
   test.each(cases)("%s is what its golden file says", async (name) => {
-    const got = settled(await renderChart(valuesOf(name)));
+    const got = settled(await renderedCase(name));
     const want = join(testdata, name, "want.yaml");
     if (process.env.UPDATE_GOLDEN === "1") {
       writeFileSync(want, got.map((object) => `---\n${stringify(object, { lineWidth: 0 })}`).join(""));
@@ -103,7 +112,7 @@ describe("rendering", () => {
   test.each(cases)(
     "%s: V8's heap ends well below the memory limit of every container that runs Node",
     async (name) => {
-      const containers = (await renderChart(valuesOf(name))).flatMap(containersOf);
+      const containers = (await renderedCase(name)).flatMap(containersOf);
       const serving = containers.filter(({ args }) => args?.[0] === "node" && args[1] !== "-e");
       expect(serving.length).toBeGreaterThan(3);
       for (const { name, env, resources } of serving.filter((one) => one.name !== "api-server")) {
@@ -123,7 +132,7 @@ describe("rendering", () => {
   });
 
   test("the made token key is an Ed25519 key, and the ledger's URL carries its password", async () => {
-    const objects = await renderChart(valuesOf("default"));
+    const objects = await renderedCase("default");
     const data = (name: string, key: string): string => {
       const secret = objects.find((object) => object.kind === "Secret" && object.metadata.name === name);
       return Buffer.from(secret?.data?.[key] ?? "", "base64").toString();
@@ -202,7 +211,7 @@ describe("on a real apiserver", () => {
   test.each(cases)("the apiserver takes every object of %s", async (name) => {
     // The Prometheus operator's definitions are not there.
     const isCore = ({ apiVersion }: Rendered) => !apiVersion.startsWith("monitoring.coreos.com/");
-    const objects = (await renderChart(valuesOf(name))).filter(isCore);
+    const objects = (await renderedCase(name)).filter(isCore);
     const answer = await kubectl(
       ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"],
       objects.map((object) => `---\n${stringify(object)}`).join(""),
@@ -233,7 +242,7 @@ describe("on a real apiserver", () => {
   });
 
   test("the collector's pod needs folders of the node, and is in a namespace of its own for that", async () => {
-    const objects = await renderChart(valuesOf("stack"));
+    const objects = await renderedCase("stack");
     const find = (kind: string) =>
       objects.find((object) => object.kind === kind && object.metadata.name === "slipway-collector");
     const labels = (find("Namespace")?.metadata as { labels?: Record<string, string> } | undefined)?.labels;
