@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { getPriority } from "node:os";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
@@ -19,3 +19,36 @@ test.each([
     expect(autogroup).toMatch(new RegExp(` nice ${wanted}$`));
   }
 });
+
+test("an idle command is in a control group that is idle, and so is what it starts in another session", async () => {
+  const commands = "setsid --wait cat /proc/self/cgroup";
+  const child = spawnNice("sh", ["-c", commands], { niceness: "idle" });
+  const [written] = await Promise.all([text(child.stdout), once(child, "close")]);
+  const [, controllers, path] = /^\d+:([\w,]*):(\/slipway-idle)$/m.exec(written) ?? [];
+  if (path === undefined) {
+    // Not everybody may make one.
+    expect(await mayMakeGroup()).toBe(false);
+    return;
+  }
+  const root = controllers === "" ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+  expect(await readFile(`${root}${path}/cpu.idle`, "utf8")).toBe("1\n");
+});
+
+/** Whether this process may make a control group that is idle. */
+async function mayMakeGroup(): Promise<boolean> {
+  for (const root of ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"]) {
+    const group = `${root}/slipway-idle-test`;
+    try {
+      await mkdir(group);
+      try {
+        await writeFile(`${group}/cpu.idle`, "1");
+        return true;
+      } finally {
+        await rmdir(group);
+      }
+    } catch {
+      // Neither there.
+    }
+  }
+  return false;
+}

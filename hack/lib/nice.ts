@@ -8,15 +8,27 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 const NICE = 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice -n "$0" "$@"';
 
 /**
- * Starts a command at a low priority, the lowest by default; it gets the signals that end this process.
- * @param options.niceness 1 to 19; each step leaves four fifths of the share of processors
+ * What a command starts in sessions of their own is not nice to others. A control group that is idle holds those, too: of version 1,
+ * or 2 where the controller of processors is on. Without the right to make one it is nice only.
+ * https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
  */
+const IDLE = `for root in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
+  group=$root/slipway-idle
+  mkdir -p $group && echo 1 >$group/cpu.idle && echo $$ >$group/cgroup.procs && break
+done 2>/dev/null
+${NICE}`;
+
+/** How far a command stands back: 1 to 19, each step leaves four fifths of the share of processors, or it takes what nothing else needs. */
+export type Niceness = number | "idle";
+
+/** Starts a command at a low priority, the lowest of a session by default; it gets the signals that end this process. */
 export function spawnNice(
   command: string,
   args: readonly string[],
-  { niceness = 19, ...options }: { niceness?: number; cwd?: string; env?: NodeJS.ProcessEnv } = {},
+  { niceness = 19, ...options }: { niceness?: Niceness; cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ): ChildProcessWithoutNullStreams {
-  const child = spawn("sh", ["-c", NICE, String(niceness), command, ...args], { ...options, detached: true });
+  const [script, nice] = niceness === "idle" ? [IDLE, 19] : [NICE, niceness];
+  const child = spawn("sh", ["-c", script, String(nice), command, ...args], { ...options, detached: true });
   const end = (signal: NodeJS.Signals): void => {
     child.kill(signal);
     process.kill(process.pid, signal);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { compileFlags } from "../cluster/binaries.ts";
 import { ensurePackages } from "../cluster/packages.ts";
 import { goEnvironment } from "../cluster/processes.ts";
-import { spawnNice } from "../lib/nice.ts";
+import { type Niceness, spawnNice } from "../lib/nice.ts";
 import { root } from "../lib/paths.ts";
 import { add, type Counts, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
 import { failedGoOutput, failedTests, tail } from "./failures.ts";
@@ -43,8 +43,8 @@ interface RunOptions {
   readonly quiet?: boolean;
   /** Beside another stage it is printed at its end. */
   readonly isBeside?: boolean;
-  /** How far it stands back behind others for the processors: 0 (not at all) to 19 (it takes what nothing else needs). */
-  readonly niceness?: number;
+  /** How far it stands back behind others for the processors: not at all by default. */
+  readonly niceness?: Niceness;
 }
 
 /** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
@@ -57,7 +57,7 @@ export function run(
   const log = createWriteStream(join(logs, `${name}.log`));
   const { cwd = root, env, isBeside = false, niceness = 0 } = options;
   const child =
-    niceness > 0 ? spawnNice(command, args, { cwd, env, niceness }) : spawn(command, args, { cwd, env });
+    niceness === 0 ? spawn(command, args, { cwd, env }) : spawnNice(command, args, { cwd, env, niceness });
   child.stdin.end();
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -94,7 +94,7 @@ export async function single(
   args: readonly string[],
   isBeside = false,
 ): Promise<Counts> {
-  const { code } = await run(name, command, args, { isBeside, niceness: isBeside ? 19 : 0 });
+  const { code } = await run(name, command, args, { isBeside, niceness: isBeside ? "idle" : 0 });
   return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
 }
 
@@ -116,7 +116,7 @@ export async function vitest(
     projects = [name],
     isBeside = false,
     niceness = 0,
-  }: { projects?: readonly string[]; isBeside?: boolean; niceness?: number } = {},
+  }: { projects?: readonly string[]; isBeside?: boolean; niceness?: Niceness } = {},
 ): Promise<Counts> {
   const report = join(logs, `${name}.json`);
   await rm(report, { force: true });
@@ -167,7 +167,10 @@ export async function contract(isBeside = false): Promise<Counts> {
   await rm(report, { force: true });
   await ensurePackages(testPackages, join(logs, "packages.log"));
   const args = ["test/contract/run.ts", "--report", report];
-  const { code } = await run("contract", process.execPath, args, { isBeside, niceness: isBeside ? 19 : 0 });
+  const { code } = await run("contract", process.execPath, args, {
+    isBeside,
+    niceness: isBeside ? "idle" : 0,
+  });
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }
@@ -206,7 +209,7 @@ const namesIn = async (folder: string): Promise<string[]> => (existsSync(folder)
 /** A project of Vitest that needs PostgreSQL. */
 export async function withPostgres(
   name: string,
-  options: { isBeside?: boolean; niceness?: number } = {},
+  options: { isBeside?: boolean; niceness?: Niceness } = {},
 ): Promise<Counts> {
   const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
   if (installed.length > 0) {
