@@ -36,6 +36,7 @@ export interface ContainerSpec {
   startupProbe?: object;
   livenessProbe: object;
   readinessProbe?: object;
+  lifecycle?: object;
   volumes: readonly MountedVolume[];
 }
 

@@ -25,6 +25,9 @@ const STARTUP_DOWN_AFTER_MS = 15_000;
 /** Timeout of each step of a failover; the next failover begins after twice that at the earliest. */
 const FAILOVER_MS = 10_000;
 
+/** How long a primary that is to end waits until a replica has taken its place, in seconds: as long as a step of a failover. */
+const HAND_OVER_SECONDS = FAILOVER_MS / 1_000;
+
 /**
  * How long a Sentinel that was not scheduled for 2 s only watches (TILT): long enough to receive a message of each other one again. Its default
  * of 30 s would mean that on a busy node no Sentinel ever replaces a primary.
@@ -58,6 +61,7 @@ const values = {
   DOWN_AFTER_MS,
   STARTUP_DOWN_AFTER_MS,
   FAILOVER_MS,
+  HAND_OVER_SECONDS,
   TILT_MS,
   DISCOVERY_PERIOD_MS,
   INFO_PERIOD_MS,
@@ -69,6 +73,7 @@ const START = renderScript(read("start"), values);
 const SENTINEL = read("sentinel");
 const READY = renderScript(read("ready"), values);
 const ALIVE = renderScript(read("alive"), values);
+const STOP = renderScript(read("stop"), values);
 
 /** Files of the ConfigMap `<id>-config`. None of them has a password. */
 export function files(database: Database): Record<string, string> {
@@ -78,7 +83,7 @@ export function files(database: Database): Record<string, string> {
     "ready.sh": READY,
     "alive.sh": ALIVE,
     ...(sizeOf(database) > 1
-      ? { "sentinel.conf": sentinelFile(), "sentinel.sh": sentinelScript(database) }
+      ? { "sentinel.conf": sentinelFile(), "sentinel.sh": sentinelScript(database), "stop.sh": STOP }
       : {}),
   };
 }

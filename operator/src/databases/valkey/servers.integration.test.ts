@@ -221,6 +221,43 @@ describe("a server", () => {
   });
 });
 
+/**
+ * Counts on an instance until it no longer does, while `change` makes another one the primary, and gives the last number that was
+ * acknowledged, and the one that the new primary has. Nothing that was acknowledged may be lost; what was not may have been done.
+ */
+async function counted(
+  group: TestMembers,
+  ordinal: number,
+  change: () => Promise<string>,
+): Promise<{ last: number; kept: number }> {
+  const session = group.session(ordinal);
+  await session.set("count", 0);
+  let counting = true;
+  const counted = (async () => {
+    let count = 0;
+    while (counting) {
+      const incremented = await session.incr("count").catch(() => undefined);
+      if (incremented === undefined) {
+        return count;
+      }
+      count = incremented;
+    }
+    return count;
+  })();
+  const next = await change();
+  counting = false;
+  const last = await counted;
+  session.disconnect();
+  return { last, kept: Number(await group.ask(Number(next.slice(-1)), USER, "GET", "count")) };
+}
+
+/** The primary, once it is another one. */
+const another = (before: string, replicated: () => Promise<string | undefined>): Promise<string> =>
+  waitFor("another primary", 120_000, async () => {
+    const name = await replicated();
+    return name === undefined || name === before ? false : name;
+  });
+
 describe("three servers and their Sentinels", () => {
   /** Running instances, and the reconciles of the operator. */
   async function three() {
@@ -273,32 +310,32 @@ describe("three servers and their Sentinels", () => {
     expect(await follow(group.database, pods[2], pods[0], context)).toMatchObject({ role: "replica" });
     await replicated();
 
-    const session = group.session(0);
-    await session.set("count", 0);
-    let counting = true;
-    const counted = (async () => {
-      let count = 0;
-      while (counting) {
-        const incremented = await session.incr("count").catch(() => undefined);
-        if (incremented === undefined) {
-          return count;
-        }
-        count = incremented;
-      }
-      return count;
-    })();
-    await waitFor("a switchover", 60_000, async () => (await switchOver(pods[1], context)) === "OK");
-    const next = await waitFor("another primary", 120_000, async () => {
-      const name = await replicated();
-      return name === "shop-0" ? false : name;
+    const { last, kept } = await counted(group, 0, async () => {
+      await waitFor("a switchover", 60_000, async () => (await switchOver(pods[1], context)) === "OK");
+      return another("shop-0", replicated);
     });
-    counting = false;
-    const last = await counted;
-    session.disconnect();
-    // Nothing that was acknowledged is lost, and what was not may have been done.
-    const kept = Number(await group.ask(Number(next.slice(-1)), USER, "GET", "count"));
     expect(kept - last === 0 || kept - last === 1).toBe(true);
     expect(last).toBeGreaterThan(0);
+  });
+
+  test("hand over what was acknowledged before the primary's pod ends, though its Sentinel has ended", async () => {
+    const { group, replicated } = await three();
+    const before = await replicated();
+    const ordinal = Number(before.slice(-1));
+    const { last, kept } = await counted(group, ordinal, async () => {
+      await group.kill(ordinal, "sentinel");
+      // The others must know the replicas.
+      await waitFor("a replica in its place", 60_000, async () => {
+        expect(await group.probe(ordinal, "stop.sh")).toBe(0);
+        return /role:slave/.test(await group.ask(ordinal, monitor, "INFO", "replication"));
+      });
+      return another(before, replicated);
+    });
+    expect(kept - last === 0 || kept - last === 1).toBe(true);
+    expect(last).toBeGreaterThan(0);
+    // A replica ends without that.
+    expect(await group.probe(ordinal, "stop.sh")).toBe(0);
+    expect(await replicated()).not.toBe(before);
   });
 
   test.skipIf(!isLong)(

@@ -17,7 +17,7 @@ import type { Database } from "../database.ts";
 import { files } from "./config.ts";
 import { CLIENT_PORTS, nodeAddress, nodeAddresses, paths, SENTINEL_PORT, sizeOf } from "./names.ts";
 
-/** Seconds that a server has to hand its last writes to its replicas, and to write its files. */
+/** Seconds that a server has to be replaced as the primary, to hand its last writes to its replicas, and to write its files. */
 const STOP_SECONDS = 60;
 
 /** The container of a pod's Sentinel. */
@@ -43,6 +43,7 @@ export function statefulSet(database: Database): DesiredObject {
       env: environment(database),
       ports: CLIENT_PORTS,
       ...probes,
+      ...(several ? { lifecycle: { preStop: script("stop.sh") } } : {}),
       volumes: [run, ...shared],
     },
     sidecars: several ? [sentinel(database, [sentinelRun, ...shared])] : [],
