@@ -114,6 +114,9 @@ export default defineConfig({
         test: {
           ...integration,
           name: "servers",
+          // They stand back behind others for the processors.
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
           include: servers,
           exclude: ["**/node_modules/**", ...withoutRoot],
           maxWorkers: 3,

@@ -86,7 +86,8 @@ describe.each(backendNames)("with %s", (backend) => {
       const { text, exitCode } = await built();
       expect(text).not.toContain("OUTSIDE-OF-IT");
       if (exitCode !== 0) {
-        expect(text).toContain(backend === "buildkit" ? "not found" : "no such file");
+        // The process that copies may have ended before buildah has written to it what to copy.
+        expect(text).toMatch(backend === "buildkit" ? /not found/ : /no such file|copier subprocess/);
       }
     });
 

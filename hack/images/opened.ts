@@ -14,7 +14,7 @@ export const versionsOf = (engine: string): string[] =>
   chosen.filter((image) => image.engine === engine).map(({ version }) => version);
 
 /** A test may have to build its image. */
-export const BUILD_MS = 300_000;
+export const BUILD_MS = 600_000;
 const undo: (() => Promise<unknown>)[] = [];
 
 /** What has to be done at the end of a test, the last first. */

@@ -23,7 +23,7 @@ import { removeStorage } from "./storage.ts";
 export const CANARY = "canary-3f9a 'it' $(id)";
 
 /** Longest time of a step, unless a test is about it: builds wait for processors where other tests run. */
-const BUILD_SECONDS = 180;
+const BUILD_SECONDS = 360;
 
 /** A log that nobody reads. */
 export const quiet = new Log({

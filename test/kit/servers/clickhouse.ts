@@ -39,7 +39,7 @@ export async function startClickHouse(): Promise<TestClickHouse> {
       uid: clickhouseUser,
       env: { PATH: BIN, PASSWORD: password, LANG: "C.UTF-8", HOME: "/tmp" },
       answers: async () => (await fetch(`${url}/ping`)).ok,
-      timeoutMs: 60_000,
+      timeoutMs: 180_000,
     };
   });
   return { ...server, url, username, passwordFile };

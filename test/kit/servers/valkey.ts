@@ -31,7 +31,7 @@ export async function startValkey(): Promise<TestValkey> {
       command: ["/usr/bin/valkey-server", "/media/auth.conf", ...settings],
       uid: 999,
       answers: () => accepts(port),
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
     };
   });
   return { ...server, url: `valkey://:${password}@127.0.0.1:${port}`, port };
