@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # Runs before the processes of a pod are ended. A primary has a replica take its place, which receives all writes before that.
 # Sentinels would miss it only after seconds, and one that has started again by then accepts writes while another is promoted. The
-# Sentinel of this pod is ending, so another one does it. Where all pods end, none answers: the primary remains the primary.
+# Sentinel of this pod is ending, so another one does it. Where all pods end, the others have ended, too, and the
+# primary remains the primary.
 
 set -eu
 . ./ask.sh
