@@ -75,6 +75,8 @@ const wholeStack = [
 
 export default defineConfig({
   test: {
+    // The messages of failed tests hold whole answers: of one that fails rarely they may be the only trace.
+    chaiConfig: { truncateThreshold: 1_000 },
     sequence: { sequencer: LongestFirst },
     projects: [
       {
