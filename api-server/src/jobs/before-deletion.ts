@@ -7,8 +7,8 @@ import { waitForProject } from "../projects/wait.ts";
 import { jobRunResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 
-/** How long an answer waits for the operator to acknowledge that the schedule is closed. */
-const CLOSED_LIMIT_MS = 10_000;
+/** How long an answer waits for the operator to acknowledge that the schedule is closed: longer than a standby takes over. */
+const CLOSED_LIMIT_MS = 25_000;
 
 type ClosingServices = Pick<Services, "kube" | "projects" | "jobRuns" | "domainZone" | "now">;
 

@@ -25,8 +25,8 @@ import { conditionOf, isTerminal } from "./run.ts";
 
 /** Starts runs of jobs: creates a JobRun, and waits until the operator has admitted it. */
 
-/** How long an answer waits for the operator to decide. */
-export const DECISION_LIMIT_MS = 10_000;
+/** How long an answer waits for the operator to decide: longer than a standby takes over from one that was killed (its lease is 15 s). */
+const DECISION_LIMIT_MS = 25_000;
 const MINUTE_MS = 60_000;
 
 type StartServices = Pick<Services, "catalog" | "jobRuns" | "kube" | "now" | "projects">;
@@ -51,7 +51,7 @@ export async function startRun(
   const began = performance.now();
   const run = await create(project, id, services, limitMs);
   await services.jobRuns.observe(run);
-  // One timeout for both waits: a call keeps the lock of its key for some seconds only.
+  // One timeout for both waits: meanwhile a call keeps the lock of its key.
   const leftMs = Math.max(0, limitMs - (performance.now() - began));
   const decided = await services.jobRuns.waitFor(run, decision, leftMs);
   if (decided === undefined) {
