@@ -21,7 +21,7 @@ describe.each(backendNames)("with %s", (backend) => {
   beforeAll(async () => {
     harness = await BuildHarness.start(backend);
     await writeFile(join(harness.folder, "outside.txt"), "OUTSIDE-OF-IT");
-  }, 240_000);
+  });
   afterAll(() => harness?.stop());
   beforeEach(async () => {
     repository = await Repository.create();

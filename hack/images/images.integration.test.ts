@@ -42,7 +42,7 @@ test("an unchanged image is found, not built again", async () => {
   for (const image of images) {
     expect(await image.build()).toMatchObject({ built: false });
   }
-}, 240_000);
+});
 
 test("the HTTP samples answer as the stack contract says, each with its version, and stop cleanly", async () => {
   const seen: string[] = [];
@@ -103,7 +103,7 @@ test("a step of a build begins without compiling anything, and cannot change wha
   const changed = run(writing, { uid: builderUser, env: { PATH: "/usr/bin:/bin" } });
   expect(await changed.exited).not.toBe(0);
   expect(changed.output()).toMatch(/new.*Permission denied/);
-}, 240_000);
+});
 
 test("the platform's image runs Node, resolves the rooms and carries no tests", async () => {
   for (const name of ["operator", "apiServer"] as const) {
@@ -166,13 +166,13 @@ test.skipIf(!isLong)(
     };
 
     const first = start();
-    await waitFor("PostgreSQL", 30_000, () => query("create table kept (id int)", "a secret'; --"));
+    await waitFor("PostgreSQL", 120_000, () => query("create table kept (id int)", "a secret'; --"));
     await expect(query("select 1", "wrong")).rejects.toThrow(/password authentication failed/);
     expect(await first.stop("SIGINT")).toBe(0);
     expect(first.output()).not.toContain("a secret");
 
     const second = start();
-    const rows = await waitFor("PostgreSQL", 30_000, () =>
+    const rows = await waitFor("PostgreSQL", 120_000, () =>
       query("select count(*), current_setting('server_encoding') from kept", "a secret'; --"),
     );
     expect(rows).toBe("0|UTF8");

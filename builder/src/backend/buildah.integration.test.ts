@@ -18,7 +18,7 @@ import { probeBackend } from "./probe.ts";
 let harness: BuildHarness;
 beforeAll(async () => {
   harness = await BuildHarness.start("buildah");
-}, 240_000);
+});
 afterAll(() => harness?.stop());
 
 const script = (buildCommand: string) => ({

@@ -14,7 +14,7 @@ import { pushStep } from "../push/step.ts";
 let harness: BuildHarness;
 beforeAll(async () => {
   harness = await BuildHarness.start();
-}, 240_000);
+});
 afterAll(() => harness?.stop());
 
 const script = (buildCommand: string) => ({

@@ -61,7 +61,7 @@ beforeAll(async () => {
   for (const repository of ["base/one", "oother/pshop"]) {
     await pushImage(repository, access(repository, ["pull", "push"]));
   }
-}, 240_000);
+});
 
 afterAll(async () => {
   if (registry?.exitCode === null) {

@@ -21,7 +21,7 @@ const large = randomBytes(300_000);
 
 beforeAll(async () => {
   gitea = await startGitea();
-}, 240_000);
+});
 afterAll(() => gitea?.stop());
 beforeEach(async () => {
   work = await mkdtemp(join(tmpdir(), "slipway-gitea-fetch-"));

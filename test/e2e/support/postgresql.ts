@@ -31,7 +31,7 @@ async function connect(
       checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
     },
     connectionTimeoutMillis: 3_000,
-    query_timeout: 5_000,
+    query_timeout: 60_000,
     // A session that a fault has cut off must not hold the test.
     keepAlive: true,
   });
@@ -75,10 +75,13 @@ export async function readRows(client: pg.Client): Promise<Set<number>> {
 export function rowsOver(client: pg.Client, by: string): WriteSession {
   return {
     async insert(id) {
-      const { rows } = await client.query<{ timeline: string }>(
-        "INSERT INTO rows VALUES ($1, $2) RETURNING substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline",
-        [id, by],
-      );
+      const insert = {
+        text: "INSERT INTO rows VALUES ($1, $2) RETURNING substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline",
+        values: [id, by],
+        // A writer goes on over another connection.
+        query_timeout: 5_000,
+      };
+      const { rows } = await client.query<{ timeline: string }>(insert);
       return { by, term: Number.parseInt(rows[0]?.timeline ?? "", 16) };
     },
     close: () => client.end(),

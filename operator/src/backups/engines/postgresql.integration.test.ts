@@ -131,7 +131,7 @@ test("a backup has everything, whatever the user has done to its password and ri
   const owners = `SELECT DISTINCT pg_get_userbyid(relowner) AS owner FROM pg_class
     WHERE relnamespace IN ('public'::regnamespace, 'other'::regnamespace)`;
   expect(await query("slipway", "restored", owners)).toEqual([{ owner: "another" }]);
-}, 240_000);
+});
 
 test("its account reads no other database, and is nobody's but the platform's", async () => {
   const attributes =

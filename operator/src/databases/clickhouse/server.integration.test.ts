@@ -64,7 +64,7 @@ beforeAll(async () => {
       throw new Error(`${error.message}\n${running?.output().slice(-2_000)}`);
     },
   );
-}, 300_000);
+});
 afterAll(async () => {
   await running?.stop("SIGTERM").catch(() => undefined);
   await close?.();

@@ -94,7 +94,7 @@ test("rows that are older than eight days go, of every table with its partition,
       table,
     ).toBe(true);
   }
-}, 240_000);
+});
 
 // Shows: docs/analytics.md#the-api: replicated tables differ from those of a single server only in their
 test("the statements of replicated tables are the engine's own language, and run but for the replication", async () => {
@@ -125,4 +125,4 @@ test("the statements of replicated tables are the engine's own language, and run
     expect(await run(elsewhere), statement).toBe("139");
     expect(await run(elsewhere.replace("{shard}", "1").replace("{replica}", "a")), statement).toBe("225");
   }
-}, 240_000);
+});

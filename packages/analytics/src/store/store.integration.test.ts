@@ -126,7 +126,7 @@ test("answers are those of a plain computation over the same events, whatever th
     const filter = (filters[at % filters.length] as () => Filter)();
     await compare(store, events, { organization, project, window, filter });
   }
-}, 240_000);
+});
 
 async function compare(store: Store, events: AccessEvent[], selection: Selection): Promise<void> {
   const those = selected(events, selection);
@@ -245,7 +245,7 @@ test("a server that is killed while it inserts batches has each of them once, in
   }
   expect(crashes).toBe(crashAfter.length);
   expect(await countedBy(store)).toEqual(everywhere(events.length));
-}, 240_000);
+});
 
 // Shows: docs/analytics.md#the-api: the number of distinct names is bounded
 test("a batch that is too long for one insert counts once, and names beyond the bound are counted together", async () => {
@@ -272,7 +272,7 @@ test("a batch that is too long for one insert counts once, and names beyond the 
   const agents = await queries.userAgents(store, selection);
   expect(Object.keys(agents)).toHaveLength(queries.MOST_NAMED);
   expect(Object.values(agents).reduce((total, one) => total + one, 0)).toBe(20_000);
-}, 240_000);
+});
 
 // Shows: docs/analytics.md#the-api: an event that no column can hold delays no other
 test("events of all times and of numbers that no column can store delay nothing", async () => {
@@ -289,7 +289,7 @@ test("events of all times and of numbers that no column can store delay nothing"
   const window = { from: event.at - HOUR, to: event.at + 1 };
   const actual = await queries.summary(store, { organization: "o1", project: "p1", window, filter: {} });
   expect(actual.requests).toBe(3);
-}, 240_000);
+});
 
 // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_BUSY`: the query needs too much time or memory, or
 test("an unavailable store and a wrong query fail with different errors", async () => {
