@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { joinControlGroup } from "../lib/control-group.ts";
 import { contentHash } from "../lib/hash.ts";
 import { logDir, runDir } from "../lib/paths.ts";
 import { UserError } from "../lib/steps.ts";
@@ -31,6 +33,13 @@ export interface DaemonDirs {
   run: string;
   logs: string;
 }
+
+/**
+ * All daemons, and what they start but pods, share as much of the processors as all pods do. Each session has as much as half of the pods
+ * on two processors otherwise, and containerd starts one for each pod: pods came last.
+ */
+export const SYSTEM_GROUP = "slipway";
+const SYSTEM_SHARES = 1_024 * availableParallelism();
 
 const machine: DaemonDirs = { run: runDir, logs: logDir };
 const pidFile = (name: string, dirs: DaemonDirs) => join(dirs.run, `${name}.pid`);
@@ -143,6 +152,9 @@ async function start(daemon: Daemon, hash: string, log: string, dirs: DaemonDirs
   const failed = new Promise<never>((_, reject) => child.on("error", reject));
   await Promise.race([new Promise((resolve) => child.on("spawn", resolve)), failed]);
   child.unref();
+  if (child.pid !== undefined && dirs === machine) {
+    await joinControlGroup(SYSTEM_GROUP, SYSTEM_SHARES, child.pid);
+  }
   const started = child.pid === undefined ? undefined : startTime(child.pid);
   if (child.pid === undefined || !started) {
     throw new UserError(`${daemon.name} ended immediately`, log);

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { removeControlGroup } from "../lib/control-group.ts";
 import { run, succeeds } from "../lib/exec.ts";
 import { root, runDir } from "../lib/paths.ts";
 import { say, step, UserError } from "../lib/steps.ts";
@@ -9,7 +10,7 @@ import { binaryPath } from "./binaries.ts";
 import { paths } from "./components.ts";
 import { removeNetwork } from "./network.ts";
 import { ownerOfMachine } from "./ownership.ts";
-import { isRunning, knownDaemons, stopDaemon } from "./processes.ts";
+import { isRunning, knownDaemons, SYSTEM_GROUP, stopDaemon } from "./processes.ts";
 
 /** Mount points of /proc/self/mounts below a folder, the deepest first. Octal escapes are undone. */
 export function mountsBelow(mounts: string, folder: string): string[] {
@@ -48,6 +49,7 @@ export async function stopEmbedded(stateDir: string, podGraceSeconds = 10): Prom
       }
     }
     await killShims();
+    await removeControlGroup(SYSTEM_GROUP);
   });
   await step("mounts", async () => {
     for (const folder of [stateDir, runDir]) {

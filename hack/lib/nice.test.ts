@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { getPriority } from "node:os";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { mayMakeControlGroup } from "../../test/kit/control-groups.ts";
 import { spawnNice } from "./nice.ts";
 
 test.each([
@@ -28,27 +29,8 @@ test("an idle command is in a control group that is idle, and so is what it star
   const [written] = await Promise.all([text(child.stdout), once(child, "close")]);
   if (!/^\d+:[\w,]*:.*\/slipway-idle$/m.test(written)) {
     // Not everybody may make one.
-    expect(await mayMakeGroup()).toBe(false);
+    expect(await mayMakeControlGroup("cpu.idle")).toBe(false);
     return;
   }
   expect(written).toMatch(/^1$/m);
 });
-
-/** Whether this process may make a control group that is idle. */
-async function mayMakeGroup(): Promise<boolean> {
-  for (const root of ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"]) {
-    const group = `${root}/slipway-idle-test`;
-    try {
-      await mkdir(group);
-      try {
-        await writeFile(`${group}/cpu.idle`, "1");
-        return true;
-      } finally {
-        await rmdir(group);
-      }
-    } catch {
-      // Neither there.
-    }
-  }
-  return false;
-}

@@ -1,6 +1,6 @@
 /** Commands that leave the processors to others. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { rmdir } from "node:fs/promises";
+import { controlGroupFolders, removeControlGroup } from "./control-group.ts";
 
 /**
  * Linux gives every session an equal share of the processors, and `nice` counts within its session only: a session of its own is
@@ -13,8 +13,8 @@ const NICE = 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice -n "$0" "$@
  * or 2 where the controller of processors is on. Without the right to make one it is nice only.
  * https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
  */
-const IDLE_GROUPS = ["/sys/fs/cgroup/cpu/slipway-idle", "/sys/fs/cgroup/slipway-idle"];
-const IDLE = `for group in ${IDLE_GROUPS.join(" ")}; do
+const IDLE_GROUP = "slipway-idle";
+const IDLE = `for group in ${controlGroupFolders(IDLE_GROUP).join(" ")}; do
   mkdir -p $group && echo 1 >$group/cpu.idle && echo $$ >$group/cgroup.procs && break
 done 2>/dev/null
 ${NICE}`;
@@ -42,8 +42,7 @@ export function spawnNice(
     for (const signal of signals) {
       process.off(signal, end);
     }
-    // The kernel keeps a group that another command is in.
-    void Promise.allSettled(IDLE_GROUPS.map((group) => rmdir(group)));
+    void removeControlGroup(IDLE_GROUP);
   });
   return child;
 }

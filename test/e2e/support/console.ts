@@ -1,5 +1,6 @@
 /** What the console's tests use: an organization with a project of each kind, and a browser. */
 import { join } from "node:path";
+import { ConcurrencyLimiter } from "@slipway/process";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
 import { logDir } from "../../../hack/lib/paths.ts";
@@ -105,24 +106,29 @@ export async function makeConsole(): Promise<Console> {
   }
 }
 
+/** All pages at once are slower on a busy machine than one waits for any of them. */
+const pages = new ConcurrencyLimiter({ perKey: 3 });
+
 /**
- * Does something on a page of its own, and holds that nothing happened on it that should not.
+ * Does something on a page of its own, in its turn, and holds that nothing happened on it that should not.
  * @param refusals what the browser itself may say of answers that the work is about
  */
-export async function look(
+export function look(
   { browser, key }: Console,
   by: Look,
   work: (page: Page, watched: WatchedPage) => Promise<unknown>,
   refusals = /^$/,
 ): Promise<void> {
-  const watched = await watchedPage(browser, by);
-  try {
-    await work(watched.page, watched);
-    expect(watched.problems.filter((problem) => !refusals.test(problem))).toEqual([]);
-    expect(watched.addresses.filter((address) => address.includes(key.api_key))).toEqual([]);
-  } finally {
-    await watched.close();
-  }
+  return pages.run("page", async () => {
+    const watched = await watchedPage(browser, by);
+    try {
+      await work(watched.page, watched);
+      expect(watched.problems.filter((problem) => !refusals.test(problem))).toEqual([]);
+      expect(watched.addresses.filter((address) => address.includes(key.api_key))).toEqual([]);
+    } finally {
+      await watched.close();
+    }
+  });
 }
 
 /** What a browser says of an answer that is none of success, whoever asked for it. */

@@ -1,0 +1,46 @@
+/** Control groups, which share out the processors: of version 1, or 2 where its controller of processors is on. */
+import { mkdir, rmdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+interface Hierarchy {
+  readonly root: string;
+  readonly file: string;
+  /** Of shares, as the kubelet converts them: https://github.com/kubernetes/enhancements/tree/master/keps/sig-node/2254-cgroup-v2 */
+  readonly weight: (shares: number) => number;
+}
+
+const HIERARCHIES: readonly Hierarchy[] = [
+  { root: "/sys/fs/cgroup/cpu", file: "cpu.shares", weight: (shares) => shares },
+  {
+    root: "/sys/fs/cgroup",
+    file: "cpu.weight",
+    weight: (shares) => Math.round(1 + ((shares - 2) * 9_999) / 262_142),
+  },
+];
+
+/**
+ * Moves a process into a control group, which is made; what it starts is in it, too. Without the right to do so nothing happens.
+ * @param shares of the processors, for the whole group: the kubelet gives all pods 1,024 for each processor
+ */
+export async function joinControlGroup(name: string, shares: number, pid: number): Promise<void> {
+  for (const { root, file, weight } of HIERARCHIES) {
+    const group = join(root, name);
+    try {
+      await mkdir(group, { recursive: true });
+      await writeFile(join(group, file), String(weight(shares)));
+      await writeFile(join(group, "cgroup.procs"), String(pid));
+      return;
+    } catch {
+      // Of the other version, or not for everybody.
+    }
+  }
+}
+
+/** Where a control group may be, whichever version it has. */
+export const controlGroupFolders = (name: string): string[] =>
+  HIERARCHIES.map(({ root }) => join(root, name));
+
+/** Removes a control group; the kernel keeps one that a process is in. */
+export async function removeControlGroup(name: string): Promise<void> {
+  await Promise.allSettled(controlGroupFolders(name).map((folder) => rmdir(folder)));
+}
