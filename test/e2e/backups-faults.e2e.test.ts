@@ -32,7 +32,7 @@ beforeAll(async () => {
     databaseProject("db-basic", { type_project: "postgresql", version: "17" }),
   );
   await untilReady(project);
-  client = await connectPostgresql(project);
+  client = await eventually(() => connectPostgresql(project));
   await client.query("CREATE TABLE kept (id int PRIMARY KEY, said text NOT NULL)");
   await client.query(`INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, ${ROWS}) i`);
   // Where backups are kept stays the same meanwhile.

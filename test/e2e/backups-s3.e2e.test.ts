@@ -97,7 +97,7 @@ afterAll(async () => {
 const keyOf = (id: string) => `e2e/${stack.organization}/${source.id}/${id}.dump`;
 
 test("a PostgreSQL database is restored from a bucket, though the operator was killed in the middle of its backup", async () => {
-  const client = await connectPostgresql(source);
+  const client = await eventually(() => connectPostgresql(source));
   await client.query("CREATE TABLE kept (id int PRIMARY KEY, said text NOT NULL)");
   await client.query("INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, 20000) i");
   const SUM = "SELECT count(*)::int AS rows, md5(string_agg(said, ',' ORDER BY id)) AS all FROM kept";
@@ -122,7 +122,7 @@ test("a PostgreSQL database is restored from a bucket, though the operator was k
 
   const restored = await restore(call, source.id, id, uniqueName("restored"));
   made.push(restored.id);
-  const again = await connectPostgresql(restored);
+  const again = await eventually(() => connectPostgresql(restored));
   expect((await again.query(SUM)).rows).toEqual(before);
   await again.end();
 

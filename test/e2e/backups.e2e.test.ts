@@ -65,7 +65,7 @@ test("a PostgreSQL database is restored from its backup after it was deleted", a
   );
   made.push(source.id);
   await untilReady(source);
-  const client = await connectPostgresql(source);
+  const client = await eventually(() => connectPostgresql(source));
   await client.query("CREATE TABLE kept (id int PRIMARY KEY, said text NOT NULL)");
   await client.query("INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, 20000) i");
   await client.query('CREATE TABLE "another one" (at timestamptz DEFAULT now())');
@@ -88,7 +88,7 @@ test("a PostgreSQL database is restored from its backup after it was deleted", a
   await deleteProjects(call, [source.id]);
   const restored = await restore(call, source.id, backup.id, uniqueName("restored"));
   made.push(restored.id);
-  const again = await connectPostgresql(restored);
+  const again = await eventually(() => connectPostgresql(restored));
   expect((await again.query(SUM)).rows).toEqual(before);
   // It is the new user's own.
   await again.query("INSERT INTO kept VALUES (0, 'new')");

@@ -20,8 +20,10 @@ export interface ConnectOptions {
   onIdleError?: (error: Error) => void;
 }
 
-/** How long a query waits for a connection. */
-const CONNECT_TIMEOUT_MS = 3_000;
+/** How long a query waits for a connection: also one of a busy server, which forks for it and computes what a password is proved by. */
+const CONNECT_TIMEOUT_MS = 6_000;
+/** How long a connection is kept that nothing uses. */
+const IDLE_TIMEOUT_MS = 60_000;
 /** How much longer than the server this side waits for an answer: a silent network ends no statement here. */
 const ANSWER_GRACE_MS = 1_000;
 /** How long a statement waits for a lock: its holder is quick, or lost. */
@@ -47,6 +49,7 @@ export function connectLedger(options: ConnectOptions): Ledger {
     application_name: options.applicationName,
     max: options.maxConnections ?? 8,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs > 0 ? statementTimeoutMs + ANSWER_GRACE_MS : 0,
     lock_timeout: statementTimeoutMs > 0 ? LOCK_TIMEOUT_MS : 0,
