@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { root } from "./lib/paths.ts";
 import { add, type Counts, closingLine, none } from "./testing/counts.ts";
 import { RECORD_FOLDER_VARIABLE } from "./testing/platform-calls.ts";
+import { busy, processorTimes } from "./testing/processors.ts";
 import {
   contract,
   failureDetails,
@@ -176,10 +177,11 @@ async function count(name: string, isBeside: boolean): Promise<Counts> {
   }
   console.log(`\n== ${name}: ${stage.about}${isBeside ? " (meanwhile, shown at its end)" : ""}`);
   const start = performance.now();
+  const before = processorTimes();
   const counts = await stage.run(isBeside);
   const seconds = Math.round((performance.now() - start) / 1000);
-  const beside = isBeside ? `, beside ${stage.beside}` : "";
-  rows.push(`${name.padEnd(18)} ${String(seconds).padStart(5)} s  ${closingLine(counts)}${beside}`);
+  const during = isBeside ? `beside ${stage.beside}` : busy(before, processorTimes());
+  rows.push(`${name.padEnd(18)} ${String(seconds).padStart(5)} s  ${closingLine(counts)}, ${during}`);
   total = add(total, counts);
   if (counts.failed > 0) {
     failed.push(name);
