@@ -89,7 +89,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
         expect(metrics).toMatchObject({ status: "collecting", window: { started_at } });
         expect(metrics.memory?.latest_bytes).toBeGreaterThan(0);
       },
-      { within: 30_000 },
+      { within: 60_000 },
     );
     const run = await job.ended(id);
     expect(run).toMatchObject({ status: "deadline_exceeded", billed_minutes: 2 });
@@ -121,7 +121,8 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     await sleep(2_000);
     const asked = performance.now();
     const answers = await Promise.all([job.cancel(id), job.cancel(id)]);
-    expect(performance.now() - asked).toBeLessThan(20_000);
+    // Then it would have been killed.
+    expect(performance.now() - asked).toBeLessThan(30_000);
     const run = { id, status: "cancelled", billed_minutes: 1, currency: "brl" };
     for (const answer of answers) {
       expect(answer).toMatchObject({ status: 200, body: { data: { run } } });
