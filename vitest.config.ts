@@ -67,6 +67,9 @@ const operatorReplaced = e2eFiles(
   "backups-s3",
 );
 
+/** Files of end-to-end tests at a time. hack/test.sh takes fewer on a slow machine. */
+const e2eWorkers = Number(process.env.SLIPWAY_TEST_E2E_WORKERS ?? 5);
+
 /** They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. */
 const wholeStack = [
   ...e2eFiles("replicas", "unchanged", "tracing"),
@@ -147,7 +150,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 5,
+          maxWorkers: e2eWorkers,
           // Tests of a file that ask for it live through the same minutes, all of them.
           maxConcurrency: 20,
           sequence: { groupOrder: 4 },
@@ -161,7 +164,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
-          maxWorkers: 5,
+          maxWorkers: e2eWorkers,
           sequence: { groupOrder: 5 },
         },
       },
