@@ -1,6 +1,7 @@
 /** Control groups, which share out the processors: of version 1, or 2 where its controller of processors is on. */
 import { mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 interface Hierarchy {
   readonly root: string;
@@ -27,8 +28,9 @@ export async function joinControlGroup(name: string, shares: number, pid: number
     const group = join(root, name);
     try {
       await mkdir(group, { recursive: true });
-      await writeFile(join(group, file), String(weight(shares)));
-      await writeFile(join(group, "cgroup.procs"), String(pid));
+      // No file is made where this is no hierarchy.
+      await writeFile(join(group, file), String(weight(shares)), { flag: "r+" });
+      await writeFile(join(group, "cgroup.procs"), String(pid), { flag: "r+" });
       return;
     } catch {
       // Of the other version, or not for everybody.
@@ -40,7 +42,21 @@ export async function joinControlGroup(name: string, shares: number, pid: number
 export const controlGroupFolders = (name: string): string[] =>
   HIERARCHIES.map(({ root }) => join(root, name));
 
-/** Removes a control group; the kernel keeps one that a process is in. */
+/** Removes a control group. One that a process is in stays; what was killed just now leaves it a moment later. */
 export async function removeControlGroup(name: string): Promise<void> {
-  await Promise.allSettled(controlGroupFolders(name).map((folder) => rmdir(folder)));
+  await Promise.all(controlGroupFolders(name).map((folder) => removeOnceEmpty(folder)));
+}
+
+async function removeOnceEmpty(folder: string): Promise<void> {
+  for (let tries = 0; tries < 20; tries += 1) {
+    try {
+      await rmdir(folder);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EBUSY") {
+        return;
+      }
+      await sleep(100);
+    }
+  }
 }

@@ -14,7 +14,7 @@ export async function mayMakeControlGroup(...files: string[]): Promise<boolean> 
       continue;
     }
     try {
-      await Promise.any(files.map((file) => writeFile(join(folder, file), "1")));
+      await Promise.any(files.map((file) => writeFile(join(folder, file), "1", { flag: "r+" })));
       return true;
     } catch {
       // Of the other version.
