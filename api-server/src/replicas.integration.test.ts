@@ -138,7 +138,8 @@ async function whileLate<T>(write: () => Promise<void>, read: () => Promise<T>):
   try {
     await write();
     const reading = read();
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    // On a slow machine, too, the read waits by then.
+    await new Promise((resolve) => setTimeout(resolve, 25));
     proxy.stall(false);
     return await reading;
   } finally {
@@ -158,11 +159,9 @@ describe("what was written through one replica", () => {
       const created = await whileLate(
         async () => {
           id = await create(name);
-        },
-        async () => {
           seenByTheBlind += (await names(blind, name)).filter((found) => found === name).length;
-          return names(b, name);
         },
+        () => names(b, name),
       );
       expect(created).toContain(name);
 
@@ -181,8 +180,7 @@ describe("what was written through one replica", () => {
     // The proxy does delay the events: without the published version, none of them is observed.
     expect(seenByTheBlind).toBe(0);
     const text = await metrics.registry.metrics();
-    // Of 600 reads. On a slow machine some begin after the news has come.
-    expect(Number(/outcome="seen"\} (\d+)/.exec(text)?.[1])).toBeGreaterThan(300);
+    expect(Number(/outcome="seen"\} (\d+)/.exec(text)?.[1])).toBeGreaterThan(500);
     expect(text).not.toContain('outcome="timeout"');
   });
 

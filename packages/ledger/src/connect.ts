@@ -20,7 +20,7 @@ export interface ConnectOptions {
   onIdleError?: (error: Error) => void;
 }
 
-/** How long a query waits for a connection: also one of a busy server, which forks for it and computes what a password is proved by. */
+/** How long a query waits for a connection, also to a busy server, which starts a process for it and verifies the password (SCRAM). */
 const CONNECT_TIMEOUT_MS = 6_000;
 /** How long a connection is kept that nothing uses. */
 const IDLE_TIMEOUT_MS = 60_000;
