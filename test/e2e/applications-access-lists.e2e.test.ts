@@ -91,7 +91,7 @@ describe("over the API", () => {
     const { domain } = await listedProject(lists);
     // Running means that it answers, or refuses: no retry here.
     for (let i = 0; i < 20; i += 1) {
-      expect((await throughIngress(domain)).status).toBe(admitted ? 200 : 403);
+      expect(await throughIngress(domain)).toMatchObject({ status: admitted ? 200 : 403 });
     }
   });
 

@@ -100,7 +100,8 @@ export function classify(status: number, body: string): ProbeResult {
 /** How long answers that may be right are not trusted yet, in milliseconds; see `RouteCheck.check`. */
 export const DOUBT_MS: Readonly<Partial<Record<ProbeResult, number>>> = {
   "unknown-host": 20_000,
-  refused: 1_000,
+  // Traefik applies changes every two seconds by default, later on a busy machine.
+  refused: 5_000,
   silent: 10_000,
 };
 

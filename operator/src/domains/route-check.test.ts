@@ -61,12 +61,13 @@ test("a 404 in the ingress's own words is not trusted for a while, then it count
   expect(await check()).toBeUndefined();
 });
 
-test("a refusal is not trusted for a second: the route exists, and its instances may not yet", async () => {
+test("a refusal is not trusted for five seconds: the route exists, and the ingress may take in its instances only later", async () => {
   const { check, wait } = setUp("unknown-host", "refused", "refused", "refused");
   await check();
   await wait(900);
   expect(await check()).toBeDefined();
-  await wait(900);
+  // Traefik applies changes every two seconds, by default.
+  await wait(4_900);
   expect(await check()).toBeDefined();
   await wait(100);
   expect(await check()).toBeUndefined();

@@ -81,8 +81,8 @@ export class RouteCheck {
   /**
    * Why the route of a host whose instances are ready is not in place, by the answers of the ingress so far. An application
    * may answer 404 in the very words of the ingress: an ingress that answers so for 20 s while the route is written and
-   * instances are ready has loaded the route long ago. One that refuses the probe has the route already, and a second later
-   * it has the instances behind it, too. One that is silent for 10 s waits for an application that is slow.
+   * instances are ready has loaded the route long ago. One that refuses the probe has the route already, and within
+   * five seconds it has the instances behind it, too. One that is silent for 10 s waits for an application that is slow.
    * @param reset earlier answers do not count: the route has just been written
    */
   check(owner: RouteOwner, host: string, reset = false): MissingRoute | undefined {
