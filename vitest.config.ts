@@ -119,7 +119,7 @@ export default defineConfig({
         test: {
           ...integration,
           name: "servers",
-          // They stand back behind others for the processors.
+          // On a slow machine.
           testTimeout: 600_000,
           hookTimeout: 600_000,
           include: servers,
@@ -129,7 +129,7 @@ export default defineConfig({
         },
       },
       {
-        // Operators that are killed and cut off, on clusters of their own: see test/chaos/README.md. They mostly wait.
+        // Operators that are killed and cut off, on clusters of their own: see test/chaos/README.md. They use two thirds of two processors.
         test: {
           name: "chaos",
           include: ["test/chaos/*.chaos.test.ts"],

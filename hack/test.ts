@@ -29,8 +29,6 @@ interface Stage {
   readonly run: (isBeside: boolean) => Promise<Counts>;
   /** A stage that mostly waits: this one runs meanwhile when both are chosen, after the others beside it. */
   readonly beside?: string;
-  /** Whether it does not wait for those, but they for it. */
-  readonly isImmediate?: true;
 }
 
 const stages: Readonly<Record<string, Stage>> = {
@@ -53,16 +51,18 @@ const stages: Readonly<Record<string, Stage>> = {
   },
   servers: {
     about: "against real images, builds and servers of databases, without Kubernetes",
-    beside: "e2e-alone",
-    isImmediate: true,
-    run: (isBeside) => withPostgres("servers", { isBeside, niceness: isBeside ? 10 : 0 }),
+    // By themselves: they take one and a half minutes on a slow machine, and fourteen beside others there.
+    run: () => withPostgres("servers"),
   },
   chaos: {
     about: "scheduled jobs while the operator, the cluster and the ledger fail",
-    beside: "e2e-alone",
-    isImmediate: true,
-    // At the same priority: its clusters keep to minutes.
-    run: (isBeside) => withPostgres("chaos", { isBeside }),
+    run: () => withPostgres("chaos"),
+  },
+  contract: {
+    about: "the API against its own OpenAPI document",
+    // Its platform is its own, and chaos leaves it a third of two processors.
+    beside: "chaos",
+    run: contract,
   },
   simulate: {
     about: "scheduled jobs in simulated time: 10,000 occurrences, with --long 1,000,000",
@@ -87,12 +87,6 @@ const stages: Readonly<Record<string, Stage>> = {
       process.env.SLIPWAY_VALUES ??= join(root, "test/e2e/values.yaml");
       return single("up", "hack/up.sh", []);
     },
-  },
-  contract: {
-    about: "the API against its own OpenAPI document",
-    // Its platform is its own, and the last of those wait for four fifths of their time.
-    beside: "e2e-alone",
-    run: contract,
   },
   e2e: {
     about: "end to end on the running stack",
@@ -121,10 +115,10 @@ const stages: Readonly<Record<string, Stage>> = {
 };
 
 /**
- * Unit tests take 80 s on two processors as fast as most. On some that are half as fast all end-to-end files at once had seventy tasks
+ * Unit tests take 65 s on two processors as fast as most. On some that are half as fast all end-to-end files at once had seventy tasks
  * wait for them, and what the platform and Kubernetes do within seconds took longer than their limits.
  */
-const SLOW_UNIT_SECONDS = 110;
+const SLOW_UNIT_SECONDS = 85;
 
 /** Runs the unit tests; where they are slow, fewer end-to-end files run at a time. */
 async function unit(): Promise<Counts> {
@@ -207,12 +201,9 @@ async function count(name: string, isBeside: boolean): Promise<Counts> {
   return counts;
 }
 
-/** Runs the stages that run while this one does, most one after the other: all of them together would leave it no processor. */
+/** Runs the stages that run while this one does, one after the other: all of them together would leave it no processor. */
 async function countBesides(name: string): Promise<void> {
-  const besides = chosen.filter((one) => stages[one]?.beside === name);
-  const isImmediate = (one: string): boolean => stages[one]?.isImmediate === true;
-  await Promise.all(besides.filter(isImmediate).map((one) => count(one, true)));
-  for (const other of besides.filter((one) => !isImmediate(one))) {
+  for (const other of chosen.filter((one) => stages[one]?.beside === name)) {
     await count(other, true);
   }
 }

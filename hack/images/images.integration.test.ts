@@ -54,7 +54,7 @@ test("the HTTP samples answer as the stack contract says, each with its version,
     const url = `http://127.0.0.1:${port}`;
     const echo = await waitFor(
       name,
-      5_000,
+      30_000,
       async () => (await fetch(`${url}/any`)).json() as Promise<{ version: string }>,
     );
     expect(Object.keys(echo).sort()).toEqual([

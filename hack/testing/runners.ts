@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { compileFlags } from "../cluster/binaries.ts";
 import { ensurePackages } from "../cluster/packages.ts";
 import { goEnvironment } from "../cluster/processes.ts";
-import { type Niceness, spawnNice } from "../lib/nice.ts";
+import { spawnNice } from "../lib/nice.ts";
 import { root } from "../lib/paths.ts";
 import { add, type Counts, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
 import { failedGoOutput, failedTests, tail } from "./failures.ts";
@@ -41,10 +41,8 @@ interface RunOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly quiet?: boolean;
-  /** Beside another stage it is printed at its end. */
+  /** Beside another stage it is printed at its end, and uses only processors that the other does not. */
   readonly isBeside?: boolean;
-  /** How far it stands back behind others for the processors: not at all by default. */
-  readonly niceness?: Niceness;
 }
 
 /** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
@@ -55,9 +53,10 @@ export function run(
   options: RunOptions = {},
 ): Promise<Outcome> {
   const log = createWriteStream(join(logs, `${name}.log`));
-  const { cwd = root, env, isBeside = false, niceness = 0 } = options;
-  const child =
-    niceness === 0 ? spawn(command, args, { cwd, env }) : spawnNice(command, args, { cwd, env, niceness });
+  const { cwd = root, env, isBeside = false } = options;
+  const child = isBeside
+    ? spawnNice(command, args, { cwd, env, niceness: "idle" })
+    : spawn(command, args, { cwd, env });
   child.stdin.end();
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -94,7 +93,7 @@ export async function single(
   args: readonly string[],
   isBeside = false,
 ): Promise<Counts> {
-  const { code } = await run(name, command, args, { isBeside, niceness: isBeside ? "idle" : 0 });
+  const { code } = await run(name, command, args, { isBeside });
   return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
 }
 
@@ -112,11 +111,7 @@ export async function longestFiles(count: number): Promise<string[]> {
 /** Runs projects of Vitest as one stage; those of one group share its workers, see vitest.config.ts. */
 export async function vitest(
   name: string,
-  {
-    projects = [name],
-    isBeside = false,
-    niceness = 0,
-  }: { projects?: readonly string[]; isBeside?: boolean; niceness?: Niceness } = {},
+  { projects = [name] }: { projects?: readonly string[] } = {},
 ): Promise<Counts> {
   const report = join(logs, `${name}.json`);
   await rm(report, { force: true });
@@ -127,7 +122,7 @@ export async function vitest(
     "--reporter=json",
     `--outputFile.json=${report}`,
   ];
-  const { code } = await run(name, "vitest", args, { isBeside, niceness });
+  const { code } = await run(name, "vitest", args);
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }
@@ -167,10 +162,7 @@ export async function contract(isBeside = false): Promise<Counts> {
   await rm(report, { force: true });
   await ensurePackages(testPackages, join(logs, "packages.log"));
   const args = ["test/contract/run.ts", "--report", report];
-  const { code } = await run("contract", process.execPath, args, {
-    isBeside,
-    niceness: isBeside ? "idle" : 0,
-  });
+  const { code } = await run("contract", process.execPath, args, { isBeside });
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }
@@ -207,15 +199,12 @@ export async function permissions(folder: string): Promise<Counts> {
 const namesIn = async (folder: string): Promise<string[]> => (existsSync(folder) ? readdir(folder) : []);
 
 /** A project of Vitest that needs PostgreSQL. */
-export async function withPostgres(
-  name: string,
-  options: { isBeside?: boolean; niceness?: Niceness } = {},
-): Promise<Counts> {
+export async function withPostgres(name: string): Promise<Counts> {
   const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
   if (installed.length > 0) {
     console.log(`  installed ${installed.join(", ")}`);
   }
-  return vitest(name, options);
+  return vitest(name);
 }
 
 /** What is printed again of a stage that failed: its failed tests, or else the end of its output. */
