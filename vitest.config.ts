@@ -119,7 +119,7 @@ export default defineConfig({
         test: {
           ...integration,
           name: "servers",
-          // On a slow machine.
+          // Builds from nothing, on a slow machine.
           testTimeout: 600_000,
           hookTimeout: 600_000,
           include: servers,
