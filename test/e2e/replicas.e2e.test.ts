@@ -15,7 +15,7 @@ import { eventually } from "./support/eventually.ts";
 import { type FailedRequest, type MixedRequest, mixedLoad } from "./support/load.ts";
 import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { admin } from "./support/organization.ts";
-import { connectionsTo, hasOpen, processOf } from "./support/process.ts";
+import { connectionsTo, openSockets, processOf, unlistedSockets } from "./support/process.ts";
 import { stack } from "./support/stack.ts";
 
 // The load of the specification for 60 s with --long; a fifth of it for 20 s otherwise.
@@ -139,12 +139,19 @@ async function ingressProcess(): Promise<number> {
 async function killApiServer(pod: string): Promise<void> {
   const { status } = await cluster.core.readNamespacedPod({ name: pod, namespace: systemNamespace });
   const [id, ingress] = await Promise.all([processOf(pod, "api-server/src/main.ts"), ingressProcess()]);
-  const before = await connectionsTo(ingress, status?.podIP ?? "");
+  const connections = () => connectionsTo(ingress, status?.podIP ?? "");
+  const [before, others] = await Promise.all([connections(), unlistedSockets(ingress)]);
   expect(before.size).toBeGreaterThan(0);
   process.kill(id, "SIGKILL");
-  const connections = new Set([...before, ...(await connectionsTo(ingress, status?.podIP ?? ""))]);
-  while (existsSync(`/proc/${id}`) || (await hasOpen(ingress, connections))) {
+  while (existsSync(`/proc/${id}`)) {
     await sleep(1);
+  }
+  // Also those that the kernel accepted until it had taken the process apart; many of them it has reset.
+  const reset = [...(await unlistedSockets(ingress))].filter((inode) => !others.has(inode));
+  const ended = [...before, ...(await connections()), ...reset];
+  for (let open = await openSockets(ingress); ended.some((inode) => open.has(inode)); ) {
+    await sleep(1);
+    open = await openSockets(ingress);
   }
 }
 

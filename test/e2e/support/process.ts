@@ -100,20 +100,36 @@ const hexOf = (address: string): string =>
     .join("")
     .toUpperCase();
 
-/** Inodes of the connections in a process's network namespace that lead to an IPv4 address. */
-export async function connectionsTo(id: number, address: string): Promise<Set<string>> {
+/** Rows of the TCP sockets in a process's network namespace. */
+async function tcpRows(id: number): Promise<{ remote: string; inode: string }[]> {
   const tables = await Promise.all(
     ["tcp", "tcp6"].map((table) => readFile(`/proc/${id}/net/${table}`, "utf8")),
   );
   const rows = tables.flatMap((table) => table.trim().split("\n").slice(1));
-  const fields = rows.map((row) => row.trim().split(/\s+/));
-  const own = fields.filter(([, , remote = ""]) => remote.split(":")[0]?.endsWith(hexOf(address)));
-  return new Set(own.map((row) => row[9] ?? ""));
+  return rows.map((row) => {
+    const fields = row.trim().split(/\s+/);
+    return { remote: fields[2]?.split(":")[0] ?? "", inode: fields[9] ?? "" };
+  });
 }
 
-/** Whether a process has a socket of these inodes open, also one whose other end is closed. */
-export async function hasOpen(id: number, inodes: ReadonlySet<string>): Promise<boolean> {
+/** Inodes of the sockets that a process has open, also of those whose connection is reset. */
+export async function openSockets(id: number): Promise<Set<string>> {
   const files = await readdir(`/proc/${id}/fd`);
   const targets = await Promise.all(files.map((file) => readlink(`/proc/${id}/fd/${file}`).catch(() => "")));
-  return targets.some((target) => inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? ""));
+  const inodes = targets.map((target) => /^socket:\[(\d+)\]$/.exec(target)?.[1]);
+  return new Set(inodes.filter((inode) => inode !== undefined));
+}
+
+/** Inodes of the connections in a process's network namespace that lead to an IPv4 address. */
+export async function connectionsTo(id: number, address: string): Promise<Set<string>> {
+  const own = (await tcpRows(id)).filter(({ remote }) => remote.endsWith(hexOf(address)));
+  return new Set(own.map(({ inode }) => inode));
+}
+
+/** Inodes of the sockets that a process has open and that are no TCP connection, or were reset: the kernel lists those no more. */
+export async function unlistedSockets(id: number): Promise<Set<string>> {
+  // In this order: one that is opened meanwhile is listed.
+  const open = await openSockets(id);
+  const listed = new Set((await tcpRows(id)).map(({ inode }) => inode));
+  return new Set([...open].filter((inode) => !listed.has(inode)));
 }
