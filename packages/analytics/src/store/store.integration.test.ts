@@ -1,3 +1,5 @@
+import { rm } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../../hack/lib/wait.ts";
 import {
@@ -244,6 +246,37 @@ test("a server that is killed while it inserts batches has each of them once, in
     await insertEvents(store, batch);
   }
   expect(crashes).toBe(crashAfter.length);
+  expect(await countedBy(store)).toEqual(everywhere(events.length));
+});
+
+// Shows: docs/analytics.md#the-api: also when the server is killed after it has noted a batch and before it has it
+test("a batch that a killed server had noted, and not stored yet, is stored when it is tried again", async () => {
+  const store = connect("noted");
+  await migrate(store);
+  const next = random(21);
+  const end = Date.now();
+  const events = Array.from({ length: 600 }, () => randomEvent(next, ["o1/p1"], end - MINUTE, end));
+  const batches = inBatches(events, 200);
+  for (const batch of batches) {
+    await insertEvents(store, batch);
+  }
+  // The last one of each table, unless it was merged already.
+  const { rows } = await rowsOf<{ path: string }>(store, {
+    query: `SELECT argMax(path, max_block_number) AS path FROM system.parts
+      WHERE database = 'noted' AND active AND table != 'schema_migrations' AND min_block_number = max_block_number
+      GROUP BY table`,
+    parameters: {},
+  });
+  expect(rows.length).toBeGreaterThan(0);
+  await server.crash();
+  for (const { path } of rows) {
+    await rm(join(server.data, relative("/media/data", path)), { recursive: true });
+  }
+  await server.restart();
+  expect((await countedBy(store))[0]).toBeLessThan(events.length);
+  for (const batch of batches) {
+    await insertEvents(store, batch);
+  }
   expect(await countedBy(store)).toEqual(everywhere(events.length));
 });
 

@@ -1,0 +1,44 @@
+#!/bin/sh
+# start.sh DATA COMMAND...: starts the embedded analytics store, a single server, after a repair of what a killed one may leave.
+#
+# Before a table has a part that is inserted, the server notes the part's block in the table's log of deduplication. Killed between
+# the two, it would take the block for a duplicate when it comes again, and have it never. It does so for one part of a table at a
+# time, so it is the log's last record: without a part that has the block, the record is removed.
+
+data=$1
+shift
+
+# has_block TABLE PARTITION NUMBER: whether a part of the table has the block. Parts are named PARTITION_FIRST_LAST_LEVEL.
+has_block() {
+  for part in "$1/$2"_*; do
+    blocks=${part#"$1/$2"_}
+    first=${blocks%%_*}
+    blocks=${blocks#*_}
+    last=${blocks%%_*}
+    if [ "$first" -le "$3" ] && [ "$3" -le "$last" ]; then
+      return 0
+    fi
+  done 2>/dev/null
+  return 1
+}
+
+find "$data" -maxdepth 5 -type d -name deduplication_logs | while read -r logs; do
+  # A log is begun anew when it is long: the newest may have no record yet.
+  log=
+  for number in $(find "$logs" -name 'deduplication_log_*.txt' -size +0 | sed -n 's/.*_\([0-9]*\)\.txt$/\1/p' | sort -n); do
+    log=$logs/deduplication_log_$number.txt
+  done
+  [ -n "$log" ] || continue
+  record=$(tail -n 1 "$log")
+  part=$(printf '%s\n' "$record" | cut -f 2)
+  partition=${part%%_*}
+  number=${part#*_}
+  number=${number%%_*}
+  # 1: the block was added. Another record is of a part that was dropped.
+  if [ "$(printf '%s\n' "$record" | cut -f 1)" = 1 ] && ! has_block "${logs%/*}" "$partition" "$number"; then
+    echo "start: $part of ${logs%/*} was noted, but not stored: it is taken when it comes again"
+    truncate -s "$(($(wc -c <"$log") - $(tail -n 1 "$log" | wc -c)))" "$log"
+  fi
+done
+
+exec "$@"
