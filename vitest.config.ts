@@ -129,7 +129,8 @@ export default defineConfig({
         },
       },
       {
-        // Operators that are killed and cut off, on clusters of their own: see test/chaos/README.md. They use two thirds of two processors.
+        // Operators that are killed and cut off, on clusters of their own: see test/chaos/README.md. Two files at a time would leave a
+        // third of two processors unused.
         test: {
           name: "chaos",
           include: ["test/chaos/*.chaos.test.ts"],
@@ -137,7 +138,7 @@ export default defineConfig({
           testTimeout: 280_000,
           hookTimeout: 400_000,
           expect: expectations,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 3 },
         },
       },

@@ -58,12 +58,6 @@ const stages: Readonly<Record<string, Stage>> = {
     about: "scheduled jobs while the operator, the cluster and the ledger fail",
     run: () => withPostgres("chaos"),
   },
-  contract: {
-    about: "the API against its own OpenAPI document",
-    // Its platform is its own, and chaos leaves it a third of two processors.
-    beside: "chaos",
-    run: contract,
-  },
   simulate: {
     about: "scheduled jobs in simulated time: 10,000 occurrences, with --long 1,000,000",
     beside: "up",
@@ -87,6 +81,12 @@ const stages: Readonly<Record<string, Stage>> = {
       process.env.SLIPWAY_VALUES ??= join(root, "test/e2e/values.yaml");
       return single("up", "hack/up.sh", []);
     },
+  },
+  contract: {
+    about: "the API against its own OpenAPI document",
+    // Its platform is its own, and those leave it a quarter of two processors.
+    beside: "e2e-alone",
+    run: contract,
   },
   e2e: {
     about: "end to end on the running stack",
