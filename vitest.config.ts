@@ -67,8 +67,10 @@ const operatorReplaced = e2eFiles(
   "backups-s3",
 );
 
-/** Files of end-to-end tests at a time. hack/test.sh takes fewer on a slow machine. */
-const e2eWorkers = Number(process.env.SLIPWAY_TEST_E2E_WORKERS ?? 5);
+/** hack/test.sh says so by the time that the unit tests take: nothing gains by more files that wait for a processor. */
+const isSlow = process.env.SLIPWAY_TEST_SLOW === "1";
+const integrationWorkers = isSlow ? 3 : 4;
+const e2eWorkers = isSlow ? 3 : 5;
 
 /** They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. */
 const wholeStack = [
@@ -110,8 +112,8 @@ export default defineConfig({
           name: "integration",
           include: [`${rooms}/**/*.integration.test.ts`],
           exclude: ["**/node_modules/**", ...withoutRoot, ...servers],
-          // Most of a file's time is waiting for its servers: four use that time.
-          maxWorkers: 4,
+          // Most of a file's time is waiting for its servers: others use that time.
+          maxWorkers: integrationWorkers,
           sequence: { groupOrder: 1 },
         },
       },

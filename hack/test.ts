@@ -58,6 +58,11 @@ const stages: Readonly<Record<string, Stage>> = {
     about: "scheduled jobs while the operator, the cluster and the ledger fail",
     run: () => withPostgres("chaos"),
   },
+  contract: {
+    about: "the API against its own OpenAPI document",
+    // By itself: beside others its platform does not start in time.
+    run: contract,
+  },
   simulate: {
     about: "scheduled jobs in simulated time: 10,000 occurrences, with --long 1,000,000",
     beside: "up",
@@ -81,12 +86,6 @@ const stages: Readonly<Record<string, Stage>> = {
       process.env.SLIPWAY_VALUES ??= join(root, "test/e2e/values.yaml");
       return single("up", "hack/up.sh", []);
     },
-  },
-  contract: {
-    about: "the API against its own OpenAPI document",
-    // Its platform is its own, and those leave it a quarter of two processors.
-    beside: "e2e-alone",
-    run: contract,
   },
   e2e: {
     about: "end to end on the running stack",
@@ -120,14 +119,13 @@ const stages: Readonly<Record<string, Stage>> = {
  */
 const SLOW_UNIT_SECONDS = 85;
 
-/** Runs the unit tests; where they are slow, fewer end-to-end files run at a time. */
+/** Runs the unit tests; where they are slow, fewer files run at a time from then on: see vitest.config.ts. */
 async function unit(): Promise<Counts> {
   const start = performance.now();
   const counts = await vitest("unit");
   if ((performance.now() - start) / 1000 > SLOW_UNIT_SECONDS) {
-    process.env.SLIPWAY_TEST_E2E_WORKERS ??= "3";
-    const workers = process.env.SLIPWAY_TEST_E2E_WORKERS;
-    console.log(`test: a slow machine, by the unit tests: ${workers} end-to-end files at a time`);
+    process.env.SLIPWAY_TEST_SLOW ??= "1";
+    console.log("test: a slow machine, by the unit tests: fewer files of a stage at a time");
   }
   return counts;
 }

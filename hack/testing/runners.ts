@@ -157,12 +157,12 @@ export async function go(): Promise<Counts> {
 }
 
 /** The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. */
-export async function contract(isBeside = false): Promise<Counts> {
+export async function contract(): Promise<Counts> {
   const report = join(logs, "contract.xml");
   await rm(report, { force: true });
   await ensurePackages(testPackages, join(logs, "packages.log"));
   const args = ["test/contract/run.ts", "--report", report];
-  const { code } = await run("contract", process.execPath, args, { isBeside });
+  const { code } = await run("contract", process.execPath, args);
   if (!existsSync(report)) {
     return { ...none, failed: 1 };
   }

@@ -138,7 +138,7 @@ export async function startPlatform(log: string): Promise<Platform> {
       Object.entries(processes)
         .filter(([, child]) => child.exitCode !== null || child.signalCode !== null)
         .map(([name]) => `the ${name} has ended; its log: ${log}`)[0];
-    await waitFor("the platform", 60_000, async () => {
+    await waitFor("the platform", 300_000, async () => {
       const why = problem();
       if (why) {
         throw new GiveUp(why);
