@@ -67,7 +67,7 @@ const operatorReplaced = e2eFiles(
   "backups-s3",
 );
 
-/** hack/test.sh says so by the time that the unit tests take: nothing gains by more files that wait for a processor. */
+/** hack/test.sh sets it by the time that the unit tests take: more files would only wait for a processor. */
 const isSlow = process.env.SLIPWAY_TEST_SLOW === "1";
 const integrationWorkers = isSlow ? 3 : 4;
 const e2eWorkers = isSlow ? 3 : 5;

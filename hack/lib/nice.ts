@@ -20,7 +20,7 @@ done 2>/dev/null
 ${NICE}`;
 
 /** How far a command stands back: 1 to 19, each step leaves four fifths of the share of processors, or it takes what nothing else needs. */
-export type Niceness = number | "idle";
+type Niceness = number | "idle";
 
 /** Starts a command at a low priority, the lowest of a session by default; it gets the signals that end this process. */
 export function spawnNice(

@@ -2,8 +2,10 @@
 # start.sh DATA COMMAND...: starts the embedded analytics store, a single server, after a repair of what a killed one may leave.
 #
 # Before a table has a part that is inserted, the server notes the part's block in the table's log of deduplication. Killed between
-# the two, it would take the block for a duplicate when it comes again, and have it never. It does so for one part of a table at a
-# time, so it is the log's last record: without a part that has the block, the record is removed.
+# the two, it would take the block for a duplicate when it comes again, and have it never. Such a block is among the last ones of
+# the log, as many as there were concurrent inserts: it is noted as dropped.
+
+LAST=32
 
 data=$1
 shift
@@ -29,16 +31,18 @@ find "$data" -maxdepth 5 -type d -name deduplication_logs | while read -r logs; 
     log=$logs/deduplication_log_$number.txt
   done
   [ -n "$log" ] || continue
-  record=$(tail -n 1 "$log")
-  part=$(printf '%s\n' "$record" | cut -f 2)
-  partition=${part%%_*}
-  number=${part#*_}
-  number=${number%%_*}
-  # 1: the block was added. Another record is of a part that was dropped.
-  if [ "$(printf '%s\n' "$record" | cut -f 1)" = 1 ] && ! has_block "${logs%/*}" "$partition" "$number"; then
-    echo "start: $part of ${logs%/*} was noted, but not stored: it is taken when it comes again"
-    truncate -s "$(($(wc -c <"$log") - $(tail -n 1 "$log" | wc -c)))" "$log"
-  fi
+  # A record is 1 (the block was added) or 2 (dropped), the part and the block.
+  tail -n "$LAST" "$log" | while read -r operation part block; do
+    partition=${part%%_*}
+    number=${part#*_}
+    number=${number%%_*}
+    # One that was dropped and came again has a later record.
+    newest=$(grep -F "$block" "$log" | tail -n 1 | cut -f 1,2)
+    if [ "$operation" = 1 ] && [ "$newest" = "$(printf '1\t%s' "$part")" ] && ! has_block "${logs%/*}" "$partition" "$number"; then
+      echo "start: $part of ${logs%/*} was noted, but not stored: it is taken when it comes again"
+      printf '2\t%s\t%s\n' "$part" "$block" >>"$log"
+    fi
+  done
 done
 
 exec "$@"
