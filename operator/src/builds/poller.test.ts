@@ -183,6 +183,20 @@ test("matching tags are built; the others are not built later either", async () 
   expect(await look()).toHaveLength(1);
 });
 
+test.each(["tag", "release"] as const)(
+  "of several new versions by %s the newest is requested last",
+  async (event) => {
+    use({ autoDeploy: false, versionDeploy: { enabled: true, event, tagPattern: "v*" } });
+    await look();
+    // As Git servers list them.
+    tags = ["v3", "v2", "v1"].map((name) => ({ name, commitSha: sha("b") }));
+    releases = tags.map(({ name: tag }) => ({ id: tag, tag, draft: false, prerelease: false }));
+    await look();
+    const claimed = [...ledger.values()].filter(({ buildId }) => buildId !== null);
+    expect(claimed.map(({ ref }) => ref)).toEqual(["v1", "v2", "v3"]);
+  },
+);
+
 test("changed settings get a new baseline", async () => {
   await look();
   use(byTag("*"));

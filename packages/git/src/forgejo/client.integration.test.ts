@@ -48,9 +48,10 @@ function client(change: { username?: string; token?: string } = {}): ForgejoClie
   return new ForgejoClient({ fetch, instanceUrl, username, token, ...change });
 }
 
-async function file(path: string, branch = "main"): Promise<string> {
+async function file(path: string, branch = "main", date = new Date().toISOString()): Promise<string> {
   const { body } = await gitea.call("POST", `/repos/${PATH}/contents/${path}`, {
     branch,
+    dates: { author: date, committer: date },
     message: `Add ${path}\n\nMore of it.`,
     content: Buffer.from(path).toString("base64"),
   });
@@ -139,20 +140,22 @@ describe("a repository", () => {
       target_commitish: "main",
       prerelease: true,
     });
+    const former = await file("former.txt", "feature/x", "2020-01-01T00:00:00Z");
+    await gitea.call("POST", `/repos/${PATH}/tags`, { tag_name: "former", target: "feature/x" });
     const one = client();
     expect(await one.branches(id)).toEqual(
       expect.arrayContaining([
         { name: "main", commitSha: sha },
-        { name: "feature/x", commitSha: sha },
+        { name: "feature/x", commitSha: former },
       ]),
     );
     // Of an annotated tag the commit, not the tag's own object.
-    expect(await one.tags(id)).toEqual(
-      expect.arrayContaining([
-        { name: "v0.1.0", commitSha: sha },
-        { name: "v0.2.0", commitSha: sha },
-      ]),
-    );
+    // The newest first.
+    expect(await one.tags(id)).toEqual([
+      { name: "v0.1.0", commitSha: sha },
+      { name: "v0.2.0", commitSha: sha },
+      { name: "former", commitSha: former },
+    ]);
     expect(await one.releases(id)).toEqual([
       {
         id: expect.any(String),
@@ -162,9 +165,10 @@ describe("a repository", () => {
         publishedAt: expect.any(String),
       },
     ]);
-    for (const ref of ["main", "feature/x", "v0.1.0", sha, sha.slice(0, 10)]) {
+    for (const ref of ["main", "v0.1.0", sha, sha.slice(0, 10)]) {
       expect(await one.commit(id, ref)).toEqual({ sha, title: "Add one.txt" });
     }
+    expect(await one.commit(id, "feature/x")).toEqual({ sha: former, title: "Add former.txt" });
     await expect(one.commit(id, "no-such-branch")).rejects.toEqual(failing("RefNotFound"));
   });
 
