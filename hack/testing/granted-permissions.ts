@@ -48,6 +48,8 @@ const UNSEEN: Readonly<Record<string, string>> = {
   "operator core/configmaps update": "Patroni's Role grants it, which only a subject that has it may create",
   "operator core/nodes get": "reads whether the node of a run's pod is there, when its log cannot be read",
   "operator slipway.dev/backups delete": "deletes an expired Backup: backups/retention.test.ts, in memory",
+  "operator slipway.dev/domainclaims get":
+    "reads a claim that the cache does not have yet: domains/claims.test.ts, in memory",
   "operator slipway.dev/builds delete":
     "deletes a Build that history no longer keeps: builds/completion.test.ts, in memory",
   "api-server slipway.dev/domainclaims patch":

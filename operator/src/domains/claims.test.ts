@@ -1,8 +1,11 @@
-import type { Project } from "@slipway/crds";
+import { KubeClient, Store } from "@slipway/controller-runtime";
+import { type DomainClaim, domainClaim, type Project } from "@slipway/crds";
 import { expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { isHolder, keptAheadMs } from "./claims.ts";
+import { domainClaimResource } from "../resources.ts";
+import { claimHostname, isHolder, keptAheadMs } from "./claims.ts";
 
 const now = new Date("2026-01-01T00:00:30Z");
 
@@ -37,5 +40,23 @@ test("a project holds the claims that name it wholly", () => {
   for (const other of [{ uid: "another" }, { namespace: "slipway-org-beta" }, { name: "p2" }]) {
     const claim = exampleClaim("shop.example.com", { spec: { projectRef: { ...own, ...other } } });
     expect(isHolder(project(), claim)).toBe(false);
+  }
+});
+
+test.each([
+  ["the project's own", "project-uid", true],
+  ["of another project", "another", false],
+])("a claim that the cache does not have yet is read: %s", async (_, uid, isClaimed) => {
+  const api = await FakeApiserver.start();
+  const client = KubeClient.forUrl(api.url);
+  try {
+    const claim = { hostname: "shop.example.com", organization: "alpha", kind: "custom" as const };
+    const holder = { ...project(), metadata: { ...project().metadata, uid } };
+    await client.create(domainClaimResource, domainClaim(holder, claim));
+    const claims = new Store<DomainClaim>();
+    expect(await claimHostname(project(), claim, { client, claims })).toBe(isClaimed);
+  } finally {
+    await client.close();
+    await api.stop();
   }
 });
