@@ -7,7 +7,7 @@ import type { Positions } from "./spool-files.ts";
 
 /** Events of a batch; it is written before that when its first one has waited for so many milliseconds. */
 const MAX_EVENTS = 5_000;
-const FLUSH_MS = 250;
+const FLUSH_MS = 1_000;
 /** The same while the store is behind: fewer, longer batches. */
 const FLUSH_BEHIND_MS = 2_000;
 /** After how many milliseconds positions are recorded although no event came. */
