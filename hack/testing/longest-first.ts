@@ -46,7 +46,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/e2e/applications-volumes.e2e.test.ts": 145,
   "test/e2e/backups-faults.e2e.test.ts": 80,
   "test/e2e/backups.e2e.test.ts": 135,
-  "test/e2e/builds-engines.e2e.test.ts": 140,
+  "test/e2e/builds-engines.e2e.test.ts": 70,
   "test/e2e/builds-failures.e2e.test.ts": 220,
   "test/e2e/builds-faults.e2e.test.ts": 175,
   "test/e2e/builds-runtimes.e2e.test.ts": 95,
