@@ -87,7 +87,7 @@ export interface GitProvider {
   repositories(cursor?: string): Promise<Page<Repository>>;
   /** Branches, at most 1,000. @throws GitError RepositoryNotFound, as all that follow */
   branches(repositoryId: string): Promise<Branch[]>;
-  /** Tags, the newest first (GitHub: the last by name), at most 1,000. */
+  /** Tags as the server lists them, the newest first (the API of GitHub does not promise it), at most 1,000. */
   tags(repositoryId: string): Promise<Tag[]>;
   /** Releases, the newest first, at most 1,000; drafts where the account sees them. */
   releases(repositoryId: string): Promise<Release[]>;
