@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildsRegistryHost } from "../../hack/cluster/addresses.ts";
 import { builderSeccomp } from "../../hack/cluster/builds/seccomp.ts";
 import { paths } from "../../hack/cluster/components.ts";
-import { casesToRun, isLong } from "../kit/long.ts";
+import { isLong } from "../kit/long.ts";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { attackBuild } from "./support/attack.ts";
 import { createGitProject, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
@@ -89,7 +89,7 @@ const engineLine = (log: Awaited<ReturnType<typeof readLog>>): string | undefine
   log.find(({ step }) => step === "build")?.message;
 
 // Its own tests build and fail with the same programs; the engine auto, below, shows that it builds on the stack.
-describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
+describe("with the engine buildah (--long)", { concurrent: true, skip: !isLong, timeout: 400_000 }, () => {
   // It may wait for files that have builds to themselves.
   beforeAll(async () => {
     restore = await useEngine("buildah");
@@ -100,24 +100,20 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
   });
 
   // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
-  test.each(
-    casesToRun([
-      {
-        what: "Node with a dependency",
-        folder: "node",
-        build: node,
-        answers: "node 172800000",
-        isLong: true,
-      },
-      {
-        what: "a Dockerfile of its own",
-        folder: "docker",
-        build: { runtime: "dockerfile" },
-        answers: "docker",
-        isLong: true,
-      },
-    ]),
-  )("an application in $what is built and served", async ({ folder, build, answers }) => {
+  test.each([
+    {
+      what: "Node with a dependency",
+      folder: "node",
+      build: node,
+      answers: "node 172800000",
+    },
+    {
+      what: "a Dockerfile of its own",
+      folder: "docker",
+      build: { runtime: "dockerfile" },
+      answers: "docker",
+    },
+  ])("an application in $what is built and served", async ({ folder, build, answers }) => {
     const { project_id: id, build_id, domain } = await project(folder, build);
     await untilBuilt(call, id, build_id, 300_000);
     expect(engineLine(await readLog(call, id, build_id))).toBe("The image is made by buildah.");
@@ -127,34 +123,29 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
   });
 
   // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
-  test.each(
-    casesToRun([
-      {
-        what: "a command that fails",
-        folder: "node",
-        build: { ...node, build_command: "exit 7" },
-        code: "BUILD_COMMAND_FAILED",
-        says: /exit code 7/,
-        isLong: true,
-      },
-      {
-        what: "a command that is killed",
-        folder: "node",
-        build: { ...node, build_command: "kill -9 $$" },
-        code: "BUILD_OUT_OF_MEMORY",
-        says: /memory/,
-        isLong: true,
-      },
-      {
-        what: "another tenant's image",
-        folder: "gone",
-        build: { runtime: "dockerfile" },
-        code: "BASE_IMAGE_UNAVAILABLE",
-        says: /./,
-        isLong: true,
-      },
-    ]),
-  )("$what has the same code", async ({ folder, build, code, says }) => {
+  test.each([
+    {
+      what: "a command that fails",
+      folder: "node",
+      build: { ...node, build_command: "exit 7" },
+      code: "BUILD_COMMAND_FAILED",
+      says: /exit code 7/,
+    },
+    {
+      what: "a command that is killed",
+      folder: "node",
+      build: { ...node, build_command: "kill -9 $$" },
+      code: "BUILD_OUT_OF_MEMORY",
+      says: /memory/,
+    },
+    {
+      what: "another tenant's image",
+      folder: "gone",
+      build: { runtime: "dockerfile" },
+      code: "BASE_IMAGE_UNAVAILABLE",
+      says: /./,
+    },
+  ])("$what has the same code", async ({ folder, build, code, says }) => {
     const { project_id: id, build_id } = await project(folder, build);
     const ended = await untilEnded(call, id, build_id);
     expect(ended).toMatchObject({ status: "failed", error_code: code });
@@ -163,7 +154,7 @@ describe.concurrent("with the engine buildah", { timeout: 400_000 }, () => {
 
   // Shows: docs/builds.md#what-hostile-repositories-come-to: asks buildah's registry on loopback for
   // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
-  test.skipIf(!isLong)("nothing gets out of a build that attacks (--long)", async () => {
+  test("nothing gets out of a build that attacks", async () => {
     const lines = await attackBuild(call, (each) => {
       if (typeof each === "string") {
         made.push(each);

@@ -140,7 +140,8 @@ export class BuildPoller {
       return;
     }
     const { provider, repository } = await open(project.metadata.namespace, project.spec, signal);
-    const seen = await listTriggers(source, provider, repository);
+    // The oldest first: the build that is requested last supersedes those before it.
+    const seen = (await listTriggers(source, provider, repository)).toReversed();
     const begun = baselineTrigger(project, organizationId);
     const triggers = seen.map((one) => ledgerTrigger(project, organizationId, one));
     const known = new Map(

@@ -30,10 +30,7 @@ type Source = NonNullable<Project["spec"]["source"] | Project["spec"]["github"]>
 /** The methods of a provider that polls use. */
 export type PolledProvider = Pick<GitProvider, "commit" | "tags" | "releases">;
 
-/**
- * Lists all that may start a build of a project, the oldest first: of several new versions the newest is to be requested last, as a
- * newer build supersedes an older one. Git servers list the newest first. @throws GitError
- */
+/** Lists all that may start a build of a project, the newest first, as Git servers do. @throws GitError */
 export async function listTriggers(
   source: Source,
   provider: PolledProvider,
@@ -47,7 +44,7 @@ export async function listTriggers(
     const { sha } = await provider.commit(repository, source.branch);
     return [{ trigger: "push", ref: source.branch, commitSha: sha, isWanted: true }];
   }
-  const tags = (await provider.tags(repository)).toReversed();
+  const tags = await provider.tags(repository);
   if (mode === "tag") {
     return tags.map(({ name, commitSha }) => {
       const event = { kind: "tag", repository, tag: name, commitSha } as const;
@@ -55,7 +52,7 @@ export async function listTriggers(
     });
   }
   const commits = new Map(tags.map(({ name, commitSha }) => [name, commitSha]));
-  const releases = (await provider.releases(repository)).toReversed();
+  const releases = await provider.releases(repository);
   return releases.flatMap(({ tag, draft, prerelease }) => {
     const commitSha = commits.get(tag);
     // The tag is created with the publication.
