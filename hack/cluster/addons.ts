@@ -5,12 +5,11 @@ import { binaryFile } from "./binaries.ts";
 import { applyManifests, type Kubectl } from "./kubectl.ts";
 
 /** Names of the manifests under hack/cluster/addons. */
-export type AddonManifest = "netpol" | "volumes" | "coredns" | "local-path" | "traefik" | "metrics-server";
+export type AddonManifest = "netpol" | "volumes" | "coredns" | "traefik" | "metrics-server";
 
 /** The Deployment that each addon is up with, as namespace and name. */
 const deployments: Partial<Record<AddonManifest, [string, string]>> = {
   coredns: ["kube-system", "coredns"],
-  "local-path": ["local-path-storage", "local-path-provisioner"],
   traefik: ["slipway-ingress", "traefik"],
   "metrics-server": ["kube-system", "metrics-server"],
 };

@@ -17,15 +17,12 @@ const addons = join(import.meta.dirname, "addons");
 const values = {
   CLUSTER_DOMAIN: "cluster.local",
   DNS_ADDRESS: "10.96.0.10",
-  VOLUMES: "/repo/.slipway/volumes",
   HOST_ADDRESS: "127.0.0.1",
   API_PORT: "8081",
   INGRESS_PORT: "8080",
   KUBELET_TLS: "--kubelet-insecure-tls",
   IMAGE_COREDNS: "slipway.local/slipway/coredns:1",
-  IMAGE_LOCAL_PATH: "slipway.local/slipway/local-path:1",
   IMAGE_METRICS_SERVER: "slipway.local/slipway/metrics-server:1",
-  IMAGE_SHELL: "slipway.local/slipway/sample-job:1",
   IMAGE_TRAEFIK: "slipway.local/slipway/traefik:1",
 };
 

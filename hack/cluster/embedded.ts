@@ -1,8 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { aptPackages, buildImage, importImage, type Registry } from "../images/index.ts";
-import { sampleJob } from "../images/samples.ts";
+import { aptPackages, importImage, type Registry } from "../images/index.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { adminKubeconfig, confDir, logDir, runDir, stateDir } from "../lib/paths.ts";
 import { say, step } from "../lib/steps.ts";
@@ -47,12 +46,11 @@ export const neededBinaries: BinaryName[] = [
   "volumes",
   "pause",
   "coredns",
-  "local-path",
   "metrics-server",
   "traefik",
 ];
 
-const nodeAddons: AddonManifest[] = ["coredns", "local-path", "traefik", "metrics-server"];
+const nodeAddons: AddonManifest[] = ["coredns", "traefik", "metrics-server"];
 
 /** Log of everything that the cluster's steps run. */
 const log = join(logDir, "up.log");
@@ -86,6 +84,8 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   await step("control plane", () => ensureDaemons([containerd(), ...controlPlane(binaries, pki)]));
   const kubectl = kubectlFor([binaries.kubernetes, "kubectl"], adminKubeconfig);
   await step("network policies and volumes", async () => {
+    // The provisioner of clusters from before its process did it.
+    await kubectl(["delete", "namespace", "local-path-storage", "--ignore-not-found"], { log });
     await applyAddons(kubectl, ["netpol", "volumes"], {}, log);
     await ensureDaemons([netpol(binaries, pki), volumes(binaries, pki)]);
   });
@@ -94,7 +94,6 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     ...images,
     CLUSTER_DOMAIN: addresses.clusterDomain,
     DNS_ADDRESS: addresses.dns,
-    VOLUMES: paths.volumes,
     HOST_ADDRESS: "127.0.0.1",
     API_PORT: String(options.apiPort),
     INGRESS_PORT: String(options.ingressPort),
@@ -103,7 +102,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   const services = async () => {
     await applyAddons(kubectl, nodeAddons, values, log);
     await waitForNode(kubectl);
-    await waitForAddons(kubectl, ["coredns", "local-path", "traefik"], log);
+    await waitForAddons(kubectl, ["coredns", "traefik"], log);
   };
   await step("cluster services", services, log);
   const host: Registry = { host: `127.0.0.1:${ports.registry}`, caFile: pki.authority.cert };
@@ -176,11 +175,6 @@ async function ensureImages(): Promise<Record<string, string> & { IMAGE_PAUSE: s
     }
     references[`IMAGE_${name.toUpperCase().replaceAll("-", "_")}`] = image.reference;
   }
-  const shell = await buildImage(sampleJob());
-  if (await importImage(shell, paths.containerdSocket)) {
-    say("shell imported");
-  }
-  references.IMAGE_SHELL = shell.reference;
   const pause = references.IMAGE_PAUSE;
   if (!pause) {
     throw new Error("no pause image");

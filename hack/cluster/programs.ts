@@ -48,12 +48,11 @@ export const binaries = {
     cold: 290,
   },
   netpol: { module: ".", package: "./netpol", sources: "netpol", cold: 15 },
-  volumes: { module: ".", package: "./volumes", sources: "volumes", cold: 15 },
+  volumes: { module: "volumes", package: ".", sources: ".", cold: 20 },
   pause: { module: ".", package: "./pause", sources: "pause", cold: 2 },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", cold: 70 },
   coredns: { module: "coredns", package: "github.com/coredns/coredns", cold: 100 },
   registry: { module: "registry", package: "github.com/distribution/distribution/v3/cmd/registry", cold: 52 },
-  "local-path": { module: "local-path", package: "github.com/rancher/local-path-provisioner", cold: 62 },
   "metrics-server": {
     module: "metrics-server",
     package: "sigs.k8s.io/metrics-server/cmd/metrics-server",

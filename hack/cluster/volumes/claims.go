@@ -31,7 +31,6 @@ type Resizer struct {
 	client      kubernetes.Interface
 	provisioner string
 	grow        Grow
-	factory     informers.SharedInformerFactory
 	claims      listers.PersistentVolumeClaimLister
 	volumes     listers.PersistentVolumeLister
 	synced      []cache.InformerSynced
@@ -40,13 +39,12 @@ type Resizer struct {
 	events      record.EventRecorder
 }
 
-// NewResizer prepares the watches; nothing happens before Run.
-func NewResizer(client kubernetes.Interface, provisioner string, grow Grow) (*Resizer, error) {
-	factory := informers.NewSharedInformerFactory(client, 0)
+// NewResizer registers with the factory's informers, which the caller starts; nothing happens before Run.
+func NewResizer(client kubernetes.Interface, factory informers.SharedInformerFactory, provisioner string, grow Grow) (*Resizer, error) {
 	claims, volumes := factory.Core().V1().PersistentVolumeClaims(), factory.Core().V1().PersistentVolumes()
 	broadcaster := record.NewBroadcaster()
 	r := &Resizer{
-		client: client, provisioner: provisioner, grow: grow, factory: factory,
+		client: client, provisioner: provisioner, grow: grow,
 		claims: claims.Lister(), volumes: volumes.Lister(),
 		synced:      []cache.InformerSynced{claims.Informer().HasSynced, volumes.Informer().HasSynced},
 		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
@@ -79,7 +77,6 @@ func (r *Resizer) Run(ctx context.Context) {
 	r.broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: r.client.CoreV1().Events("")})
 	defer r.broadcaster.Shutdown()
 	context.AfterFunc(ctx, r.queue.ShutDown)
-	r.factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), r.synced...) {
 		return
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -42,20 +44,28 @@ func volumeOf(provisioner, has string) *corev1.PersistentVolume {
 	}
 }
 
-func start(t *testing.T, objects ...runtime.Object) *fake.Clientset {
+// startResizer starts a resizer, which ends with the test, and waits until it has listed claims and volumes.
+func startResizer(t *testing.T, client kubernetes.Interface, grow Grow) {
 	t.Helper()
-	client := fake.NewClientset(objects...)
-	resizer, err := NewResizer(client, local, grown)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	resizer, err := NewResizer(client, factory, local, grow)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	factory.Start(ctx.Done())
 	ended := make(chan struct{})
 	go func() { defer close(ended); resizer.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
 	for !resizer.Synced() {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+func start(t *testing.T, objects ...runtime.Object) *fake.Clientset {
+	t.Helper()
+	client := fake.NewClientset(objects...)
+	startResizer(t, client, grown)
 	return client
 }
 
@@ -113,11 +123,7 @@ func TestRefusalsAreTriedAgain(t *testing.T) {
 	client.PrependReactor("patch", "persistentvolumes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refused.Add(1) < 3, nil, errors.New("not now")
 	})
-	resizer, err := NewResizer(client, local, grown)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go resizer.Run(t.Context())
+	startResizer(t, client, grown)
 	eventually(t, "the volume does not grow after refusals", func() bool { claim, _ := sizes(t, client); return claim == "5Gi" })
 }
 
@@ -128,11 +134,7 @@ func TestNothingIsReportedBeforeTheDiskHasGrown(t *testing.T) {
 		requested.Store(bytes)
 		return errors.New("the disk is full")
 	}
-	resizer, err := NewResizer(client, local, full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go resizer.Run(t.Context())
+	startResizer(t, client, full)
 	eventually(t, "no event states why", func() bool {
 		events, _ := client.CoreV1().Events("a").List(t.Context(), metav1.ListOptions{})
 		return len(events.Items) > 0 && events.Items[0].Reason == "VolumeResizeFailed"

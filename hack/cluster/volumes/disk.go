@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Disk keeps volumes as files with a file system each, mounted beside them: so a volume has the size that was requested, and
@@ -64,6 +66,24 @@ func (d Disk) Make(ctx context.Context, name string, bytes int64) error {
 		return err
 	}
 	return os.Chmod(folder, 0o777)
+}
+
+// MakeFolder makes a volume without a size: a plain folder, writable for everybody.
+func (d Disk) MakeFolder(_ context.Context, name string, _ int64) error {
+	folder, _ := d.paths(name)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	return os.Chmod(folder, 0o777)
+}
+
+// NameOf is the name of a PersistentVolume on this disk; false when it is elsewhere.
+func (d Disk) NameOf(volume *corev1.PersistentVolume) (string, bool) {
+	local := volume.Spec.Local
+	if local == nil || filepath.Dir(local.Path) != d.Folder {
+		return "", false
+	}
+	return filepath.Base(local.Path), true
 }
 
 // Grow makes room for this many bytes, while the volume is in use. It never shrinks, and a folder without a file of its

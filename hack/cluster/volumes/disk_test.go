@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 const mib = int64(1) << 20
@@ -110,44 +109,12 @@ func TestAStartOfTheMachineMountsAll(t *testing.T) {
 	}
 }
 
-func TestRequestsAreMet(t *testing.T) {
-	disk := newDisk(t)
-	requests := Requests{Disk: disk, Bounded: true, Every: 5 * time.Millisecond}
-	go requests.Run(t.Context())
-	path := filepath.Join(disk.Folder, "pvc-1_a_data-0")
-	ask := func(suffix, text string) {
-		t.Helper()
-		if err := os.WriteFile(path+suffix+".draft", []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+suffix+".draft", path+suffix); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, suffix+" is not met", func() bool { _, err := os.Stat(path + suffix); return err != nil })
-	}
-	ask(makeSuffix, "67108864\n")
-	if mounted, err := isMounted(path); !mounted {
-		t.Fatalf("not mounted: %v", err)
-	}
-	ask(dropSuffix, "")
-	ask(dropSuffix, "")
-	if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-	ask(makeSuffix, "many")
-	if why, _ := os.ReadFile(path + failedSuffix); !bytes.Contains(why, []byte("no size")) {
-		t.Errorf("failed: %q", why)
-	}
-}
-
 func TestFoldersWithoutAFileHaveRoom(t *testing.T) {
 	disk := Disk{Folder: t.TempDir()}
-	requests := Requests{Disk: disk}
 	path := filepath.Join(disk.Folder, "v")
-	if err := os.WriteFile(path+makeSuffix, []byte("67108864"), 0o644); err != nil {
+	if err := disk.MakeFolder(t.Context(), "v", 64*mib); err != nil {
 		t.Fatal(err)
 	}
-	requests.handleAll(t.Context())
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o777 {
 		t.Fatalf("%v %v", info, err)
 	}

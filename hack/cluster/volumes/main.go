@@ -1,5 +1,5 @@
-// Command volumes keeps the volumes of the embedded cluster on the machine's disk, and grows those whose claims request
-// more. The provisioner (../local-path) requests them. See README.md.
+// Command volumes provisions the volumes of the embedded cluster on the machine's disk, and grows those whose claims request
+// more. See README.md.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -26,8 +27,8 @@ type options struct{ kubeconfig, provisioner, folder, health string }
 
 func main() {
 	var o options
-	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig that may read claims and volumes, and patch their sizes")
-	flag.StringVar(&o.provisioner, "provisioner", "rancher.io/local-path", "who makes the volumes")
+	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of an account that may provision and resize volumes")
+	flag.StringVar(&o.provisioner, "provisioner", "rancher.io/local-path", "its name in storage classes")
 	flag.StringVar(&o.folder, "folder", "", "where they are")
 	flag.StringVar(&o.health, "health", "127.0.0.1:10291", "loopback address of /healthz; empty for none")
 	flag.Parse()
@@ -60,13 +61,14 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	grow := func(ctx context.Context, volume *corev1.PersistentVolume, bytes int64) error {
-		local := volume.Spec.Local
-		if local == nil || filepath.Dir(local.Path) != disk.Folder {
+		name, ok := disk.NameOf(volume)
+		if !ok {
 			return nil
 		}
-		return disk.Grow(ctx, filepath.Base(local.Path), bytes)
+		return disk.Grow(ctx, name, bytes)
 	}
-	resizer, err := NewResizer(client, o.provisioner, grow)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	resizer, err := NewResizer(client, factory, o.provisioner, grow)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,9 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	slog.Info("started", "folder", disk.Folder, "bounded", why == nil)
-	go Requests{Disk: disk, Bounded: why == nil, Every: 200 * time.Millisecond}.Run(ctx)
+	provisioning := newProvisioning(ctx, client, factory, o.provisioner, Provisioner{Disk: disk, Bounded: why == nil})
+	factory.Start(ctx.Done())
+	go provisioning.Run(ctx)
 	resizer.Run(ctx)
 	return nil
 }
