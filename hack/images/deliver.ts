@@ -1,9 +1,10 @@
-import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { run } from "../lib/exec.ts";
 import type { BuiltImage } from "./build.ts";
-import { buildah, scratchRoot } from "./store.ts";
+import { buildah, imageCache, scratchRoot } from "./store.ts";
 
 /** A registry and the CA that signs its certificate. */
 export interface Registry {
@@ -90,9 +91,7 @@ export async function pushWithToken(
     await writeFile(join(scratch, "config.json"), JSON.stringify(config), { mode: 0o600 });
     const env = { DOCKER_CONFIG: scratch, SSL_CERT_FILE: registry.caFile, SSL_CERT_DIR: undefined };
     if (!present) {
-      const layout = join(scratch, "layout");
-      await buildah(["push", "--quiet", image.reference, `oci:${layout}:${image.tag}`]);
-      await run(crane, ["push", layout, `${repository}:${image.tag}`], { env });
+      await run(crane, ["push", await ociLayout(image), `${repository}:${image.tag}`], { env });
     }
     await run(crane, ["tag", `${repository}:${image.tag}`, tag], { env });
   });
@@ -101,6 +100,25 @@ export async function pushWithToken(
     throw new Error(`${registry.host} does not have ${image.name}:${tag} after a push`);
   }
   return { repositoryTag: `${image.name}:${tag}`, digest, pushed: true };
+}
+
+/** The folder of an image as an OCI layout. Compressing its layers takes seconds: it is kept beside the image cache. */
+async function ociLayout(image: BuiltImage): Promise<string> {
+  const layout = join(imageCache, "layouts", image.name, image.tag);
+  if (!existsSync(layout)) {
+    await mkdir(dirname(layout), { recursive: true });
+    await withScratch(async (scratch) => {
+      const draft = join(scratch, "layout");
+      await buildah(["push", "--quiet", image.reference, `oci:${draft}:${image.tag}`]);
+      await rename(draft, layout).catch((error: NodeJS.ErrnoException) => {
+        // Another process was first.
+        if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") {
+          throw error;
+        }
+      });
+    });
+  }
+  return layout;
 }
 
 /** The digest under which a registry holds an image's tag; undefined when it holds none. */
