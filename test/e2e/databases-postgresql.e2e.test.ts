@@ -1,4 +1,6 @@
 import { afterAll, expect, test } from "vitest";
+import { postgresqlDriver } from "../chaos/support/engines.ts";
+import { expectResumedAsOne } from "../chaos/support/fewer-instances.ts";
 import { isLong } from "../kit/long.ts";
 import { longestGap, lostRows, secondPrimaries, Writer } from "./support/acknowledged.ts";
 import { apiClient, deleteProjects, untilStatus } from "./support/api.ts";
@@ -124,9 +126,8 @@ test.concurrent("a new password leaves open sessions alone, a pause keeps the ro
   expect(await asking(current, readRows)).toEqual(new Set([0]));
 });
 
-test.concurrent("a change of plan replaces three instances, the primary last, and loses no row", {
-  timeout,
-}, async () => {
+/** Changes the plan of three instances while rows are written; the group serves two tests. */
+async function changePlan() {
   const project = await create({ instances: 3 });
   await asking(project, createRows);
   const uids = async () => new Set((await podsOfDatabase(project)).map(({ metadata }) => metadata?.uid));
@@ -145,11 +146,32 @@ test.concurrent("a change of plan replaces three instances, the primary last, an
   } finally {
     await writer.stop();
   }
-  console.log(`none acknowledged for ${Math.round(longestGap(writer.acknowledged))} ms at most`);
-  expect(lostRows(writer.acknowledged, await asking(project, readRows))).toEqual([]);
-  expect(secondPrimaries(writer.acknowledged)).toEqual([]);
+  const rows = await asking(project, readRows);
   // Another one took its place before its own pod went.
   expect((await readDatabase(project)).status?.database?.primary).not.toBe(primary);
+  return { project, acknowledged: writer.acknowledged, rows };
+}
+
+let changed: ReturnType<typeof changePlan> | undefined;
+const planChanged = () => {
+  changed ??= changePlan();
+  return changed;
+};
+
+test.concurrent("a change of plan replaces three instances, the primary last, and loses no row", {
+  timeout,
+}, async () => {
+  const { acknowledged, rows } = await planChanged();
+  console.log(`none acknowledged for ${Math.round(longestGap(acknowledged))} ms at most`);
+  expect(lostRows(acknowledged, rows)).toEqual([]);
+  expect(secondPrimaries(acknowledged)).toEqual([]);
+});
+
+test.concurrent("three instances that are paused and resumed as one lose no row, and no volume is deleted", {
+  timeout: 900_000,
+}, async () => {
+  const { project } = await planChanged();
+  await expectResumedAsOne(postgresqlDriver, project, [{ op: "replace", path: "/spec/instances", value: 1 }]);
 });
 
 interface Snapshot {
