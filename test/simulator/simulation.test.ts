@@ -38,7 +38,7 @@ test.each([
   ["stormy", stormy],
 ] as const)("an operator as it is does nothing wrong in %s weather", async (_name, profile) => {
   // The stage `simulate` of hack/test.sh decides ten thousand.
-  expect(await violationsOf(undefined, profile, isLong ? 3_000 : 1_000)).toEqual([]);
+  expect(await violationsOf(undefined, profile, isLong ? 3_000 : 300)).toEqual([]);
 });
 
 test("an operator that writes without preconditions is found out", async () => {
@@ -46,8 +46,14 @@ test("an operator that writes without preconditions is found out", async () => {
     const { resourceVersion: _ignored, ...metadata } = patch.metadata ?? {};
     return { ...patch, metadata };
   });
-  // Two have to write concurrently for that: with this seed they soon do.
-  expect(await violationsOf(careless, stormy, 20_000, 3)).toEqual(SOMETHING);
+  // Two have to write concurrently for that: with each of these seeds they soon do, as the operator was when they were chosen.
+  const violations: string[] = [];
+  for (const seed of [49, 43, 64, 31]) {
+    if (violations.length === 0) {
+      violations.push(...(await violationsOf(careless, stormy, 600, seed)));
+    }
+  }
+  expect(violations).toEqual(SOMETHING);
 });
 
 test("an operator that takes finalizers off before the charge is found out", async () => {
