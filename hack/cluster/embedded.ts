@@ -84,8 +84,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   await step("control plane", () => ensureDaemons([containerd(), ...controlPlane(binaries, pki)]));
   const kubectl = kubectlFor([binaries.kubernetes, "kubectl"], adminKubeconfig);
   await step("network policies and volumes", async () => {
-    // The provisioner of clusters from before its process did it.
-    await kubectl(["delete", "namespace", "local-path-storage", "--ignore-not-found"], { log });
+    await removeFormerProvisioner(kubectl);
     await applyAddons(kubectl, ["netpol", "volumes"], {}, log);
     await ensureDaemons([netpol(binaries, pki), volumes(binaries, pki)]);
   });
@@ -156,6 +155,13 @@ async function ensureClusterBinaries(): Promise<Binaries & { helm: string }> {
     volumes: await ensureBinary("volumes"),
     helm: await ensureBinary("helm"),
   };
+}
+
+/** Clusters of earlier versions had a provisioner in a pod. No kubelet may run yet that ends it: nothing waits for that. */
+async function removeFormerProvisioner(kubectl: Kubectl): Promise<void> {
+  const name = "local-path-provisioner";
+  const former = ["namespace/local-path-storage", `clusterrole/${name}`, `clusterrolebinding/${name}`];
+  await kubectl(["delete", ...former, "--ignore-not-found", "--wait=false"], { log });
 }
 
 async function ensureDaemons(daemons: Daemon[]): Promise<void> {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -77,11 +78,11 @@ func supported(options controller.ProvisionOptions) error {
 	spec := options.PVC.Spec
 	switch {
 	case spec.Selector != nil:
-		return fmt.Errorf("a claim with a selector is not supported")
+		return errors.New("a claim with a selector is not supported")
 	case slices.Contains(spec.AccessModes, corev1.ReadWriteMany), slices.Contains(spec.AccessModes, corev1.ReadOnlyMany):
 		return fmt.Errorf("access modes are ReadWriteOnce and ReadWriteOncePod, not %v", spec.AccessModes)
 	case options.SelectedNode == nil:
-		return fmt.Errorf("no node is selected: the storage class needs volumeBindingMode WaitForFirstConsumer")
+		return errors.New("no node is selected: the storage class needs volumeBindingMode WaitForFirstConsumer")
 	}
 	return nil
 }
