@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectProcessMetrics } from "@slipway/process";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /** Why a line, or a record over OTLP, became no event. */
 export const REFUSALS = [
@@ -76,7 +77,7 @@ export class CollectorMetrics {
 
   /** Figures of the process itself, in the names that Prometheus's clients share. */
   withProcess(): this {
-    collectDefaultMetrics({ register: this.registry });
+    collectProcessMetrics(this.registry);
     return this;
   }
 

@@ -63,6 +63,8 @@ class PlainLog implements OpenFile {
   readonly isDamaged = false;
   readonly #handle: FileHandle;
   #offset: number;
+  /** What the last read did not hand on: one at the end, several times a second, leaves no garbage. */
+  #unused: Buffer | undefined;
 
   constructor(handle: FileHandle, identity: string, offset: number) {
     this.#handle = handle;
@@ -71,9 +73,12 @@ class PlainLog implements OpenFile {
   }
 
   async readLines(): Promise<RawLine[]> {
-    const { buffer, bytesRead } = await this.#handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, this.#offset);
+    const chunk = this.#unused ?? Buffer.allocUnsafe(CHUNK);
+    this.#unused = undefined;
+    const { bytesRead } = await this.#handle.read(chunk, 0, CHUNK, this.#offset);
     this.isAtEnd = bytesRead < CHUNK;
-    const { lines } = splitLines(buffer.subarray(0, bytesRead), this.#offset);
+    const { lines } = splitLines(chunk.subarray(0, bytesRead), this.#offset);
+    this.#unused = lines.length === 0 ? chunk : undefined;
     this.#offset = lines.at(-1)?.end ?? this.#offset;
     return lines;
   }

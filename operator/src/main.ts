@@ -17,9 +17,15 @@ import {
   recordMetricSamples,
   storeJobRunLog,
 } from "@slipway/ledger";
-import { ConfigError, createLogger, MountedFile, registerFiles, shutdownSignal } from "@slipway/process";
+import {
+  ConfigError,
+  collectProcessMetrics,
+  createLogger,
+  MountedFile,
+  registerFiles,
+  shutdownSignal,
+} from "@slipway/process";
 import { openTracing } from "@slipway/process/tracing";
-import { collectDefaultMetrics } from "prom-client";
 import { parseBackupSettings } from "./backups/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { ledgerBuilds } from "./builds/ledger.ts";
@@ -88,7 +94,7 @@ async function main(config: Config): Promise<void> {
       ),
   });
   addClusterCheck(manager, config);
-  collectDefaultMetrics({ register: manager.registry });
+  collectProcessMetrics(manager.registry);
   registerFiles(manager.registry, [catalog, databaseImages, backups, buildFiles?.settings]);
   try {
     log.info({ port: config.metricsPort }, "operator starts");

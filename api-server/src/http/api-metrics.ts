@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectProcessMetrics } from "@slipway/process";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { AuditObserver } from "../audit/log.ts";
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -24,7 +25,7 @@ export class ApiMetrics {
   constructor(options: { processMetrics: boolean }) {
     const registers = [this.registry];
     if (options.processMetrics) {
-      collectDefaultMetrics({ register: this.registry });
+      collectProcessMetrics(this.registry);
     }
     this.#requests = new Counter({
       name: "slipway_api_requests_total",

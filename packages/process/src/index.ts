@@ -16,6 +16,7 @@ export { ConcurrencyLimiter, type ConcurrencyLimits, type Release } from "./conc
 export { createLogger, type Logger, silentLogger } from "./logger.ts";
 export { MountedFile, registerFiles } from "./mounted-file.ts";
 export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
+export { collectProcessMetrics } from "./process-metrics.ts";
 export {
   addressList,
   ConfigError,
