@@ -1,5 +1,6 @@
 /** From a push to a running version, by the stack's own Git server. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildsRegistryHost } from "../../hack/cluster/addresses.ts";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { type Build, createGitProject, listBuilds, readLog, untilBuilt } from "./support/builds.ts";
 import { waitAsDocumented } from "./support/documented.ts";
@@ -26,6 +27,14 @@ const application = (version: string): Files => ({
 process.on("SIGTERM", () => setTimeout(() => process.exit(0), 100));
 `,
 });
+/** What the versions of tags and releases are built by: that costs less than a build by runtime, of which the other test is. */
+const dockerfile: Files = {
+  Dockerfile: `FROM ${buildsRegistryHost}/base/node:24
+COPY server.js /app/server.js
+USER 1000:1000
+CMD ["node", "/app/server.js"]
+`,
+};
 const about = { name: "shop", version: "1.0.0" };
 const manifests: Files = {
   "package.json": JSON.stringify({ ...about, private: true, scripts: { start: "node server.js" } }),
@@ -42,6 +51,7 @@ let repository: Repository;
 beforeAll(async () => {
   repository = await createRepository(uniqueName("shop"), {
     ...manifests,
+    ...dockerfile,
     ...application("v1"),
   });
   repositories.push(repository);
@@ -102,6 +112,7 @@ test("a tag is built in the mode of tags, a release in that of releases, and not
 }, async () => {
   const mode = (event: string, more = {}) => ({
     source: { auto_deploy: false, version_deploy: { enabled: true, event, tag_pattern: "v*", ...more } },
+    build: { runtime: "dockerfile", version: undefined, start_command: undefined },
   });
   const projects = await Promise.all(
     [mode("tag"), mode("release")].map((change) =>
