@@ -6,7 +6,7 @@ import { TestCollector, traefikLine } from "../../test/kit/analytics/test-collec
 import { isLong } from "../../test/kit/long.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
 
-const kills = isLong ? 40 : 8;
+const kills = isLong ? 40 : 5;
 
 let collector: TestCollector;
 let store: FakeStore;
