@@ -1,0 +1,100 @@
+/** What exists of a contender's objects and their children, by watches: asking again and again would load the apiserver. */
+import {
+  dropManagedFields,
+  type KubeClient,
+  type KubernetesObject,
+  Reflector,
+  type Resource,
+  resources,
+  Store,
+} from "@slipway/controller-runtime";
+import { waitFor } from "../../../hack/lib/wait.ts";
+import { type Contender, NAME_PREFIX } from "./contenders.ts";
+
+interface Deployment extends KubernetesObject {
+  spec?: { template?: { spec?: { containers?: { image?: string }[] } } };
+}
+
+/** Kinds that each object has one of. */
+const CHILDREN = [
+  resources.deployments,
+  resources.services,
+  resources.ingresses,
+  resources.networkPolicies,
+] as const;
+
+export class Children {
+  readonly #deployments: Store<Deployment>;
+  readonly #stores: Store<KubernetesObject>[];
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<unknown>[] = [];
+  readonly #namespace: string;
+
+  private constructor(client: KubeClient, { namespace, resource }: Contender) {
+    this.#namespace = namespace;
+    const watch = <T extends KubernetesObject>(kind: Resource, metadataOnly: boolean): Store<T> => {
+      const store = new Store<T>({ transform: dropManagedFields });
+      const reflector = new Reflector<T>({ client, resource: kind, store, namespace, metadataOnly });
+      this.#running.push(reflector.run(this.#stopping.signal));
+      return store;
+    };
+    this.#deployments = watch<Deployment>(resources.deployments, false);
+    this.#stores = [...CHILDREN.filter((kind) => kind !== resources.deployments), resource].map((kind) =>
+      watch(kind, true),
+    );
+  }
+
+  /** Resolves once everything is watched. */
+  static async watch(client: KubeClient, contender: Contender): Promise<Children> {
+    const children = new Children(client, contender);
+    await waitFor("the watches", 60_000, async () => children.#all.every(({ hasSynced }) => hasSynced));
+    return children;
+  }
+
+  /** Waits until there are so many of every kind, with that image. */
+  async untilApplied(count: number, image: string): Promise<void> {
+    await waitFor(`${count} applied objects`, 3_600_000, async () => {
+      const deployments = this.#deployments.list(this.#namespace);
+      return (
+        this.#stores.every((store) => this.#count(store) >= count) &&
+        deployments.filter((deployment) => imageOf(deployment) === image).length >= count
+      );
+    });
+  }
+
+  /** Waits until one object's Deployment has that image. */
+  async untilChanged(name: string, image: string): Promise<void> {
+    await waitFor(
+      `the change of ${name}`,
+      600_000,
+      async () => {
+        const deployment = this.#deployments.get(this.#namespace, name);
+        return deployment !== undefined && imageOf(deployment) === image;
+      },
+      10,
+    );
+  }
+
+  async untilNone(): Promise<void> {
+    await waitFor("everything to be deleted", 3_600_000, async () =>
+      this.#all.every((store) => this.#count(store) === 0),
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.allSettled(this.#running);
+  }
+
+  /** How many there are of the objects or their children: a namespace has policies of its own. */
+  #count(store: Store<KubernetesObject>): number {
+    return store.list(this.#namespace).filter(({ metadata }) => metadata?.name?.startsWith(NAME_PREFIX))
+      .length;
+  }
+
+  get #all(): Store<KubernetesObject>[] {
+    return [...this.#stores, this.#deployments];
+  }
+}
+
+const imageOf = ({ spec }: Deployment): string | undefined => spec?.template?.spec?.containers?.[0]?.image;

@@ -1,0 +1,174 @@
+/** The operators that are compared, and what each of them is given to do. */
+import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  customResource,
+  type KubeClient,
+  type KubernetesObject,
+  type Resource,
+  resources,
+} from "@slipway/controller-runtime";
+import {
+  API_VERSION,
+  annotations,
+  GROUP,
+  labels,
+  organizationNamespace,
+  plurals,
+  VERSION,
+} from "@slipway/crds";
+import { parse } from "yaml";
+import { compileFlags } from "../../../hack/cluster/binaries.ts";
+import { moduleEnvironment } from "../../../hack/cluster/go-modules.ts";
+import { goEnvironment } from "../../../hack/cluster/processes.ts";
+import { run } from "../../../hack/lib/exec.ts";
+import { root, stateDir } from "../../../hack/lib/paths.ts";
+import { freePorts } from "../../../hack/lib/ports.ts";
+import { waitFor } from "../../../hack/lib/wait.ts";
+import { startNode } from "../../kit/processes/node.ts";
+import { ORGANIZATION } from "../setup.ts";
+
+/** An operator, and the objects that it makes children of: a Deployment, a Service, an Ingress and a NetworkPolicy each. */
+export interface Contender {
+  readonly name: string;
+  /** As it names itself in an audit log. */
+  readonly client: string;
+  readonly resource: Resource;
+  readonly namespace: string;
+  /** What the cluster needs before it starts. */
+  prepare(): Promise<void>;
+  start(): Promise<ChildProcess>;
+  /** Resolves once it accepts objects; after the first start. */
+  ready(): Promise<void>;
+  object(index: number): KubernetesObject;
+  /** A merge patch that gives an object this image. */
+  change(image: string): object;
+}
+
+export interface ContenderOptions {
+  kube: KubeClient;
+  kubeconfig: string;
+  ledgerUrl: string;
+}
+
+/** What the names of all objects begin with, and so those of their children. */
+export const NAME_PREFIX = "pbench";
+
+/** All of one length, so that a child's name tells whose it is. */
+export const nameOf = (index: number): string => `${NAME_PREFIX}${String(index).padStart(10, "0")}`;
+
+export const IMAGE = "registry.example.com/team/app:1.2.3";
+
+/** Slipway's operator with paused projects of type http. */
+export function slipway({ kube, kubeconfig, ledgerUrl }: ContenderOptions): Contender {
+  const namespace = organizationNamespace(ORGANIZATION);
+  return {
+    name: "slipway",
+    client: "slipway.dev/operator",
+    resource: customResource(GROUP, VERSION, plurals.Project, "Project"),
+    namespace,
+    prepare: async () => {
+      await kube.create(resources.namespaces, { metadata: { name: "slipway-system" } });
+    },
+    start: async () => {
+      const [metricsPort = 0] = await freePorts(1);
+      return startNode("operator/src/main.ts", [], {
+        SLIPWAY_LEDGER_URL: ledgerUrl,
+        SLIPWAY_CATALOG_FILE: join(root, "charts/slipway/files/catalog.yaml"),
+        SLIPWAY_NAMESPACE: "slipway-system",
+        // No ingress controller runs here, whose class the operator would wait for.
+        SLIPWAY_INGRESS_ALLOW_LIST: "none",
+        SLIPWAY_EGRESS_DENIED_CIDRS: "10.0.0.0/8",
+        SLIPWAY_METRICS_PORT: String(metricsPort),
+        SLIPWAY_LOG_LEVEL: "error",
+        KUBECONFIG: kubeconfig,
+      });
+    },
+    ready: () =>
+      waitFor("the organization's namespace", 120_000, async () => {
+        const found = await kube.getOrUndefined<KubernetesObject>(resources.namespaces, { name: namespace });
+        return found?.metadata?.annotations?.[annotations.guarded] !== undefined;
+      }).then(() => undefined),
+    object: (index) => ({
+      apiVersion: API_VERSION,
+      kind: "Project",
+      metadata: {
+        name: nameOf(index),
+        namespace,
+        labels: { [labels.organization]: ORGANIZATION, [labels.project]: nameOf(index) },
+      },
+      spec: {
+        type: "http",
+        name: `bench-${index}`,
+        plan: "basic",
+        paymentMode: "hourly",
+        exposure: "public",
+        image: { url: IMAGE, isPublic: true },
+        port: 8080,
+        instances: 1,
+        paused: true,
+        storage: { persistent: false, capacity: 1 },
+        networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0", description: "everybody" }] },
+      },
+    }),
+    change: (image) => ({ spec: { image: { url: image } } }),
+  };
+}
+
+const PEER_NAMESPACE = "peer";
+
+/** The operator of `peer/` with applications of no instances. */
+export function peer({ kube, kubeconfig }: ContenderOptions, workers: number): Contender {
+  return {
+    name: `peer, ${workers} workers`,
+    client: "peer",
+    resource: customResource("bench.slipway.dev", "v1", "apps", "App"),
+    namespace: PEER_NAMESPACE,
+    prepare: async () => {
+      const definition = parse(
+        await readFile(join(import.meta.dirname, "peer/app.yaml"), "utf8"),
+      ) as KubernetesObject;
+      await kube.apply(resources.customResourceDefinitions, definition, { fieldManager: "bench" });
+      await kube.apply(
+        resources.namespaces,
+        { apiVersion: "v1", kind: "Namespace", metadata: { name: PEER_NAMESPACE } },
+        { fieldManager: "bench" },
+      );
+    },
+    start: async () => {
+      const program = await buildPeer();
+      const args = ["--pdeathsig", "KILL", program, `--workers=${workers}`, `--namespace=${PEER_NAMESPACE}`];
+      return spawn("setpriv", args, {
+        env: { PATH: process.env.PATH, KUBECONFIG: kubeconfig },
+        stdio: ["ignore", "ignore", "inherit"],
+      });
+    },
+    ready: async () => {},
+    object: (index) => ({
+      apiVersion: "bench.slipway.dev/v1",
+      kind: "App",
+      metadata: { name: nameOf(index), namespace: PEER_NAMESPACE },
+      spec: {
+        image: IMAGE,
+        port: 8080,
+        replicas: 0,
+        host: `bench-${index}.apps.localhost`,
+        env: { GREETING: "hello" },
+      },
+    }),
+    change: (image) => ({ spec: { image } }),
+  };
+}
+
+/** Builds the peer; Go compiles only what has changed. @returns its path */
+export async function buildPeer(): Promise<string> {
+  const program = join(stateDir, "bench", "peer");
+  const cwd = join(import.meta.dirname, "peer");
+  await run("go", ["build", ...compileFlags, "-buildvcs=false", "-o", program, "."], {
+    cwd,
+    env: { ...moduleEnvironment, ...goEnvironment, CGO_ENABLED: "0" },
+  });
+  return program;
+}

@@ -1,0 +1,189 @@
+/**
+ * `npm run bench:operator`: Slipway's operator beside an ordinary Go operator (`peer/`), on one cluster in one run: creation of all objects
+ * at once, change of one field on all, restart, take-over by the standby, deletion. Real etcd, kube-apiserver and controller-manager; no
+ * instance runs. Flags: --objects 500, --workers 8,16,32,64 (of the peer), --only slipway or peer.
+ */
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { KubeClient, type KubernetesObject } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
+import {
+  type controllerLimits,
+  startTestCluster,
+  type TestCluster,
+  testControllers,
+} from "../../../hack/cluster/test-cluster.ts";
+import { run } from "../../../hack/lib/exec.ts";
+import { applyCrds } from "../../kit/clusters/definitions.ts";
+import { startPostgres } from "../../kit/servers/postgresql.ts";
+import { cpuSeconds } from "../load.ts";
+import { prepareLedger, residentMiB } from "../setup.ts";
+import { countByClient, latencies, readWrites } from "./audit.ts";
+import { Children } from "./children.ts";
+import { type Contender, IMAGE, nameOf, peer, slipway } from "./contenders.ts";
+import { type Phase, printReport } from "./report.ts";
+
+const { values: flags } = parseArgs({
+  options: {
+    objects: { type: "string", default: "500" },
+    workers: { type: "string", default: "8,16,32,64" },
+    only: { type: "string" },
+  },
+});
+const objects = Number(flags.objects);
+const names = Array.from({ length: objects }, (_, index) => nameOf(index));
+/** As the benchmark names itself in the audit log. */
+const CLIENT = "bench";
+/** Objects that are created or changed at once. */
+const AT_ONCE = 50;
+const cleanups: (() => unknown)[] = [];
+
+const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${text}`);
+
+async function bench(): Promise<void> {
+  const [cluster, postgres] = await Promise.all([
+    startTestCluster({
+      controllers: [
+        ...testControllers,
+        "deployment-controller",
+        "replicaset-controller",
+        "endpoints-controller",
+        "endpointslice-controller",
+      ],
+      flags: { "audit-log-maxsize": 10_000 },
+      limits: "raised" satisfies keyof typeof controllerLimits,
+    }),
+    startPostgres(),
+  ]);
+  cleanups.push(cluster.stop, postgres.stop);
+  const kube = KubeClient.fromConfig(loadKubeConfig({ file: cluster.kubeconfig }), { userAgent: CLIENT });
+  cleanups.push(() => kube.close());
+  await applyCrds(kube);
+  await cluster.controllerManager.restart();
+  await prepareLedger(postgres.url);
+  const options = { kube, kubeconfig: cluster.kubeconfig, ledgerUrl: postgres.url };
+  const contenders = [
+    ...(flags.only === "peer" ? [] : [slipway(options)]),
+    ...(flags.only === "slipway"
+      ? []
+      : flags.workers.split(",").map((count) => peer(options, Number(count)))),
+  ];
+  const phases: Phase[] = [];
+  for (const contender of contenders) {
+    phases.push(...(await measure(contender, cluster, kube)));
+  }
+  printReport(objects, phases);
+}
+
+async function measure(contender: Contender, cluster: TestCluster, kube: KubeClient): Promise<Phase[]> {
+  const { resource, namespace } = contender;
+  await contender.prepare();
+  let operator = await contender.start();
+  cleanups.push(() => operator.kill("SIGKILL"));
+  await contender.ready();
+  const children = await Children.watch(kube, contender);
+  // It leads, and has read everything.
+  await sleep(5_000);
+  const phases: Phase[] = [];
+
+  const phase = async (what: string, begin: () => Promise<void>, end: () => Promise<void>) => {
+    say(`${contender.name}: ${what}`);
+    const from = Date.now();
+    const [cpu, start] = [cpuSeconds(operator.pid ?? 0), performance.now()];
+    await begin();
+    await end();
+    const wall = performance.now() - start;
+    const used = cpuSeconds(operator.pid ?? 0) - cpu;
+    const memory = residentMiB(operator.pid ?? 0);
+    // The controllers' writes that follow count, too.
+    await sleep(3_000);
+    const writes = await readWrites(cluster.auditLog, from, Date.now());
+    const { each } = latencies(writes, { names, client: CLIENT, operator: contender.client });
+    phases.push({
+      contender: contender.name,
+      what,
+      wall,
+      cpu: used,
+      memory,
+      each,
+      writes: countByClient(writes),
+    });
+    say(`  ${(wall / 1_000).toFixed(1)} s, ${used.toFixed(1)} s of processor, ${memory.toFixed(0)} MiB`);
+  };
+  const patchAll = (image: string) =>
+    concurrently(names, (name) => kube.patch(resource, { namespace, name }, contender.change(image)));
+
+  const indexes = names.map((_, index) => index);
+  await phase(
+    "creation",
+    () => concurrently(indexes, (index) => kube.create<KubernetesObject>(resource, contender.object(index))),
+    () => children.untilApplied(objects, IMAGE),
+  );
+  await phase(
+    "change of all",
+    () => patchAll(`${IMAGE}.1`),
+    () => children.untilApplied(objects, `${IMAGE}.1`),
+  );
+
+  const name = names[0] ?? "";
+  const since = async (what: string, begin: () => Promise<void>) => {
+    say(`${contender.name}: ${what}`);
+    await begin();
+    const start = performance.now();
+    const image = `${IMAGE}.${phases.length}`;
+    await kube.patch(resource, { namespace, name }, contender.change(image));
+    await children.untilChanged(name, image);
+    const wall = performance.now() - start;
+    say(`  ${(wall / 1_000).toFixed(1)} s`);
+    phases.push({ contender: contender.name, what, wall });
+  };
+  await since("restart until a change is applied", async () => {
+    await ended(operator, "SIGTERM");
+    operator = await contender.start();
+  });
+  const standby = await contender.start();
+  cleanups.push(() => standby.kill("SIGKILL"));
+  await sleep(10_000);
+  await since("take-over by the standby until a change is applied", async () => {
+    await ended(operator, "SIGKILL");
+  });
+  operator = standby;
+  await phase(
+    "deletion",
+    async () => {
+      const kubectl = ["kubectl", "--kubeconfig", cluster.kubeconfig, "-n", namespace, "delete"];
+      await run(cluster.binary, [...kubectl, `${resource.plural}.${resource.group}`, "--all"]);
+    },
+    () => children.untilNone(),
+  );
+  await children.stop();
+  await ended(operator, "SIGTERM");
+  return phases;
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const exited = once(child, "exit");
+  child.kill(signal);
+  await exited;
+}
+
+async function concurrently<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
+  const left = items[Symbol.iterator]();
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const item of left) {
+        await act(item);
+      }
+    }),
+  );
+}
+
+try {
+  await bench();
+} finally {
+  for (const cleanup of cleanups.reverse()) {
+    await cleanup();
+  }
+}
