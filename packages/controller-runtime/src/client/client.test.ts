@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
 import { TcpProxy } from "../../../../test/kit/processes/tcp-proxy.ts";
@@ -63,6 +64,25 @@ describe("a KubeClient before a silent apiserver", () => {
 });
 
 describe("KubeClient", () => {
+  it("reuses its connections for requests one after the other, deletions with their options too", async () => {
+    let connections = 0;
+    const count = () => {
+      connections += 1;
+    };
+    subscribe("undici:client:connected", count);
+    try {
+      for (let round = 0; round < 5; round += 1) {
+        await client.create(resources.configMaps, X);
+        await client.delete(resources.configMaps, REF);
+        await client.delete(resources.configMaps, REF);
+      }
+    } finally {
+      unsubscribe("undici:client:connected", count);
+    }
+    // The next request may begin a moment before the connection of the last is free.
+    expect(connections).toBeLessThanOrEqual(2);
+  });
+
   it("creates, reads, patches, replaces and deletes", async () => {
     const created = await client.create(resources.configMaps, X);
     expect(created).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });

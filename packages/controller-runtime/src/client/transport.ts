@@ -200,6 +200,8 @@ export class Transport {
         body: request.body ?? null,
         signal,
         headersTimeout,
+        // Otherwise the connection is closed after a DELETE with a body, which servers need not read; apiservers do.
+        reset: false,
         bodyTimeout: request.streams ? 0 : timeout,
       });
     // A watch has a connection of its own.
