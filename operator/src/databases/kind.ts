@@ -106,7 +106,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
 
   async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
     for (const step of deletionSteps) {
-      const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
+      const waiting = await runDeletionStep(step, project, this.#deps, signal);
       if (waiting) {
         return { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
       }

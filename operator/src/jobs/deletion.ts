@@ -58,9 +58,9 @@ export async function removeJob(
 ): Promise<Remaining | undefined> {
   const waiting =
     ((await hasPendingRun(project, client, signal)) ? PENDING : undefined) ??
-    (await runDeletionStep(scheduleStep, project, client, signal)) ??
+    (await runDeletionStep(scheduleStep, project, { client }, signal)) ??
     (await removeEnded(project, client, signal)) ??
-    (await runDeletionStep(remainsStep, project, client, signal)) ??
+    (await runDeletionStep(remainsStep, project, { client }, signal)) ??
     (project.spec.storage?.persistent && !(await closeMetering(project, signal)) ? METERED : undefined);
   return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
 }

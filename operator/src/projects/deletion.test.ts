@@ -1,13 +1,16 @@
 import {
+  byLabel,
   type KubeClient,
   type KubernetesObject,
   type OwnerReference,
   type Resource,
   resources,
+  Store,
 } from "@slipway/controller-runtime";
-import { expect, test } from "vitest";
+import { labels } from "@slipway/crds";
+import { describe, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { instancesStep } from "../applications/kind.ts";
+import { instancesStep, routeStep } from "../applications/kind.ts";
 import { deletionSteps } from "../databases/kind.ts";
 import { type DeletionStep, runDeletionStep } from "./deletion.ts";
 
@@ -31,7 +34,7 @@ async function waitsFor(left: { pods?: KubernetesObject[]; replicasets?: Kuberne
   const waiting = await runDeletionStep(
     instancesStep,
     exampleProject(ref),
-    client,
+    { client },
     AbortSignal.timeout(1_000),
   );
   expect(deleted).toEqual([]);
@@ -69,7 +72,7 @@ test("of a database, the StatefulSet's own pods are waited for", async () => {
       delete: async () => true,
     } as unknown as KubeClient;
     const project = exampleProject(ref, { type: "postgresql" });
-    return step && (await runDeletionStep(step, project, client, AbortSignal.timeout(1_000)))?.message;
+    return step && (await runDeletionStep(step, project, { client }, AbortSignal.timeout(1_000)))?.message;
   };
   await expect(waits({ kind: "StatefulSet", name: "shop" })).resolves.toBe(STOPPING);
   await expect(waits({ kind: "StatefulSet", name: "shop-cache" })).resolves.toBeUndefined();
@@ -90,9 +93,72 @@ test("what nobody owns is a database's to delete, and an application's to leave 
       ],
       delete: async (_: Resource, { name }: { name: string }) => void deleted.push(name),
     } as unknown as KubeClient;
-    await runDeletionStep(remains, exampleProject(ref, { type }), client, AbortSignal.timeout(1_000));
+    await runDeletionStep(remains, exampleProject(ref, { type }), { client }, AbortSignal.timeout(1_000));
     return deleted;
   };
   await expect(deletedOf("postgresql")).resolves.toEqual(["persistentvolumeclaims", "configmaps"]);
   await expect(deletedOf("http")).resolves.toEqual([]);
+});
+
+describe("what the watches have", () => {
+  const controlled = (name: string, deletionTimestamp?: string): KubernetesObject => ({
+    metadata: {
+      ...ref,
+      name,
+      uid: `uid-${name}`,
+      labels: { [labels.project]: ref.name },
+      ownerReferences: [
+        {
+          apiVersion: "slipway.dev/v1alpha1",
+          kind: "Project",
+          name: ref.name,
+          uid: "uid-shop",
+          controller: true,
+        },
+      ],
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    },
+  });
+  const run = async (ingresses: KubernetesObject[], live: KubernetesObject[]) => {
+    const requests: string[] = [];
+    const client = {
+      listAll: async ({ plural }: Resource) => {
+        requests.push(`list ${plural}`);
+        return live;
+      },
+      delete: async ({ plural }: Resource, { name }: { name: string }) =>
+        void requests.push(`delete ${plural} ${name}`),
+    } as unknown as KubeClient;
+    const store = new Store({ indexers: { [labels.project]: byLabel(labels.project) } });
+    store.replace(ingresses, "1");
+    const stores = { children: [{ resource: resources.ingresses, store }] };
+    const project = { ...exampleProject(ref), metadata: { ...ref, uid: "uid-shop" } };
+    const waiting = await runDeletionStep(routeStep, project, { client, stores }, AbortSignal.timeout(1_000));
+    return { requests, isWaiting: waiting !== undefined };
+  };
+
+  test("is deleted without a list, and its end is read live", async () => {
+    await expect(run([controlled("shop")], [])).resolves.toEqual({
+      requests: ["delete ingresses shop", "list ingresses"],
+      isWaiting: false,
+    });
+  });
+
+  test("is waited for without a request while it terminates", async () => {
+    const terminating = controlled("shop", "2026-11-28T12:00:00Z");
+    await expect(run([terminating], [terminating])).resolves.toEqual({ requests: [], isWaiting: true });
+  });
+
+  test("ends no step while the apiserver has more", async () => {
+    await expect(run([], [controlled("shop")])).resolves.toEqual({
+      requests: ["list ingresses"],
+      isWaiting: true,
+    });
+  });
+
+  test("is left alone when another controls it", async () => {
+    const other = labelled("shop", { kind: "Project", name: "other" });
+    other.metadata = { ...other.metadata, labels: { [labels.project]: ref.name } };
+    await expect(run([other], [])).resolves.toEqual({ requests: ["list ingresses"], isWaiting: false });
+  });
 });

@@ -10,7 +10,9 @@ import {
   resources,
 } from "@slipway/controller-runtime";
 import { isDatabaseType, labels, organizationOfNamespace, type Project } from "@slipway/crds";
+import { middlewareResource } from "../resources.ts";
 import type { Finding } from "./status.ts";
+import { childrenOf, type ProjectStores } from "./stores.ts";
 
 /** A step begins once every object that the one before awaits is deleted. */
 export interface DeletionStep {
@@ -22,23 +24,60 @@ export interface DeletionStep {
 /** Poll interval of a deletion for what it waits for, in milliseconds. */
 export const DELETION_POLL_INTERVAL_MS = 2_000;
 
+/** Where the children of a project are read. */
+export interface DeletionReads {
+  client: KubeClient;
+  /** What the watches have; without it, everything is read live. */
+  stores?: Pick<ProjectStores, "children">;
+}
+
 /**
- * Deletes what is left of one step.
+ * Children that their project always controls: what a watch that is behind does not have, is deleted with the project. So these
+ * are deleted as the watches have them: a list reads all of the organization's objects.
+ */
+const CONTROLLED: readonly Resource[] = [
+  resources.ingresses,
+  resources.horizontalPodAutoscalers,
+  resources.podDisruptionBudgets,
+  resources.deployments,
+  resources.statefulSets,
+  resources.services,
+  resources.networkPolicies,
+  resources.roleBindings,
+  resources.roles,
+  resources.serviceAccounts,
+  middlewareResource,
+];
+
+/**
+ * Deletes what is left of one step. That what it awaits is gone is always read live.
  * @returns what is waited for, or undefined when the step is done
  */
 export async function runDeletionStep(
   step: DeletionStep,
   project: Project,
-  client: KubeClient,
+  { client, stores }: DeletionReads,
   signal: AbortSignal,
 ): Promise<Finding | undefined> {
+  const isWatched = (resource: Resource) => stores !== undefined && CONTROLLED.includes(resource);
+  const watched = (resource: Resource) =>
+    stores === undefined
+      ? []
+      : childrenOf(stores, resource, project).filter((object) => belongs(object, resource, project));
   for (const resource of step.delete) {
-    for (const { metadata } of await liveChildren(resource, project, client, signal)) {
+    const children = isWatched(resource)
+      ? watched(resource)
+      : await liveChildren(resource, project, client, signal);
+    for (const { metadata } of children) {
       if (!metadata?.deletionTimestamp) {
         const { name = "", namespace, uid } = metadata ?? {};
         await client.delete(resource, { name, namespace }, { uid, signal });
       }
     }
+  }
+  // The watch reports its end.
+  if (step.pending.some((resource) => isWatched(resource) && watched(resource).some(isTerminating))) {
+    return step.waiting;
   }
   for (const resource of step.pending) {
     if ((await liveChildren(resource, project, client, signal)).length > 0) {
@@ -47,6 +86,8 @@ export async function runDeletionStep(
   }
   return undefined;
 }
+
+const isTerminating = ({ metadata }: KubernetesObject): boolean => metadata?.deletionTimestamp !== undefined;
 
 /** What of one kind belongs to a project now; of Secrets the metadata alone. */
 export async function liveChildren(

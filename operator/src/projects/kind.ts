@@ -104,7 +104,7 @@ export function unsupportedKind(client: KubeClient): ProjectKind {
     observe: async () => ({}),
     holdRejectedSpec: async () => undefined,
     finalize: async (project: Project, { signal }: ProjectContext) => {
-      const waiting = await runDeletionStep(SECRETS, project, client, signal);
+      const waiting = await runDeletionStep(SECRETS, project, { client }, signal);
       return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
     },
   };

@@ -132,7 +132,7 @@ export function childOf<T extends KubernetesObject>(
 
 /** All children of one kind that carry a project's label, those that are being deleted too. */
 export function childrenOf<T extends KubernetesObject>(
-  { children }: ProjectStores,
+  { children }: Pick<ProjectStores, "children">,
   resource: Resource,
   { metadata: { namespace, name } }: Project,
 ): T[] {
