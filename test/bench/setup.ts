@@ -42,24 +42,11 @@ export async function prepareCluster(kube: KubeClient): Promise<void> {
   });
 }
 
-/** Makes projects `from` to `to`. @returns them, 20 at a time */
-async function* newProjects(kube: KubeClient, from: number, to: number): AsyncGenerator<Project[]> {
+/** Makes projects `from` to `to`, 20 at a time, as the operator would have left them: running, with a full status. */
+export async function createRunningProjects(kube: KubeClient, from: number, to: number): Promise<void> {
   for (let start = from; start < to; start += 20) {
     const batch = Array.from({ length: Math.min(20, to - start) }, (_, index) => start + index);
-    yield await Promise.all(batch.map((index) => createProject(kube, index)));
-  }
-}
-
-/** Makes projects `from` to `to` and leaves the rest to an operator. */
-export async function createProjects(kube: KubeClient, from: number, to: number): Promise<void> {
-  for await (const _ of newProjects(kube, from, to)) {
-  }
-}
-
-/** Makes projects `from` to `to`, as the operator would have left them: running, with a full status. */
-export async function createRunningProjects(kube: KubeClient, from: number, to: number): Promise<void> {
-  for await (const batch of newProjects(kube, from, to)) {
-    await Promise.all(batch.map((project) => setRunning(kube, project)));
+    await Promise.all(batch.map(async (index) => setRunning(kube, await createProject(kube, index))));
   }
 }
 

@@ -40,12 +40,12 @@ export function parseWrite(line: string): Write | undefined {
   };
 }
 
-/** `kube-controller-manager/v1.34.4 (linux/amd64) …/deployment-controller` is the controller, anything else its first word. */
+/** All of kube-controller-manager's controllers are one client; others are what their user agents begin with, without a version. */
 function clientOf(userAgent: string): string {
   const [first = ""] = userAgent.split(" ");
   return first.startsWith("kube-controller-manager") || first.startsWith("kubernetes")
     ? "controllers"
-    : (first.replace(/\/v?\d.*$/, "") ?? first);
+    : first.replace(/\/v?\d.*$/, "");
 }
 
 /** The writes of an audit log within a time, in milliseconds since the epoch. */
@@ -71,7 +71,7 @@ const WORKLOAD = ["deployments", "services", "ingresses", "networkpolicies"];
 export function latencies(
   writes: readonly Write[],
   { names, client, operator }: { names: readonly string[]; client: string; operator: string },
-): { each: number[]; firstAt: number; lastAt: number } {
+): number[] {
   const length = names[0]?.length ?? 0;
   const begun = new Map<string, number>();
   const applied = new Map<string, number>();
@@ -87,11 +87,10 @@ export function latencies(
       applied.set(object, Math.max(at, applied.get(object) ?? 0));
     }
   }
-  const each = [...begun].flatMap(([name, at]) => {
+  return [...begun].flatMap(([name, at]) => {
     const end = applied.get(name);
     return end === undefined ? [] : [end - at];
   });
-  return { each, firstAt: Math.min(...begun.values()), lastAt: Math.max(...applied.values()) };
 }
 
 /** How many writes each client did, and of which kinds, the most first. */

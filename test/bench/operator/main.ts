@@ -9,12 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { KubeClient, type KubernetesObject } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
-import {
-  type controllerLimits,
-  startTestCluster,
-  type TestCluster,
-  testControllers,
-} from "../../../hack/cluster/test-cluster.ts";
+import { startTestCluster, type TestCluster, testControllers } from "../../../hack/cluster/test-cluster.ts";
 import { run } from "../../../hack/lib/exec.ts";
 import { applyCrds } from "../../kit/clusters/definitions.ts";
 import { startPostgres } from "../../kit/servers/postgresql.ts";
@@ -53,7 +48,7 @@ async function bench(): Promise<void> {
         "endpointslice-controller",
       ],
       flags: { "audit-log-maxsize": 10_000 },
-      limits: "raised" satisfies keyof typeof controllerLimits,
+      limits: "raised",
     }),
     startPostgres(),
   ]);
@@ -100,7 +95,7 @@ async function measure(contender: Contender, cluster: TestCluster, kube: KubeCli
     // The controllers' writes that follow count, too.
     await sleep(3_000);
     const writes = await readWrites(cluster.auditLog, from, Date.now());
-    const { each } = latencies(writes, { names, client: CLIENT, operator: contender.client });
+    const each = latencies(writes, { names, client: CLIENT, operator: contender.client });
     phases.push({
       contender: contender.name,
       what,
