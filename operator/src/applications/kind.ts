@@ -45,9 +45,6 @@ export interface HttpDependencies extends KindDependencies {
   routeCheck: RouteCheck;
 }
 
-/** How soon a deletion reads again whether the ReplicaSets of stopped instances are gone, in milliseconds. */
-const REPLICA_SETS_POLL_MS = 500;
-
 /** What one reconcile has applied, and the routes as they were before. */
 interface Applied {
   accepted: Accepted<HttpPlan>;
@@ -126,7 +123,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     await this.#recreate.clear(project, signal);
     const run = async (step: DeletionStep) => {
       const waiting = await runDeletionStep(step, project, this.#deps, signal);
-      return waiting && { ...waiting, retryAfterMs: this.#deletionPollMs(project) };
+      return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
     };
     return (
       (await run(routeStep)) ??
@@ -134,12 +131,6 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
       (await run(instancesStep)) ??
       (await run(remainsStep))
     );
-  }
-
-  /** ReplicaSets without pods are the last to go, soon, and nothing watches them. */
-  #deletionPollMs(project: Project): number {
-    const isStopped = this.#deployment(project) === undefined && this.#instances(project).length === 0;
-    return isStopped ? REPLICA_SETS_POLL_MS : DELETION_POLL_INTERVAL_MS;
   }
 
   async #releaseDomains(project: Project, signal: AbortSignal): Promise<Remaining | undefined> {

@@ -101,9 +101,13 @@ test("what nobody owns is a database's to delete, and an application's to leave 
 });
 
 describe("what the watches have", () => {
-  const controlled = (name: string, deletionTimestamp?: string): KubernetesObject => ({
+  const controlled = (
+    name: string,
+    deletionTimestamp?: string,
+    namespace = ref.namespace,
+  ): KubernetesObject => ({
     metadata: {
-      ...ref,
+      namespace,
       name,
       uid: `uid-${name}`,
       labels: { [labels.project]: ref.name },
@@ -119,7 +123,11 @@ describe("what the watches have", () => {
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
   });
-  const run = async (ingresses: KubernetesObject[], live: KubernetesObject[]) => {
+  const run = async (
+    ingresses: KubernetesObject[],
+    live: KubernetesObject[],
+    { namespace = ref.namespace, watched = resources.ingresses } = {},
+  ) => {
     const requests: string[] = [];
     const client = {
       listAll: async ({ plural }: Resource) => {
@@ -131,8 +139,8 @@ describe("what the watches have", () => {
     } as unknown as KubeClient;
     const store = new Store({ indexers: { [labels.project]: byLabel(labels.project) } });
     store.replace(ingresses, "1");
-    const stores = { children: [{ resource: resources.ingresses, store }] };
-    const project = { ...exampleProject(ref), metadata: { ...ref, uid: "uid-shop" } };
+    const stores = { children: [{ resource: watched, store }] };
+    const project = { ...exampleProject(ref), metadata: { ...ref, namespace, uid: "uid-shop" } };
     const waiting = await runDeletionStep(routeStep, project, { client, stores }, AbortSignal.timeout(1_000));
     return { requests, isWaiting: waiting !== undefined };
   };
@@ -152,6 +160,19 @@ describe("what the watches have", () => {
   test("ends no step while the apiserver has more", async () => {
     await expect(run([], [controlled("shop")])).resolves.toEqual({
       requests: ["list ingresses"],
+      isWaiting: true,
+    });
+  });
+
+  test("is left alone outside of organizations, where the operator may write nothing", async () => {
+    const namespace = "kube-system";
+    const foreign = controlled("shop", undefined, namespace);
+    await expect(run([foreign], [], { namespace })).resolves.toEqual({ requests: [], isWaiting: false });
+  });
+
+  test("does not count for a kind that is not watched, which is read live", async () => {
+    await expect(run([], [controlled("shop")], { watched: resources.services })).resolves.toEqual({
+      requests: ["list ingresses", "delete ingresses shop", "list ingresses"],
       isWaiting: true,
     });
   });

@@ -32,8 +32,8 @@ export interface DeletionReads {
 }
 
 /**
- * Children that their project always controls: what a watch that is behind does not have, is deleted with the project. So these
- * are deleted as the watches have them: a list reads all of the organization's objects.
+ * Children that their project always controls. They are deleted as the watches have them, since a list reads all of the organization's
+ * objects: one that a watch does not have yet is garbage collected with the project.
  */
 const CONTROLLED: readonly Resource[] = [
   resources.ingresses,
@@ -59,15 +59,9 @@ export async function runDeletionStep(
   { client, stores }: DeletionReads,
   signal: AbortSignal,
 ): Promise<Finding | undefined> {
-  const isWatched = (resource: Resource) => stores !== undefined && CONTROLLED.includes(resource);
-  const watched = (resource: Resource) =>
-    stores === undefined
-      ? []
-      : childrenOf(stores, resource, project).filter((object) => belongs(object, resource, project));
   for (const resource of step.delete) {
-    const children = isWatched(resource)
-      ? watched(resource)
-      : await liveChildren(resource, project, client, signal);
+    const children =
+      watchedChildren(resource, project, stores) ?? (await liveChildren(resource, project, client, signal));
     for (const { metadata } of children) {
       if (!metadata?.deletionTimestamp) {
         const { name = "", namespace, uid } = metadata ?? {};
@@ -76,7 +70,7 @@ export async function runDeletionStep(
     }
   }
   // The watch reports its end.
-  if (step.pending.some((resource) => isWatched(resource) && watched(resource).some(isTerminating))) {
+  if (step.pending.some((resource) => watchedChildren(resource, project, stores)?.some(isTerminating))) {
     return step.waiting;
   }
   for (const resource of step.pending) {
@@ -86,6 +80,24 @@ export async function runDeletionStep(
   }
   return undefined;
 }
+
+/** The same as {@link liveChildren}, as last observed; undefined for kinds that are to be read live. */
+function watchedChildren(
+  resource: Resource,
+  project: Project,
+  stores: DeletionReads["stores"],
+): KubernetesObject[] | undefined {
+  if (!CONTROLLED.includes(resource) || !stores?.children.some((child) => child.resource === resource)) {
+    return undefined;
+  }
+  return isInOrganization(project)
+    ? childrenOf(stores, resource, project).filter((object) => belongs(object, resource, project))
+    : [];
+}
+
+/** Outside of organizations nothing is ever created, and not all kinds may be listed. */
+const isInOrganization = ({ metadata }: Project): boolean =>
+  organizationOfNamespace(metadata.namespace ?? "") !== undefined;
 
 const isTerminating = ({ metadata }: KubernetesObject): boolean => metadata?.deletionTimestamp !== undefined;
 
@@ -97,8 +109,7 @@ export async function liveChildren(
   signal: AbortSignal,
 ): Promise<KubernetesObject[]> {
   const { namespace, name } = project.metadata;
-  // Outside of organizations nothing is ever created, and not all kinds may be listed.
-  if (organizationOfNamespace(namespace ?? "") === undefined) {
+  if (!isInOrganization(project)) {
     return [];
   }
   const labelSelector = `${labels.project}=${name}`;
