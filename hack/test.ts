@@ -60,7 +60,7 @@ const stages: Readonly<Record<string, Stage>> = {
   },
   contract: {
     about: "the API against its own OpenAPI document",
-    // Of two processors it leaves half, and those tests a fifth.
+    // It leaves half of two processors unused, the chaos tests a fifth.
     beside: "chaos",
     run: contract,
   },

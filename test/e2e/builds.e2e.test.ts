@@ -27,7 +27,7 @@ const application = (version: string): Files => ({
 process.on("SIGTERM", () => setTimeout(() => process.exit(0), 100));
 `,
 });
-/** What the versions of tags and releases are built by: that costs less than a build by runtime, of which the other test is. */
+/** Versions of tags and releases are built from it: that costs less than a build by runtime, which the other test has. */
 const dockerfile: Files = {
   Dockerfile: `FROM ${buildsRegistryHost}/base/node:24
 COPY server.js /app/server.js

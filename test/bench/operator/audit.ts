@@ -7,7 +7,7 @@ import { readVerbs } from "../../../hack/cluster/control-plane.ts";
 export interface Write {
   /** When it was answered, in milliseconds since the epoch, to the microsecond. */
   readonly at: number;
-  /** The client, as it names itself: the first word of its user agent, up to a slash's version. */
+  /** The client: the first word of its user agent, without a version. */
   readonly client: string;
   /** `create deployments`, `update apps/status`. */
   readonly what: string;
@@ -43,9 +43,7 @@ export function parseWrite(line: string): Write | undefined {
 /** All of kube-controller-manager's controllers are one client; others are what their user agents begin with, without a version. */
 function clientOf(userAgent: string): string {
   const [first = ""] = userAgent.split(" ");
-  return first.startsWith("kube-controller-manager") || first.startsWith("kubernetes")
-    ? "controllers"
-    : first.replace(/\/v?\d.*$/, "");
+  return first.startsWith("kube-controller-manager") ? "controllers" : first.replace(/\/v?\d.*$/, "");
 }
 
 /** The writes of an audit log within a time, in milliseconds since the epoch. */
@@ -93,7 +91,7 @@ export function latencies(
   });
 }
 
-/** How many writes each client did, and of which kinds, the most first. */
+/** How many writes each client did, by kind. */
 export function countByClient(writes: readonly Write[]): Map<string, Map<string, number>> {
   const counts = new Map<string, Map<string, number>>();
   for (const { client, what } of writes) {

@@ -1,6 +1,5 @@
 /** The operators that are compared, and what each of them is given to do. */
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -27,6 +26,7 @@ import { run } from "../../../hack/lib/exec.ts";
 import { root, stateDir } from "../../../hack/lib/paths.ts";
 import { freePorts } from "../../../hack/lib/ports.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
+import { installDefinitions } from "../../kit/clusters/definitions.ts";
 import { startNode } from "../../kit/processes/node.ts";
 import { ORGANIZATION } from "../setup.ts";
 
@@ -56,7 +56,7 @@ export interface ContenderOptions {
 /** What the names of all objects begin with, and so those of their children. */
 export const NAME_PREFIX = "pbench";
 
-/** All of one length, so that a child's name tells whose it is. */
+/** All of one length: a child is its object's by the beginning of its name. */
 export const nameOf = (index: number): string => `${NAME_PREFIX}${String(index).padStart(10, "0")}`;
 
 export const IMAGE = "registry.example.com/team/app:1.2.3";
@@ -130,7 +130,7 @@ export function peer({ kube, kubeconfig }: ContenderOptions, workers: number): C
       const definition = parse(
         await readFile(join(import.meta.dirname, "peer/app.yaml"), "utf8"),
       ) as KubernetesObject;
-      await kube.apply(resources.customResourceDefinitions, definition, { fieldManager: "bench" });
+      await installDefinitions(kube, [definition]);
       await kube.apply(
         resources.namespaces,
         { apiVersion: "v1", kind: "Namespace", metadata: { name: PEER_NAMESPACE } },

@@ -3,13 +3,13 @@
  * at once, change of one field on all, restart, take-over by the standby, deletion. Real etcd, kube-apiserver and controller-manager; no
  * instance runs. Flags: --objects 500, --workers 8,16,32,64 (of the peer), --only slipway or peer.
  */
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { KubeClient, type KubernetesObject } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
+import { end } from "../../../hack/cluster/apiserver.ts";
 import { startTestCluster, type TestCluster, testControllers } from "../../../hack/cluster/test-cluster.ts";
+import { forEachConcurrently } from "../../../hack/lib/concurrently.ts";
 import { run } from "../../../hack/lib/exec.ts";
 import { applyCrds } from "../../kit/clusters/definitions.ts";
 import { startPostgres } from "../../kit/servers/postgresql.ts";
@@ -83,12 +83,12 @@ async function measure(contender: Contender, cluster: TestCluster, kube: KubeCli
   await sleep(5_000);
   const phases: Phase[] = [];
 
-  const phase = async (what: string, begin: () => Promise<void>, end: () => Promise<void>) => {
+  const phase = async (what: string, begin: () => Promise<void>, untilDone: () => Promise<void>) => {
     say(`${contender.name}: ${what}`);
     const from = Date.now();
     const [cpu, start] = [cpuSeconds(operator.pid ?? 0), performance.now()];
     await begin();
-    await end();
+    await untilDone();
     const wall = performance.now() - start;
     const used = cpuSeconds(operator.pid ?? 0) - cpu;
     const memory = residentMiB(operator.pid ?? 0);
@@ -108,12 +108,17 @@ async function measure(contender: Contender, cluster: TestCluster, kube: KubeCli
     say(`  ${(wall / 1_000).toFixed(1)} s, ${used.toFixed(1)} s of processor, ${memory.toFixed(0)} MiB`);
   };
   const patchAll = (image: string) =>
-    concurrently(names, (name) => kube.patch(resource, { namespace, name }, contender.change(image)));
+    forEachConcurrently(names, AT_ONCE, (name) =>
+      kube.patch(resource, { namespace, name }, contender.change(image)),
+    );
 
   const indexes = names.map((_, index) => index);
   await phase(
     "creation",
-    () => concurrently(indexes, (index) => kube.create<KubernetesObject>(resource, contender.object(index))),
+    () =>
+      forEachConcurrently(indexes, AT_ONCE, (index) =>
+        kube.create<KubernetesObject>(resource, contender.object(index)),
+      ),
     () => children.untilApplied(objects, IMAGE),
   );
   await phase(
@@ -135,20 +140,20 @@ async function measure(contender: Contender, cluster: TestCluster, kube: KubeCli
     phases.push({ contender: contender.name, what, wall });
   };
   await since("restart until a change is applied", async () => {
-    await ended(operator, "SIGTERM");
+    await end(operator, "SIGTERM");
     operator = await contender.start();
   });
   const standby = await contender.start();
   cleanups.push(() => standby.kill("SIGKILL"));
   await sleep(10_000);
   await since("take-over by the standby until a change is applied", async () => {
-    await ended(operator, "SIGKILL");
+    await end(operator, "SIGKILL");
   });
   operator = standby;
   await phase(
     "deletion",
     async () => {
-      // It waits for one object after the other, several times a second: for as long again as the deletion takes.
+      // kubectl would wait for one object after the other, for as long again as the deletion takes.
       const kubectl = [
         "kubectl",
         "--kubeconfig",
@@ -163,25 +168,8 @@ async function measure(contender: Contender, cluster: TestCluster, kube: KubeCli
     () => children.untilNone(),
   );
   await children.stop();
-  await ended(operator, "SIGTERM");
+  await end(operator, "SIGTERM");
   return phases;
-}
-
-async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  const exited = once(child, "exit");
-  child.kill(signal);
-  await exited;
-}
-
-async function concurrently<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
-  const left = items[Symbol.iterator]();
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
-      for (const item of left) {
-        await act(item);
-      }
-    }),
-  );
 }
 
 try {
