@@ -72,6 +72,11 @@ async function bench(): Promise<void> {
   printReport(objects, phases);
 }
 
+/** Seconds of processor that each component of the control plane has used. */
+function controlPlaneSeconds(cluster: TestCluster): Map<string, number> {
+  return new Map(Object.entries(cluster.pids()).map(([name, pid]) => [name, cpuSeconds(pid)]));
+}
+
 async function measure(contender: Contender, cluster: TestCluster, kube: KubeClient): Promise<Phase[]> {
   const { resource, namespace } = contender;
   await contender.prepare();
@@ -86,11 +91,18 @@ async function measure(contender: Contender, cluster: TestCluster, kube: KubeCli
   const phase = async (what: string, begin: () => Promise<void>, untilDone: () => Promise<void>) => {
     say(`${contender.name}: ${what}`);
     const from = Date.now();
-    const [cpu, start] = [cpuSeconds(operator.pid ?? 0), performance.now()];
+    const [cpu, plane, start] = [
+      cpuSeconds(operator.pid ?? 0),
+      controlPlaneSeconds(cluster),
+      performance.now(),
+    ];
     await begin();
     await untilDone();
     const wall = performance.now() - start;
     const used = cpuSeconds(operator.pid ?? 0) - cpu;
+    const controlPlane = new Map(
+      [...controlPlaneSeconds(cluster)].map(([name, seconds]) => [name, seconds - (plane.get(name) ?? 0)]),
+    );
     const memory = residentMiB(operator.pid ?? 0);
     // The controllers' writes that follow count, too.
     await sleep(3_000);
@@ -101,6 +113,7 @@ async function measure(contender: Contender, cluster: TestCluster, kube: KubeCli
       what,
       wall,
       cpu: used,
+      controlPlane,
       memory,
       each,
       writes: countByClient(writes),

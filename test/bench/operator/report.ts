@@ -8,6 +8,8 @@ export interface Phase {
   readonly wall: number;
   /** Seconds of processor of the operator that leads. */
   readonly cpu?: number;
+  /** Seconds of processor of each component of the control plane. */
+  readonly controlPlane?: ReadonlyMap<string, number>;
   /** Its resident MiB at the end. */
   readonly memory?: number;
   /** Milliseconds from the change of each object to its last child. */
@@ -19,7 +21,7 @@ export interface Phase {
 /** Prints a table of all phases, and for each what was written. */
 export function printReport(objects: number, phases: readonly Phase[]): void {
   console.log(`\n${objects} objects\n`);
-  const head = ["", "wall", "processor", "memory", "p50", "p99", "writes an object"];
+  const head = ["", "wall", "processor", "apiserver", "others", "memory", "p50", "p99", "writes an object"];
   console.log(row("task", head));
   for (const phase of phases) {
     const { p50, p99 } = spreadOf(phase.each ?? []);
@@ -29,6 +31,7 @@ export function printReport(objects: number, phases: readonly Phase[]): void {
         phase.contender,
         `${(phase.wall / 1_000).toFixed(1)} s`,
         phase.cpu === undefined ? "" : `${phase.cpu.toFixed(1)} s`,
+        ...controlPlaneCells(phase.controlPlane),
         phase.memory === undefined ? "" : `${phase.memory.toFixed(0)} MiB`,
         phase.each?.length ? `${(p50 / 1_000).toFixed(2)} s` : "",
         phase.each?.length ? `${(p99 / 1_000).toFixed(2)} s` : "",
@@ -49,6 +52,18 @@ export function printReport(objects: number, phases: readonly Phase[]): void {
       );
     }
   }
+}
+
+/** Seconds of processor of the apiserver with its etcd, and of all other components. */
+function controlPlaneCells(controlPlane: Phase["controlPlane"]): string[] {
+  if (controlPlane === undefined) {
+    return ["", ""];
+  }
+  const sum = (isServer: boolean) =>
+    [...controlPlane]
+      .filter(([name]) => ["kube-apiserver", "etcd"].includes(name) === isServer)
+      .reduce((total, [, seconds]) => total + seconds, 0);
+  return [`${sum(true).toFixed(1)} s`, `${sum(false).toFixed(1)} s`];
 }
 
 const sumOf = (counts: ReadonlyMap<string, number>): number =>
