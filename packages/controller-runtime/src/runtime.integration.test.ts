@@ -191,6 +191,35 @@ describe("a settled platform", () => {
     expect((await operatorWrites()).length).toBe(before);
   });
 
+  it("removes from children of every kind a field that they were created with", async () => {
+    const desired = (widget: Widget) =>
+      childrenOfEveryKind(widget).map((child) => {
+        const labels = widget.spec?.size === 1 ? { once: "yes" } : {};
+        return {
+          ...child,
+          metadata: { ...child.metadata, labels: { ...child.metadata?.labels, ...labels } },
+        };
+      });
+    start({ desired });
+    await create("w");
+    await eventually("ready", async () => (await readyCount()) === 1, 90_000);
+    const children = async (labelSelector: string) => {
+      const lists = childResources.map((resource) => client.list(resource, { namespace, labelSelector }));
+      return (await Promise.all(lists)).flatMap(({ items }) => items);
+    };
+    const created = await children("once=yes");
+    expect(created).toHaveLength(childrenOfEveryKind(await get("w")).length);
+    const others = { metadata: { labels: { others: "kept" } } };
+    await client.patch(resources.configMaps, { namespace, name: "w" }, others);
+    await client.patch(widgets, { namespace, name: "w" }, { spec: { size: 2 } });
+    await eventually("the label removed", async () => (await children("once=yes")).length === 0);
+    expect(await children("others=kept")).toHaveLength(1);
+    const marks = (await children("test.dev/widget=w")).map(
+      ({ metadata }) => metadata?.annotations?.["test.dev/created-by"],
+    );
+    expect(marks).toEqual(created.map(() => undefined));
+  });
+
   it("prunes what is no longer desired and deletes everything at the end", async () => {
     start({ desired: (widget) => childrenOfEveryKind(widget).slice(0, widget.spec?.size === 2 ? 3 : 14) });
     await create("w");

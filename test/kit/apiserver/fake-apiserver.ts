@@ -1,7 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { labelMatcher, parseRoute, type Route } from "./fake-route.ts";
-import { FakeEtcd, type FakeEvent, type FakeObject, FakeRefusal } from "./fake-store.ts";
+import {
+  FakeEtcd,
+  type FakeEvent,
+  type FakeObject,
+  FakeRefusal,
+  type JsonPatchOperation,
+} from "./fake-store.ts";
 
 /** A request that the fake has answered, without its body. */
 export interface SeenRequest {
@@ -215,7 +221,7 @@ export class FakeApiserver {
       case "GET":
         return this.etcd.get(collection, key);
       case "POST":
-        return this.etcd.create(collection, key, placed(body));
+        return this.etcd.create(collection, key, placed(body), query.get("fieldManager") ?? undefined);
       case "PUT":
         return this.etcd.update(collection, key, placed(body), subresource);
       case "DELETE":
@@ -225,6 +231,13 @@ export class FakeApiserver {
           (body as { preconditions?: { uid?: string } }).preconditions,
         );
       case "PATCH": {
+        if (request.headers["content-type"] === "application/json-patch+json") {
+          return this.etcd.patchManagedFields(
+            collection,
+            key,
+            body as unknown as readonly JsonPatchOperation[],
+          );
+        }
         if (!(request.headers["content-type"] ?? "").startsWith("application/apply-patch")) {
           return this.etcd.patch(collection, key, body, subresource);
         }

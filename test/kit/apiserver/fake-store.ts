@@ -19,6 +19,12 @@ export interface FakeEvent {
   object: FakeObject;
 }
 
+export interface JsonPatchOperation {
+  op: string;
+  path: string;
+  value?: unknown;
+}
+
 /** A refusal, with the fields of `metav1.Status`. */
 export class FakeRefusal extends Error {
   readonly code: number;
@@ -36,6 +42,7 @@ export class FakeEtcd {
   readonly objects = new Map<string, Map<string, FakeObject>>();
   readonly history: FakeEvent[] = [];
   readonly #applied = new Map<string, FakeObject>();
+  readonly #created = new Map<string, FakeObject>();
   readonly #listeners = new Set<(event: FakeEvent) => void>();
   /** Versions up to this one are forgotten. */
   compacted = 0;
@@ -60,12 +67,18 @@ export class FakeEtcd {
     return found;
   }
 
-  create(collection: string, key: string, body: FakeObject): FakeObject {
+  /** @param manager the field manager of a POST: it owns the fields by an update, until `ownByApply` */
+  create(collection: string, key: string, body: FakeObject, manager?: string): FakeObject {
     if (this.collection(collection).has(key)) {
       throw new FakeRefusal(409, "AlreadyExists", `${collection} ${key} already exists`);
     }
+    const managedFields = [{ manager, operation: "Update" }];
+    if (manager !== undefined) {
+      this.#created.set(`${collection}/${key}/${manager}`, structuredClone(body));
+    }
     const metadata = {
       ...body.metadata,
+      ...(manager === undefined ? {} : { managedFields }),
       uid: randomUUID(),
       generation: 1,
       creationTimestamp: new Date().toISOString(),
@@ -105,6 +118,30 @@ export class FakeEtcd {
       return this.#remove(collection, key, next);
     }
     return this.#write(collection, key, next, "MODIFIED");
+  }
+
+  /**
+   * A JSON patch that replaces `metadata.managedFields`, the only one that is sent: what a manager owns by an apply is removed when it
+   * applies no more of it.
+   */
+  patchManagedFields(collection: string, key: string, operations: readonly JsonPatchOperation[]): FakeObject {
+    const live = this.get(collection, key);
+    const valueAt = (path: string) => operations.find((operation) => operation.path === path)?.value;
+    const managedFields = valueAt("/metadata/managedFields") as { manager?: string; operation: string }[];
+    const resourceVersion = valueAt("/metadata/resourceVersion") as string;
+    const updated = this.update(collection, key, {
+      ...live,
+      metadata: { ...live.metadata, resourceVersion, managedFields },
+    });
+    for (const { manager } of managedFields.filter(({ operation }) => operation === "Apply")) {
+      const id = `${collection}/${key}/${manager}`;
+      const created = this.#created.get(id);
+      if (created) {
+        this.#created.delete(id);
+        this.#applied.set(id, created);
+      }
+    }
+    return updated;
   }
 
   patch(collection: string, key: string, patch: unknown, subresource?: string): FakeObject {
@@ -191,9 +228,11 @@ export class FakeEtcd {
   #remove(collection: string, key: string, object: FakeObject): FakeObject {
     const version = this.tick();
     this.collection(collection).delete(key);
-    for (const id of this.#applied.keys()) {
-      if (id.startsWith(`${collection}/${key}/`)) {
-        this.#applied.delete(id);
+    for (const owned of [this.#applied, this.#created]) {
+      for (const id of owned.keys()) {
+        if (id.startsWith(`${collection}/${key}/`)) {
+          owned.delete(id);
+        }
       }
     }
     const last: FakeObject = {

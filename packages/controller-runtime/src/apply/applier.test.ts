@@ -1,6 +1,7 @@
 import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { type FakeEtcd, FakeRefusal } from "../../../../test/kit/apiserver/fake-store.ts";
 import { type Harness, OWNER_LABEL, startHarness } from "../../../../test/kit/runtime/harness.ts";
 import { isConflict } from "../client/errors.ts";
 import { resources } from "../client/resources.ts";
@@ -64,6 +65,9 @@ async function writesOf(...desired: KubernetesObject[]): Promise<number> {
   return api.writes(before).length;
 }
 
+/** Writes of the first change of a child that was created: its fields are made applied ones, and then it is applied. */
+const FIRST_CHANGE = 2;
+
 const live = (key: string) => api.etcd.collection(CONFIG_MAPS).get(key);
 
 describe("applyAndPrune", () => {
@@ -109,8 +113,9 @@ describe("applyAndPrune", () => {
 
   it("sends what changed, and nothing else", async () => {
     await writesOf(configMap("x"), deployment("one"));
-    expect(await writesOf(configMap("x"), deployment("two"))).toBe(1);
+    expect(await writesOf(configMap("x"), deployment("two"))).toBe(FIRST_CHANGE);
     expect(await writesOf(configMap("x"), deployment("two"))).toBe(0);
+    expect(await writesOf(configMap("x"), deployment("three"))).toBe(1);
   });
 
   it("removes a field that is no longer desired", async () => {
@@ -119,11 +124,33 @@ describe("applyAndPrune", () => {
     expect(live("a/x")?.data).toEqual({ k: "v" });
   });
 
+  it("creates without reading first, and marks what it created until the first change", async () => {
+    const before = api.requests.length;
+    await writesOf(configMap("x"));
+    const reads = api.requests.slice(before).filter(({ path }) => path.endsWith("/configmaps/x"));
+    expect([reads, api.writes(before).map(({ method }) => method)]).toEqual([[], ["POST"]]);
+    expect(live("a/x")?.metadata.annotations).toHaveProperty(["test.dev/created-by"], "test");
+    await writesOf(configMap("x", { k: "w" }));
+    expect(live("a/x")?.metadata.annotations).not.toHaveProperty(["test.dev/created-by"]);
+  });
+
+  it("applies once more when it was killed after the fields were made applied ones", async () => {
+    await writesOf(configMap("x", { k: "v", gone: "soon" }));
+    api.etcd.apply = () => {
+      throw new FakeRefusal(500, "InternalError", "killed");
+    };
+    await expect(writesOf(configMap("x"))).rejects.toThrow("killed");
+    delete (api.etcd as Partial<FakeEtcd>).apply;
+    await harness.caughtUp();
+    expect(await writesOf(configMap("x"))).toBe(1);
+    expect(live("a/x")?.data).toEqual({ k: "v" });
+  });
+
   it("restores what was edited manually, and leaves what others added", async () => {
     await writesOf(configMap("x"));
     api.etcd.patch(CONFIG_MAPS, "a/x", { data: { k: "edited", other: "kept" } });
     await harness.caughtUp();
-    expect(await writesOf(configMap("x"))).toBe(1);
+    expect(await writesOf(configMap("x"))).toBe(FIRST_CHANGE);
     expect(live("a/x")?.data).toEqual({ k: "v", other: "kept" });
     await harness.caughtUp();
     expect(await writesOf(configMap("x"))).toBe(0);
@@ -150,7 +177,7 @@ describe("applyAndPrune", () => {
     await harness.caughtUp();
     api.etcd.patch("apps/v1/deployments", "a/w", { spec: { added: true } });
     await harness.caughtUp();
-    expect(await writesOf(deployment("one"))).toBe(1);
+    expect(await writesOf(deployment("one"))).toBe(FIRST_CHANGE);
     expect(await writesOf(deployment("one"))).toBe(0);
   });
 
@@ -165,7 +192,7 @@ describe("applyAndPrune", () => {
       apply(...args);
       return insist();
     };
-    expect(await writesOf(configMap("x"))).toBe(1);
+    expect(await writesOf(configMap("x"))).toBe(FIRST_CHANGE);
     await harness.caughtUp();
     expect(await writesOf(configMap("x"))).toBe(0);
   });
@@ -292,7 +319,7 @@ describe("a kind that others learn of late", () => {
     const context = { ...CONTEXT, signal: AbortSignal.timeout(50) };
     const attempt = applier.applyAndPrune(OWNER, [configMap("x"), deployment("two")], context);
     await expect(attempt).rejects.toThrow(DOMException);
-    expect(await writesOf(configMap("x"), deployment("two"))).toBe(1);
+    expect(await writesOf(configMap("x"), deployment("two"))).toBe(FIRST_CHANGE);
   });
 });
 

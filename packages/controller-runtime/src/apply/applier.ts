@@ -1,12 +1,16 @@
 import { type Clock, sleep, systemClock } from "@slipway/process";
+import { isAlreadyExists } from "../client/errors.ts";
 import { isOfResource } from "../client/resources.ts";
 import { type KubernetesObject, type ObjectRef, type Resource, refOf } from "../client/types.ts";
 import { RetryableError, type RuntimeCatalog, WaitingError } from "../controller/errors.ts";
+import { ownByApply } from "./created-fields.ts";
 import {
   type ApplyIdentity,
   appliedAnnotations,
+  asCreated,
   asRead,
   childKey,
+  isAsCreated,
   isOwnChild,
   mayTakeOver,
   type Owner,
@@ -24,7 +28,8 @@ interface Pass {
 }
 
 /**
- * Reconciles the children of an owner with what is desired, by server-side apply, and writes nothing when nothing differs.
+ * Reconciles the children of an owner with what is desired, and writes nothing when nothing differs: what is missing is created, what
+ * differs is changed by server-side apply.
  * It compares with the live objects of the stores: so a restart writes nothing, and what was edited or deleted by hand is restored.
  *
  * What others added to a child (a field, a named entry of a list) stays, as server-side apply defines.
@@ -128,12 +133,20 @@ export class Applier {
     pass: Pass,
   ): Promise<"applied" | "unchanged" | "terminating"> {
     const { client, fieldManager } = this.#options;
+    const { signal } = context;
     const { resource, store } = kind;
     const ref = refOf(object);
-    // Not in the store may also mean: there, but without our label. Never take over what is somebody else's.
-    const live =
-      store.get(ref.namespace, ref.name) ??
-      (await client.getOrUndefined(resource, ref, { signal: context.signal }));
+    let live = store.get(ref.namespace, ref.name);
+    if (!live) {
+      const created = await this.#create(resource, object, context);
+      if (created) {
+        this.#remember(kind, object, created, context);
+        this.#markCreated(kind, pass);
+        return "applied";
+      }
+      // Not in the store, and yet it exists: without our label, or since a moment ago.
+      live = await client.getOrUndefined(resource, ref, { signal });
+    }
     if (live) {
       const { keys } = this.#identity;
       if (!isOwnChild(live, owner, this.#identity) && !mayTakeOver(live, owner, keys, context.adopt)) {
@@ -149,18 +162,53 @@ export class Applier {
         return "unchanged";
       }
       await this.#waitUntil(pass.propagatedAt, context);
+      if (isAsCreated(live, this.#identity)) {
+        live = await ownByApply(live, resource, { client, fieldManager, signal });
+      }
     }
     const sent = live && context.onlyAsRead?.(object) ? asRead(object, live) : object;
-    const written = await client.apply(resource, sent, { fieldManager, signal: context.signal });
-    this.#known.remember(object, written, context.log);
-    store.observe(written);
-    const now = this.#clock.monotonic();
+    const written = await client.apply(resource, sent, { fieldManager, signal });
+    this.#remember(kind, object, written, context);
     if (live) {
-      pass.changedAt = now;
+      pass.changedAt = this.#clock.monotonic();
     } else {
-      pass.propagatedAt = Math.max(pass.propagatedAt, now + (kind.propagationMs ?? 0));
+      this.#markCreated(kind, pass);
     }
     return "applied";
+  }
+
+  #markCreated({ propagationMs = 0 }: ChildKind, pass: Pass): void {
+    pass.propagatedAt = Math.max(pass.propagatedAt, this.#clock.monotonic() + propagationMs);
+  }
+
+  /**
+   * Creates a child: for the apiserver that takes half of what reading that there is none and applying it takes.
+   * @returns it; undefined when there is one of its name
+   */
+  async #create(
+    resource: Resource,
+    object: KubernetesObject,
+    { signal }: ApplyContext,
+  ): Promise<KubernetesObject | undefined> {
+    const { client, fieldManager } = this.#options;
+    try {
+      return await client.create(resource, asCreated(object, this.#identity), { fieldManager, signal });
+    } catch (error) {
+      if (isAlreadyExists(error)) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  #remember(
+    { store }: ChildKind,
+    object: KubernetesObject,
+    written: KubernetesObject,
+    { log }: ApplyContext,
+  ): void {
+    this.#known.remember(object, written, log);
+    store.observe(written);
   }
 
   async #prune(

@@ -7,11 +7,17 @@ export interface AppliedAnnotations {
   readonly appliedHash: string;
   /** Field manager that applied the object: what it did not apply is never pruned. */
   readonly appliedBy: string;
+  /** Field manager that created the object, and has not applied it since: it owns its fields by an update. */
+  readonly createdBy: string;
 }
 
-/** The keys `<prefix>/applied-hash` and `<prefix>/applied-by`. */
+/** The keys `<prefix>/applied-hash`, `<prefix>/applied-by` and `<prefix>/created-by`. */
 export function appliedAnnotations(prefix: string): AppliedAnnotations {
-  return { appliedHash: `${prefix}/applied-hash`, appliedBy: `${prefix}/applied-by` };
+  return {
+    appliedHash: `${prefix}/applied-hash`,
+    appliedBy: `${prefix}/applied-by`,
+    createdBy: `${prefix}/created-by`,
+  };
 }
 
 /** Who applies: the value of the annotation, and the keys. */
@@ -74,6 +80,17 @@ export function prepare(
   const applied = { [keys.appliedBy]: fieldManager, [keys.appliedHash]: hash };
   const annotations = { ...object.metadata?.annotations, ...applied };
   return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** A prepared object as it is created: the first apply removes this mark again, as all that it leaves out. Pure. */
+export function asCreated(object: KubernetesObject, { fieldManager, keys }: ApplyIdentity): KubernetesObject {
+  const annotations = { ...object.metadata?.annotations, [keys.createdBy]: fieldManager };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** Whether the fields of an object are owned as it was created. */
+export function isAsCreated({ metadata }: KubernetesObject, { fieldManager, keys }: ApplyIdentity): boolean {
+  return metadata?.annotations?.[keys.createdBy] === fieldManager;
 }
 
 /** Whether this field manager applied the object for this owner: only then may it be changed or pruned. */

@@ -147,7 +147,7 @@ function applyOutcome(conditions: ConditionSet, outcome: Outcome): void {
   }
 }
 
-/** An event for each change of `Ready`, with its reason. */
+/** An event for each change of `Ready`, with its reason; none for a new object that is not ready yet, as nothing is at first. */
 function announce<T extends StatusObject>(
   object: T,
   conditions: ConditionSet,
@@ -157,6 +157,9 @@ function announce<T extends StatusObject>(
   const before = object.status?.conditions?.find((condition) => condition.type === "Ready");
   const after = conditions.get("Ready");
   if (!after || (before?.status === after.status && before.reason === after.reason)) {
+    return;
+  }
+  if (before === undefined && after.status === "False" && outcome.kind === "success") {
     return;
   }
   const note = after.message === "" ? `Ready is ${after.status}` : after.message;
