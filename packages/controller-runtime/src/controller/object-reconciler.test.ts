@@ -85,6 +85,18 @@ describe("objectReconciler", () => {
     expect(events).toEqual(["Normal Ready"]);
   });
 
+  it("records no event of a new object that is not ready yet, but each change after that", async () => {
+    const starting: Parameters<typeof reconcile>[0] = async (_object, { conditions }) => {
+      conditions.set({ type: "Ready", status: "False", reason: "Starting", message: "it starts" });
+      return undefined;
+    };
+    expect(ready((await reconcile(starting)).status)).toMatchObject({ reason: "Starting" });
+    expect(events).toEqual([]);
+    await reconcile(async () => undefined);
+    await reconcile(starting);
+    expect(events).toEqual(["Normal Ready", "Normal Starting"]);
+  });
+
   it.each([
     ["terminal", new TerminalError("TooBig", "the size is over 5"), "Warning TooBig"],
     ["waiting", new WaitingError("RollingOut", "waiting for pods"), "Normal RollingOut"],
