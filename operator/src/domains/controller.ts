@@ -70,7 +70,7 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
       customSource((enqueue) => ownership.onEnd(enqueue)),
       customSource((enqueue) => proofs.onEnd(enqueue)),
     ],
-    workers: 2,
+    workers: 8,
     traced: tracedIn(claims),
   });
 }

@@ -103,7 +103,8 @@ export function addProjectControllers(
       name,
       reconcile,
       sources: [...watched.map((source) => ofProjects(source, projects, isOwn)), ...own],
-      workers: 8,
+      // They wait for the apiserver, and compute little.
+      workers: 24,
       traced: tracedIn(projects, (project) => creationPendingMs(project, clock.now()) > 0),
     });
   const databases = add("database", [wakes.source], isDatabase);

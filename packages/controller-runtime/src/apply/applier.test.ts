@@ -34,7 +34,7 @@ let api: FakeApiserver;
 let harness: Harness;
 let applier: Applier;
 
-function newApplier(propagationMs?: number): Applier {
+function newApplier(propagationMs?: number, changesOften?: boolean): Applier {
   return new Applier({
     client: harness.client,
     fieldManager: "test",
@@ -42,7 +42,7 @@ function newApplier(propagationMs?: number): Applier {
     metrics: harness.metrics,
     kinds: [
       { resource: resources.configMaps, store: harness.configMaps, propagationMs },
-      { resource: resources.deployments, store: harness.deployments },
+      { resource: resources.deployments, store: harness.deployments, changesOften },
     ],
   });
 }
@@ -132,6 +132,12 @@ describe("applyAndPrune", () => {
     expect(live("a/x")?.metadata.annotations).toHaveProperty(["test.dev/created-by"], "test");
     await writesOf(configMap("x", { k: "w" }));
     expect(live("a/x")?.metadata.annotations).not.toHaveProperty(["test.dev/created-by"]);
+  });
+
+  it("applies from the start a kind that changes often", async () => {
+    applier = newApplier(undefined, true);
+    await writesOf(deployment("one"));
+    expect(await writesOf(deployment("two"))).toBe(1);
   });
 
   it("applies once more when it was killed after the fields were made applied ones", async () => {

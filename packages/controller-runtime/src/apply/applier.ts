@@ -138,7 +138,7 @@ export class Applier {
     const ref = refOf(object);
     let live = store.get(ref.namespace, ref.name);
     if (!live) {
-      const created = await this.#create(resource, object, context);
+      const created = kind.changesOften ? undefined : await this.#create(resource, object, context);
       if (created) {
         this.#remember(kind, object, created, context);
         this.#markCreated(kind, pass);

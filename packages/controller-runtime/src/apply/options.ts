@@ -14,6 +14,11 @@ export interface ChildKind {
    * that much later than they were changed.
    */
   propagationMs?: number;
+  /**
+   * Almost every object of this kind is changed again: it is applied from the start, so that its first change costs no more than others.
+   * False unless given: objects are created by a POST.
+   */
+  changesOften?: boolean;
 }
 
 export interface ApplierOptions {
