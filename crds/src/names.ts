@@ -47,6 +47,8 @@ export const annotations = {
    * on it goes on with.
    */
   traceparent: `${GROUP}/traceparent`,
+  /** On the operator's Leases: how many shards the holder knows of. */
+  shards: `${GROUP}/shards`,
   /**
    * On a volume claim of a database: since when a live primary without it has had every acknowledged write; an RFC 3339 moment. It
    * is deleted a grace period after that.

@@ -1,5 +1,6 @@
 /** The operator's settings, read from the environment once, at start. */
 
+import type { Shard } from "@slipway/controller-runtime";
 import { githubAppConfig } from "@slipway/git";
 import { type Environment, parseSettings } from "@slipway/process";
 import { type TracingSettings, tracingSettings } from "@slipway/process/tracing";
@@ -23,6 +24,8 @@ export interface Config {
   namespace: string;
   /** Holder identity of the Lease; absent outside a cluster. */
   podName?: string;
+  /** The part of the organizations that this process reconciles. */
+  shard: Shard;
   ingress: {
     className: string;
     /** Namespace of the controller's pods. */
@@ -87,6 +90,7 @@ export function loadConfig(env: Environment): Config {
     dnsServers: e.SLIPWAY_DNS_SERVERS,
     namespace: e.SLIPWAY_NAMESPACE,
     podName: e.POD_NAME,
+    shard: { index: e.SLIPWAY_SHARD, count: e.SLIPWAY_SHARDS },
     ingress: {
       className: e.SLIPWAY_INGRESS_CLASS,
       namespace: e.SLIPWAY_INGRESS_NAMESPACE,

@@ -1,6 +1,7 @@
 /** The environment variables that the operator reads, with their forms and defaults. */
 
 import { isIP, isIPv6 } from "node:net";
+import { MAX_SHARDS } from "@slipway/controller-runtime";
 import { allowedGitHosts, githubEnvironment } from "@slipway/git";
 import { commaSeparated, dnsLabel, dnsName, listOf, logLevel, portNumber } from "@slipway/process";
 import { tracingVariables } from "@slipway/process/tracing";
@@ -65,6 +66,8 @@ const variables = z.object({
   SLIPWAY_DNS_SERVERS: listOf(dnsServer).default([]),
   SLIPWAY_NAMESPACE: dnsLabel,
   POD_NAME: z.string().min(1).optional(),
+  SLIPWAY_SHARD: z.coerce.number().int().min(0).default(0),
+  SLIPWAY_SHARDS: z.coerce.number().int().min(1).max(MAX_SHARDS).default(1),
   SLIPWAY_INGRESS_CLASS: dnsName.default("traefik"),
   SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
   SLIPWAY_INGRESS_ANNOTATIONS: annotations.default({}),
@@ -106,6 +109,10 @@ export const environment = variables.superRefine((e, context) => {
   for (const name of own.filter((key) => key in e.SLIPWAY_INGRESS_ANNOTATIONS)) {
     const path = ["SLIPWAY_INGRESS_ANNOTATIONS"];
     context.addIssue({ code: "custom", path, message: `${name} is set by each project's access list` });
+  }
+  if (e.SLIPWAY_SHARD >= e.SLIPWAY_SHARDS) {
+    const path = ["SLIPWAY_SHARD"];
+    context.addIssue({ code: "custom", path, message: "must be less than SLIPWAY_SHARDS" });
   }
   if (e.SLIPWAY_DATABASE_OUTSIDE === "NodePort" && e.SLIPWAY_DATABASE_HOST === undefined) {
     const path = ["SLIPWAY_DATABASE_HOST"];

@@ -15,6 +15,7 @@ import { addDomains } from "./domains/controller.ts";
 import { createIngressProbe } from "./domains/ingress-probe.ts";
 import { RouteCheck } from "./domains/route-check.ts";
 import { addJobRunController } from "./jobs/runs/controller.ts";
+import { LEASE_NAME } from "./lease-name.ts";
 import { addObserve } from "./metrics/observe.ts";
 import type { OperatorOptions } from "./options.ts";
 import { apiserverPeers, createClusterStores, onApiserverMoved } from "./organizations/cluster-addresses.ts";
@@ -37,7 +38,11 @@ export function createOperator(options: OperatorOptions): Manager {
     cluster,
     identity,
     log,
-    leaderElection: { namespace: config.namespace, name: "slipway-operator" },
+    leaderElection: {
+      namespace: config.namespace,
+      name: LEASE_NAME,
+      shard: { ...config.shard, annotation: annotations.shards },
+    },
     port: config.metricsPort,
     tracing: options.tracing,
     traceparentAnnotation: annotations.traceparent,

@@ -1,5 +1,6 @@
 /** All that the operator may do: what the chart's roles are generated from. */
 
+import { shardLeaseNames } from "@slipway/controller-runtime";
 import { organizationRules as backupOrganizationRules, rules as backupRules } from "./backups/controller.ts";
 import { organizationRules as buildOrganizationRules, rules as buildRules } from "./builds/controller.ts";
 import {
@@ -16,6 +17,7 @@ import {
   organizationRules as jobRunOrganizationRules,
   rules as jobRunRules,
 } from "./jobs/runs/controller.ts";
+import { LEASE_NAME } from "./lease-name.ts";
 import {
   namespaceRules as observeNamespaceRules,
   organizationRules as observeOrganizationRules,
@@ -73,7 +75,8 @@ export const namespaceRules: PolicyRule[] = [
   {
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
-    resourceNames: ["slipway-operator"],
+    // Of every shard: nobody leads one while another number of shards is led.
+    resourceNames: shardLeaseNames(LEASE_NAME),
     verbs: ["get", "update"],
   },
   ...observeNamespaceRules,

@@ -3,6 +3,7 @@
 import {
   byNamespace,
   customSource,
+  type IsOwnKey,
   ignoreStatusUpdates,
   type Manager,
   refKey,
@@ -171,6 +172,7 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
       }),
     ],
     workers: 4,
+    isOwnKey: inFirstShard,
     traced: tracedIn(builds),
   });
 }
@@ -184,6 +186,7 @@ function addRunnables(manager: Manager, options: BuildOptions, builds: Store<Bui
       name: "build-source",
       reconcile: sourceReconciler({ client, clock, projects, builds, hasBuilds }),
       sources: [watchObjects(projects, ignoreStatusUpdates)],
+      isOwnKey: inFirstShard,
     });
   }
   if (triggers) {
@@ -197,6 +200,9 @@ function addRunnables(manager: Manager, options: BuildOptions, builds: Store<Bui
     manager.addRunnable({ name: "build-leftovers", run: (signal) => runGarbageCollector(collector, signal) });
   }
 }
+
+/** The platform builds so many at once, of all organizations: one process admits them. */
+const inFirstShard: IsOwnKey = (_ref, owns) => owns(undefined);
 
 const quotaState = ({ status }: Build): string => `${status?.phase}/${status?.step === "publish"}`;
 

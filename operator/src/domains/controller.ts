@@ -71,6 +71,11 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
       customSource((enqueue) => proofs.onEnd(enqueue)),
     ],
     workers: 8,
+    // With its project; what is known of a deleted claim is forgotten by every shard.
+    isOwnKey: ({ name }, owns) => {
+      const claim = claims.get(undefined, name);
+      return claim === undefined || owns(claim.spec.projectRef.namespace);
+    },
     traced: tracedIn(claims),
   });
 }

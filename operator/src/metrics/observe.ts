@@ -50,6 +50,6 @@ export function addObserve(
     log,
     onRead: (result) => requests.inc({ result }),
   });
-  manager.addRunnable({ name: "samples", run: (signal) => samples.run(signal) });
+  manager.addRunnable({ name: "samples", everyShard: true, run: (signal) => samples.run(signal) });
   return { nodes, logs: createRunLogs({ client, store: storeLog }), samples };
 }

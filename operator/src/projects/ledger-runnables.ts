@@ -15,6 +15,8 @@ export function addLedgerRunnables(
   const { quotas, usage, deployments } = options;
   manager.addRunnable({
     name: "quotas",
+    // Each has reservations of its own, which wait for the quota that this one releases.
+    everyShard: true,
     run: (signal) => runQuotaReaper({ quotas, client, projects, log }, signal),
   });
   if (usage) {

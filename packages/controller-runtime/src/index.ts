@@ -126,6 +126,8 @@ export { untilAborted } from "./manager/leadership.ts";
 export { Manager } from "./manager/manager.ts";
 export type { ManagerOptions, Runnable, StoreRequest } from "./manager/options.ts";
 export { createRuntimeMetrics, type RuntimeMetrics } from "./manager/runtime-metrics.ts";
+export type { ShardLease } from "./manager/shard-rivals.ts";
+export { type IsOwnKey, MAX_SHARDS, type Shard, shardLeaseNames, shardOf } from "./manager/shards.ts";
 export {
   type ConditionCatalog,
   ConditionSet,

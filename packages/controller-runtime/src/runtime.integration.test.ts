@@ -194,7 +194,7 @@ describe("a settled platform", () => {
   it("removes from children of every kind a field that they were created with", async () => {
     const desired = (widget: Widget) =>
       childrenOfEveryKind(widget).map((child) => {
-        const labels = widget.spec?.size === 1 ? { once: "yes" } : {};
+        const labels: Record<string, string> = widget.spec?.size === 1 ? { once: "yes" } : {};
         return {
           ...child,
           metadata: { ...child.metadata, labels: { ...child.metadata?.labels, ...labels } },

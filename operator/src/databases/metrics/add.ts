@@ -99,7 +99,8 @@ export function addDatabaseSamples(manager: Manager, options: DatabaseSamplesOpt
   });
   const sampler = new DatabaseSampler({
     targets: () => {
-      const found = targetsOf(stores.projects.list(), pods, catalog(), types);
+      const own = stores.projects.list().filter(({ metadata }) => manager.owns(metadata.namespace));
+      const found = targetsOf(own, pods, catalog(), types);
       monitors.keep(new Set(found.map(({ projectUid }) => projectUid)));
       return found;
     },
@@ -111,10 +112,14 @@ export function addDatabaseSamples(manager: Manager, options: DatabaseSamplesOpt
     log,
     onResult: (type, result) => results.inc({ type, result }),
   });
-  manager.addRunnable({ name: "database-samples", run: (signal) => sampler.run(signal) });
+  manager.addRunnable({ name: "database-samples", everyShard: true, run: (signal) => sampler.run(signal) });
   const onChange = (project: ObjectRef) => options.projects.enqueue(project);
   const watch = { pods, resources, full: options.fullVolumes, onChange, clock };
-  manager.addRunnable({ name: "database-volumes", run: (signal) => watchVolumes(watch, signal) });
+  manager.addRunnable({
+    name: "database-volumes",
+    everyShard: true,
+    run: (signal) => watchVolumes(watch, signal),
+  });
 }
 
 /** A server whose monitoring account is known by then. */

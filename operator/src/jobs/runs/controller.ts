@@ -65,6 +65,7 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
   registerJobRunGauges(registry, stores, () => clock.now());
   manager.addRunnable({
     name: "charges-and-logs",
+    everyShard: true,
     async run(signal) {
       await untilAborted(signal);
       // Neither keeps a process alive that has lost the leadership.

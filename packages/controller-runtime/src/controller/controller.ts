@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock, Logger, Random } from "@slipway/process";
 import { type ObjectRef, parseKey, refKey } from "../client/types.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
+import type { IsOwnKey } from "../manager/shards.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult, type Result } from "./outcome.ts";
 import type { BackoffOptions, BucketOptions } from "./rate-limiters.ts";
 import type { Source } from "./sources.ts";
@@ -30,6 +31,8 @@ export interface ControllerOptions {
   timeoutMs?: number;
   backoff?: BackoffOptions;
   bucket?: BucketOptions;
+  /** Of an operator with shards: whether this one reconciles a key. By the key's namespace unless given. */
+  isOwnKey?: IsOwnKey;
   /**
    * The objects of a key whose last change its next reconcile acts on, for traces. Whatever is left alone for now is left out.
    */
@@ -42,6 +45,8 @@ export interface ControllerDependencies {
   random: Random;
   log: Logger;
   metrics: RuntimeMetrics;
+  /** Whether this process reconciles what is in a namespace, or in none; all unless given. */
+  owns?: (namespace: string | undefined) => boolean;
   /** Called before every reconcile: false while this process may not act (its lease ran out). */
   mayAct?: () => boolean;
   tracing?: ControllerTracing;
@@ -80,15 +85,23 @@ export class Controller {
     return this.#options.sources.every((source) => source.hasSynced());
   }
 
-  /** Requests a reconcile of one object. */
+  /** Requests a reconcile of one object, unless another shard reconciles it. */
   enqueue(ref: ObjectRef, afterMs = 0): void {
-    this.queue.addAfter(refKey(ref), afterMs);
+    this.#add(refKey(ref), afterMs);
+  }
+
+  #add(key: string, afterMs = 0): void {
+    const { owns } = this.#deps;
+    const { isOwnKey = byNamespace } = this.#options;
+    if (owns === undefined || isOwnKey(parseKey(key), owns)) {
+      this.queue.addAfter(key, afterMs);
+    }
   }
 
   /** Works until the signal aborts, and then until what is under way has ended. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const detach = this.#options.sources.map((source) =>
-      source.attach((key, afterMs) => this.queue.addAfter(key, afterMs ?? 0)),
+      source.attach((key, afterMs) => this.#add(key, afterMs)),
     );
     const stop = () => this.queue.shutDown();
     if (signal.aborted) {
@@ -198,6 +211,8 @@ export class Controller {
     return this.#options.timeoutMs ?? 60_000;
   }
 }
+
+const byNamespace: IsOwnKey = ({ namespace }, owns) => owns(namespace);
 
 function logOutcome(log: Logger, outcome: Outcome, error: unknown): void {
   const fields = { reason: outcome.reason, err: error };

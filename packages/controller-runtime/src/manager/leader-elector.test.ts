@@ -5,6 +5,7 @@ import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { KubeClient } from "../client/client.ts";
 import { resources } from "../client/resources.ts";
 import { LeaderElector } from "./leader-elector.ts";
+import type { Shard } from "./shards.ts";
 
 const LEASES = "coordination.k8s.io/v1/leases";
 
@@ -27,11 +28,12 @@ afterEach(async () => {
   await api.stop();
 });
 
-function candidate(identity: string, ownClock = clock): LeaderElector {
+function candidate(identity: string, ownClock = clock, shard?: Shard): LeaderElector {
   return new LeaderElector({
+    shard: shard && { ...shard, annotation: "test.dev/shards" },
     client,
     clock: ownClock,
-    random: () => 0,
+    random: shard ? Math.random : () => 0,
     log: silentLogger,
     namespace: "a",
     name: "lock",
@@ -196,5 +198,73 @@ describe("LeaderElector", () => {
         leaseDurationMs: 5_000,
       });
     expect(make).toThrow(RangeError);
+  });
+});
+
+describe("shards", () => {
+  const shard = (index: number, count: number) => candidate(`${index} of ${count}`, clock, { index, count });
+  const holderOf = (name: string) =>
+    (api.etcd.get(LEASES, `a/${name}`).spec as { holderIdentity: string }).holderIdentity;
+
+  it("are led side by side, each by its own Lease, which names their number", async () => {
+    const [first, second] = [shard(0, 2), shard(1, 2)];
+    expect(await Promise.all([first, second].map((one) => one.acquire(abort.signal)))).toEqual([true, true]);
+    expect([holderOf("lock"), holderOf("lock-1")]).toEqual(["0 of 2", "1 of 2"]);
+    expect(api.etcd.get(LEASES, "a/lock-1").metadata.annotations).toEqual({ "test.dev/shards": "2" });
+  });
+
+  it("of another number wait until nobody leads one, and hold nothing meanwhile", async () => {
+    const before = shard(0, 1);
+    await before.acquire(abort.signal);
+    const stopping = new AbortController();
+    const held = before.hold(stopping.signal);
+    const after = shard(1, 2);
+    const acquired = after.acquire(abort.signal);
+    await pass(30);
+    expect(after.isLeader).toBe(false);
+    expect(api.etcd.collection(LEASES).has("a/lock-1")).toBe(false);
+    stopping.abort();
+    await held;
+    await before.release();
+    await pass(10, () => after.isLeader);
+    expect([await acquired, after.isLeader]).toEqual([true, true]);
+  });
+
+  it("of another number are led once the Lease of a leader that was killed has expired", async () => {
+    await shard(1, 2).acquire(abort.signal);
+    const after = shard(0, 1);
+    const acquired = after.acquire(abort.signal);
+    expect(await pass(60, () => after.isLeader)).toBeGreaterThanOrEqual(15);
+    expect(await acquired).toBe(true);
+  });
+
+  it("wait for an operator from before there were shards", async () => {
+    await candidate("before").acquire(abort.signal);
+    const after = shard(1, 2);
+    const acquired = after.acquire(abort.signal);
+    await pass(8);
+    expect(after.isLeader).toBe(false);
+    await pass(30, () => after.isLeader);
+    expect(await acquired).toBe(true);
+  });
+
+  it("of two numbers that acquire at the same time are never led both", async () => {
+    const candidates = [shard(0, 2), shard(1, 2), shard(2, 3)];
+    const [two, , three] = candidates;
+    const acquired = candidates.map((one) => one.acquire(abort.signal));
+    let both = false;
+    // For less than a Lease lasts: nobody renews here.
+    for (let step = 0; step < 24; step += 1) {
+      await pass(0.5);
+      // A Lease that is acquired is acted on once `acquire` has resolved.
+      const leading = await Promise.all(
+        acquired.map((one) =>
+          Promise.race([one, new Promise<false>((resolve) => setImmediate(resolve, false))]),
+        ),
+      );
+      both ||= leading[2] === true && (leading[0] === true || leading[1] === true);
+    }
+    expect(both).toBe(false);
+    expect([two, three].some((one) => one?.isLeader)).toBe(true);
   });
 });

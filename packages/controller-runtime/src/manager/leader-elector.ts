@@ -3,16 +3,20 @@ import type { KubeClient } from "../client/client.ts";
 import { isAlreadyExists, isConflict } from "../client/errors.ts";
 import { resources } from "../client/resources.ts";
 import { microTime } from "../status/events.ts";
-import { heldLease, type Lease, type LeaseSpec } from "./lease.ts";
+import { heldLease, type Lease, type LeaseSpec, LeaseWatch } from "./lease.ts";
+import { type ShardLease, ShardRivals } from "./shard-rivals.ts";
+import { shardLeaseName } from "./shards.ts";
 
 export interface LeaderElectorOptions {
   client: KubeClient;
   clock: Clock;
   random: Random;
   log: Logger;
-  /** Where the Lease is and what it is called. */
+  /** Where the Lease is and what it is called; that of a shard but the first ends in its index. */
   namespace: string;
   name: string;
+  /** The shard that is led; all there is without it. Nobody leads one while another number of shards is led. */
+  shard?: ShardLease;
   /** Who holds it; unique among the candidates. */
   identity: string;
   /** How long others wait after the last renewal that they saw: 15,000. */
@@ -33,8 +37,9 @@ export class LeaderElector {
   readonly #leaseMs: number;
   readonly #deadlineMs: number;
   readonly #retryMs: number;
-  /** The Lease as last observed, and the monotonic time at which it was first observed so. */
-  #observed: { lease: Lease; at: number } | undefined;
+  readonly #lease: LeaseWatch;
+  readonly #name: string;
+  readonly #rivals: ShardRivals | undefined;
   /** Monotonic time just before the last good renewal was sent. */
   #renewedAt: number | undefined;
 
@@ -44,6 +49,11 @@ export class LeaderElector {
     this.#leaseMs = options.leaseDurationMs ?? 15_000;
     this.#deadlineMs = options.renewDeadlineMs ?? 10_000;
     this.#retryMs = options.retryPeriodMs ?? 2_000;
+    this.#lease = new LeaseWatch(options.clock);
+    const { client, clock, namespace, name, shard } = options;
+    this.#name = shardLeaseName(name, shard?.index ?? 0);
+    this.#rivals =
+      shard && new ShardRivals({ client, clock, namespace, name, shard, leaseMs: this.#leaseMs });
     if (this.#deadlineMs >= this.#leaseMs || this.#retryMs >= this.#deadlineMs) {
       throw new RangeError("leader election needs retryPeriod < renewDeadline < leaseDuration");
     }
@@ -56,7 +66,7 @@ export class LeaderElector {
 
   /** Who was last seen to hold the Lease. */
   get holder(): string {
-    return this.#observed?.lease.spec?.holderIdentity ?? "";
+    return this.#lease.lease?.spec?.holderIdentity ?? "";
   }
 
   /** Waits until this process is the leader; false when the signal aborted first. Never rejects. */
@@ -64,7 +74,10 @@ export class LeaderElector {
     const { clock, random } = this.#options;
     while (!signal.aborted) {
       if (await this.#try(signal)) {
-        return true;
+        if (!(await this.#hasRivals(signal))) {
+          return true;
+        }
+        await this.release();
       }
       await sleep(clock, this.#retryMs * (1 + random() / 5), signal);
     }
@@ -94,12 +107,13 @@ export class LeaderElector {
 
   /** Releases the Lease, so that another need not wait until it expires. Call it once nothing acts any more. */
   async release(): Promise<void> {
-    if (this.#renewedAt === undefined || !this.#observed) {
+    const { lease } = this.#lease;
+    if (this.#renewedAt === undefined || !lease) {
       return;
     }
     this.#renewedAt = undefined;
     try {
-      await this.#clearHolder(this.#observed.lease);
+      await this.#clearHolder(lease);
     } catch (error) {
       this.#options.log.warn({ err: error }, "could not release the lease; it will expire");
     }
@@ -122,11 +136,28 @@ export class LeaderElector {
         throw error;
       }
       await this.#refresh(call);
-      const now = this.#observed?.lease;
+      const now = this.#lease.lease;
       const isNewer = now?.metadata?.resourceVersion !== lease.metadata?.resourceVersion;
       if (now && isNewer && now.spec?.holderIdentity === identity) {
         await this.#clearHolder(now);
       }
+    }
+  }
+
+  /** Whether another number of shards is led, or that is not known. */
+  async #hasRivals(signal: AbortSignal): Promise<boolean> {
+    const { log, shard } = this.#options;
+    try {
+      const rival = await this.#rivals?.holder({ signal, timeoutMs: this.#deadlineMs / 2 });
+      if (rival !== undefined) {
+        log.info({ rival, shards: shard?.count }, "another number of shards is led; waiting until it is not");
+      }
+      return rival !== undefined;
+    } catch (error) {
+      if (!signal.aborted) {
+        log.warn({ err: error }, "leases of other shards not read; trying again");
+      }
+      return true;
     }
   }
 
@@ -136,12 +167,20 @@ export class LeaderElector {
 
   /** One try to acquire or renew; false when it did not succeed, for whatever reason. */
   async #try(signal: AbortSignal): Promise<boolean> {
-    const { client, clock, log, namespace, name } = this.#options;
+    const { client, clock, log, namespace } = this.#options;
+    const name = this.#name;
     const started = clock.monotonic();
     const call = { signal, timeoutMs: Math.max(1_000, this.#deadlineMs / 2) };
     try {
-      if (this.#renewedAt === undefined || !this.#observed) {
+      const held = this.#lease.lease;
+      if (this.#renewedAt === undefined || !held) {
         const lease = await client.getOrUndefined<Lease>(resources.leases, { namespace, name }, call);
+        if (lease) {
+          this.#lease.observe(lease);
+        }
+        if ((lease && !this.#isFree(lease)) || (await this.#hasRivals(signal))) {
+          return false;
+        }
         if (!lease) {
           this.#renewed(
             await client.create<Lease>(resources.leases, this.#desired(undefined), call),
@@ -149,18 +188,11 @@ export class LeaderElector {
           );
           return true;
         }
-        this.#observe(lease);
-        if (!this.#isFree(lease)) {
-          return false;
-        }
         this.#renewed(await client.replace<Lease>(resources.leases, this.#desired(lease), call), started);
         return true;
       }
       // The leader knows the Lease: one conditional write shows whether it still is.
-      this.#renewed(
-        await client.replace<Lease>(resources.leases, this.#desired(this.#observed.lease), call),
-        started,
-      );
+      this.#renewed(await client.replace<Lease>(resources.leases, this.#desired(held), call), started);
       return true;
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) {
@@ -174,39 +206,29 @@ export class LeaderElector {
 
   /** Reads who holds the Lease, after a conflict. */
   async #refresh(call: { signal?: AbortSignal; timeoutMs: number }): Promise<void> {
-    const { client, namespace, name } = this.#options;
+    const { client, namespace } = this.#options;
     const lease = await client
-      .getOrUndefined<Lease>(resources.leases, { namespace, name }, call)
+      .getOrUndefined<Lease>(resources.leases, { namespace, name: this.#name }, call)
       .catch(() => undefined);
     if (lease) {
-      this.#observe(lease);
+      this.#lease.observe(lease);
     }
-  }
-
-  #observe(lease: Lease): void {
-    if (this.#observed?.lease.metadata?.resourceVersion === lease.metadata?.resourceVersion) {
-      return;
-    }
-    this.#observed = { lease, at: this.#options.clock.monotonic() };
   }
 
   #renewed(lease: Lease, started: number): void {
-    this.#observe(lease);
+    this.#lease.observe(lease);
     this.#renewedAt = started;
   }
 
-  #isFree(lease: Lease): boolean {
-    const { holderIdentity, leaseDurationSeconds } = lease.spec ?? {};
-    if (!holderIdentity || holderIdentity === this.#options.identity) {
-      return true;
-    }
-    const durationMs = (leaseDurationSeconds ?? this.#leaseMs / 1000) * 1000;
-    return this.#options.clock.monotonic() - (this.#observed?.at ?? Number.POSITIVE_INFINITY) >= durationMs;
+  #isFree({ spec }: Lease): boolean {
+    return spec?.holderIdentity === this.#options.identity || this.#lease.isFree(this.#leaseMs);
   }
 
   #desired(lease: Lease | undefined): Lease {
-    const { clock, identity, namespace, name } = this.#options;
-    return heldLease(lease, { identity, namespace, name, leaseMs: this.#leaseMs, now: clock.now() });
+    const { clock, identity, namespace, shard } = this.#options;
+    const annotations = shard && { [shard.annotation]: String(shard.count) };
+    const holder = { identity, namespace, name: this.#name, leaseMs: this.#leaseMs, now: clock.now() };
+    return heldLease(lease, { ...holder, annotations });
   }
 
   /** Runs with a signal that also aborts after `ms`. */

@@ -16,6 +16,7 @@ import { OpsEndpoints } from "./ops-endpoints.ts";
 import type { ManagerOptions, Runnable, StoreRequest } from "./options.ts";
 import { Runnables } from "./runnables.ts";
 import { createRuntimeMetrics, DEFAULT_TELEMETRY_PREFIX, type RuntimeMetrics } from "./runtime-metrics.ts";
+import { ONLY_SHARD, ShardMembership, shardLeaseName } from "./shards.ts";
 
 /** Wires one controller process: stores, leader election, controllers, events, metrics and health. */
 export class Manager {
@@ -37,6 +38,7 @@ export class Manager {
   #isStarted = false;
   readonly #ops = new OpsEndpoints();
   readonly #clockGuard: ClockGuard;
+  readonly #shard: ShardMembership;
   #elector: LeaderElector | undefined;
   #running = false;
   #leads = false;
@@ -48,7 +50,8 @@ export class Manager {
     this.clock = options.clock ?? systemClock;
     this.random = options.random ?? Math.random;
     this.log = options.log;
-    this.#runnables = new Runnables(options.log);
+    this.#shard = new ShardMembership(options.leaderElection?.shard ?? ONLY_SHARD);
+    this.#runnables = new Runnables(options.log, this.#shard.isFirst);
     this.registry = options.registry ?? new Registry();
     const { tracing, telemetryPrefix = DEFAULT_TELEMETRY_PREFIX } = options;
     this.metrics = createRuntimeMetrics(this.registry, telemetryPrefix);
@@ -99,6 +102,11 @@ export class Manager {
     return this.#options.leaderElection === undefined || this.#elector?.isLeader === true;
   }
 
+  /** Whether this process reconciles what is in a namespace; undefined stands for what is in none. */
+  owns(namespace: string | undefined): boolean {
+    return this.#shard.owns(namespace);
+  }
+
   /** A store of a resource, kept by a reflector that starts with `run`. */
   store<T extends KubernetesObject>(resource: Resource, request: StoreRequest<T> = {}): Store<T> {
     this.#mustNotRun();
@@ -113,6 +121,7 @@ export class Manager {
       random: this.random,
       log: this.log,
       metrics: this.metrics,
+      owns: (namespace) => this.owns(namespace),
       mayAct: () => this.isLeader && this.#clockGuard.trusted,
       tracing: this.#controllerTracing(),
     });
@@ -215,7 +224,8 @@ export class Manager {
     const elector = new LeaderElector({ client, clock, random, log, identity, ...election });
     this.#elector = elector;
     const work = () => this.#lead(signal, fail);
-    await leadWhileHeld({ elector, name: election.name, log, metrics, exit, work }, signal);
+    const name = shardLeaseName(election.name, election.shard?.index ?? 0);
+    await leadWhileHeld({ elector, name, log, metrics, exit, work }, signal);
   }
 
   /** A leader whose clock is wrong ends, so that another leads; one that does not lead waits for its clock to be set. */

@@ -7,6 +7,7 @@ import type { KubeClient } from "../client/client.ts";
 import type { ClusterConfig } from "../client/cluster-config.ts";
 import type { KubernetesObject } from "../client/types.ts";
 import type { ClockReference } from "./clock-guard.ts";
+import type { ShardLease } from "./shard-rivals.ts";
 
 export interface ManagerOptions {
   /** Where the cluster is; or a client made elsewhere. */
@@ -29,6 +30,8 @@ export interface ManagerOptions {
     leaseDurationMs?: number;
     renewDeadlineMs?: number;
     retryPeriodMs?: number;
+    /** The shard that this process leads and reconciles; everything without it. */
+    shard?: ShardLease;
   };
   /** Port of `/metrics`, `/healthz`, `/readyz`; 0 picks one, absent serves none. */
   port?: number;
@@ -63,6 +66,8 @@ export interface Runnable {
   name: string;
   /** Only on the leader; true unless given. */
   leaderOnly?: boolean;
+  /** On the leader of every shard; on that of the first one alone unless given. */
+  everyShard?: boolean;
   /** Returns when the signal aborts. Throwing ends the process: what must continue catches its own errors. */
   run(signal: AbortSignal): Promise<void>;
 }

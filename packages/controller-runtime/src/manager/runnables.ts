@@ -6,8 +6,11 @@ export class Runnables {
   readonly #log: Logger;
   readonly #runnables: Runnable[] = [];
 
-  constructor(log: Logger) {
+  readonly #isFirstShard: boolean;
+
+  constructor(log: Logger, isFirstShard: boolean) {
     this.#log = log;
+    this.#isFirstShard = isFirstShard;
   }
 
   add(runnable: Runnable): void {
@@ -15,11 +18,14 @@ export class Runnables {
   }
 
   /**
-   * Starts those of every process, or those of the leader alone.
+   * Starts those of every process, or those of the leader of this shard.
    * @param fail called with the error of one that threw
    */
   start(of: "all" | "leader", signal: AbortSignal, fail: (error: unknown) => void): Promise<void>[] {
-    const which = this.#runnables.filter(({ leaderOnly = true }) => leaderOnly === (of === "leader"));
+    const which = this.#runnables.filter(
+      ({ leaderOnly = true, everyShard = false }) =>
+        leaderOnly === (of === "leader") && (!leaderOnly || everyShard || this.#isFirstShard),
+    );
     return which.map(async (runnable) => {
       try {
         await runnable.run(signal);
