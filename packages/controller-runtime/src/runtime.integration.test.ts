@@ -21,6 +21,7 @@ import { loadKubeConfig } from "./client/kube-config.ts";
 import { resources } from "./client/resources.ts";
 import type { Resource } from "./client/types.ts";
 import type { Manager } from "./manager/manager.ts";
+import { shardOf } from "./manager/shards.ts";
 
 let api: TestApiserver;
 let client: KubeClient;
@@ -400,4 +401,80 @@ describe("two replicas", () => {
     // Long before it could know by itself that nobody renews the lease any more.
     await eventually("the other leads", async () => (await holder()) === "replica-b", 10_000);
   });
+});
+
+describe("shards", () => {
+  const HAND_OVERS = 20;
+
+  it(`reconcile no object twice at once over ${HAND_OVERS} hand-overs, nor while their number changes`, async () => {
+    const namespaces = Array.from({ length: 6 }, (_, index) => `shard-${index}`);
+    const refs = namespaces.map((namespace) => ({ namespace, name: "w" }));
+    for (const name of namespaces) {
+      await client.create(resources.namespaces, { metadata: { name } });
+      await client.create<Widget>(widgets, { metadata: { namespace: name, name: "w" }, spec: { size: 1 } });
+    }
+    const working = new Map<string, string>();
+    const overlaps: string[] = [];
+    const actors = new Map<string, Set<string>>();
+    const before = async ({ metadata: { namespace = "" } }: Widget, identity: string) => {
+      const other = working.get(namespace);
+      if (other !== undefined && other !== identity) {
+        overlaps.push(`${namespace}: ${other} and ${identity}`);
+      }
+      working.set(namespace, identity);
+      actors.set(namespace, (actors.get(namespace) ?? new Set()).add(identity));
+      // Long enough for another to come in between.
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      working.delete(namespace);
+    };
+    let started = 0;
+    const replica = (index: number, count: number) => {
+      started += 1;
+      const shard = { index, count, annotation: "test.dev/shards" };
+      const times = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 100 };
+      const leaderElection = { namespace: "default", name: "sharded", shard, ...times };
+      const identity = `${index} of ${count}, ${started}`;
+      return start({ identity, leaderElection, before, desired: () => [], children: [] });
+    };
+    let size = 1;
+    const change = async () => {
+      size += 1;
+      await Promise.all(refs.map((ref) => client.patch(widgets, ref, { spec: { size } })));
+    };
+    const applied = () =>
+      eventually(
+        `size ${size}`,
+        async () => {
+          const { items } = await client.list<Widget>(widgets);
+          const own = items.filter(({ metadata }) => metadata.namespace?.startsWith("shard-"));
+          return own.every(({ status }) => status?.size === size);
+        },
+        30_000,
+      );
+    const shards = [0, 1].map((index) => [replica(index, 2), replica(index, 2)]);
+    await applied();
+    for (let turn = 0; turn < HAND_OVERS; turn += 1) {
+      const index = turn % 2;
+      await change();
+      // The elder of the two leads, or has led before.
+      await shards[index]?.shift()?.stop();
+      shards[index]?.push(replica(index, 2));
+      await applied();
+    }
+    for (const namespace of namespaces) {
+      const index = shardOf(namespace, 2);
+      expect(
+        [...(actors.get(namespace) ?? [])].filter((actor) => !actor.startsWith(`${index} of 2`)),
+      ).toEqual([]);
+      expect(actors.get(namespace)?.size).toBeGreaterThan(HAND_OVERS / 4);
+    }
+    const three = [0, 1, 2].map((index) => replica(index, 3));
+    await change();
+    await applied();
+    await Promise.all(shards.flat().map((one) => one.stop()));
+    await change();
+    await applied();
+    await Promise.all(three.slice(0, 2).map((one) => one.stop()));
+    expect(overlaps).toEqual([]);
+  }, 240_000);
 });

@@ -6,6 +6,7 @@ import type { Widget } from "../../../../test/kit/runtime/harness.ts";
 import { type WidgetOperatorOptions, widgetOperator } from "../../../../test/kit/runtime/widget-operator.ts";
 import { resources } from "../client/resources.ts";
 import type { Manager } from "./manager.ts";
+import { shardOf } from "./shards.ts";
 
 const WIDGETS = "test.dev/v1/widgets";
 const CONFIG_MAPS = "v1/configmaps";
@@ -32,7 +33,10 @@ afterEach(async () => {
   await api.stop();
 });
 
-function start(options: Partial<WidgetOperatorOptions> = {}): {
+function start({
+  prepare,
+  ...options
+}: Partial<WidgetOperatorOptions> & { prepare?: (manager: Manager) => void } = {}): {
   manager: Manager;
   stop: () => Promise<void>;
 } {
@@ -51,6 +55,7 @@ function start(options: Partial<WidgetOperatorOptions> = {}): {
     ...options,
     log: silentLogger,
   });
+  prepare?.(manager);
   const abort = new AbortController();
   const running = manager.run(abort.signal);
   running.catch(() => {});
@@ -220,6 +225,40 @@ describe("Manager", () => {
     await eventually("ready", () => isReady("w-3"));
     expect(performance.now() - stopped).toBeLessThan(800);
     expect([...actors]).toEqual(["one", "two"]);
+  });
+
+  it("reconciles the namespaces of its own shard alone, and what belongs to the platform in the first one", async () => {
+    const seen: string[] = [];
+    for (const namespace of ["a", "b", "c", "d"]) {
+      const key = `${namespace}/w`;
+      api.etcd.create(WIDGETS, key, {
+        apiVersion: "test.dev/v1",
+        kind: "Widget",
+        metadata: { namespace, name: "w" },
+        spec: { size: 1 },
+      });
+    }
+    const ran: string[] = [];
+    for (const index of [0, 1]) {
+      const shard = { index, count: 2, annotation: "test.dev/shards" };
+      start({
+        leaderElection: { ...ELECTION, shard },
+        identity: `shard ${index}`,
+        desired: () => [],
+        before: ({ metadata }, identity) => void seen.push(`${metadata.namespace}: ${identity}`),
+        prepare: (manager) => {
+          const runnable = (name: string) => async () => void ran.push(`${name} in ${index}`);
+          manager.addRunnable({ name: "once", run: runnable("once") });
+          manager.addRunnable({ name: "each", everyShard: true, run: runnable("each") });
+        },
+      });
+    }
+    await eventually("all reconciled", () => new Set(seen).size === 4 && ran.length === 3);
+    await quiet();
+    const own = ["a", "b", "c", "d"].map((namespace) => `${namespace}: shard ${shardOf(namespace, 2)}`);
+    expect([...new Set(seen)].sort()).toEqual(own);
+    expect(new Set(own.map((one) => one.at(-1))).size).toBe(2);
+    expect(ran.sort()).toEqual(["each in 0", "each in 1", "once in 0"]);
   });
 
   it("ends the process when it loses the lease", async () => {
