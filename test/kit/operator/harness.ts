@@ -10,7 +10,6 @@ import {
   type ObjectRef,
   type Resource,
   resources,
-  type Shard,
 } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
@@ -130,8 +129,6 @@ export async function startOperator(
     /** Where runs are charged: everything is taken, and forgotten, unless given. */
     runs?: RunLedger;
     closeMetering?: CloseMetering;
-    /** The only one unless given. */
-    shard?: Shard;
     /** How Amazon's registry is logged in to: for real unless given. */
     registryLogin?: RegistryLogin;
   },
@@ -145,7 +142,7 @@ export async function startOperator(
       reservedHostnames: options.reservedHostnames ?? [],
       dnsServers: options.dnsServers ?? ["127.0.0.1:9"],
       namespace: "slipway-system",
-      shard: options.shard ?? { index: 0, count: 1 },
+      shard: { index: 0, count: 1 },
       ingress: {
         className: "traefik",
         namespace: "slipway-ingress",
