@@ -242,7 +242,7 @@ describe("Manager", () => {
     for (const index of [0, 1]) {
       const shard = { index, count: 2, annotation: "test.dev/shards" };
       start({
-        leaderElection: { ...ELECTION, shard },
+        leaderElection: { namespace: "system", name: "lock", shard },
         identity: `shard ${index}`,
         desired: () => [],
         before: ({ metadata }, identity) => void seen.push(`${metadata.namespace}: ${identity}`),
