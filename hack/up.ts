@@ -18,7 +18,7 @@ import { writeStackFile } from "./stack/file.ts";
 import { deliverImages } from "./stack/images.ts";
 import { parseUpOptions, type UpOptions, usage } from "./stack/options.ts";
 import { ensureOrganization } from "./stack/organization.ts";
-import { summary } from "./stack/summary.ts";
+import { firstSteps, summary } from "./stack/summary.ts";
 
 const log = join(logDir, "up.log");
 
@@ -97,8 +97,17 @@ async function main(): Promise<void> {
       await step("chart", install, log);
       const create = () => ensureOrganization(cluster, cluster.apiUrl);
       const organization = await step("first organization", create, log);
+      const write = (server: Builds["git"] | undefined) =>
+        writeStackFile(cluster, images, organization, server);
+      if (builds || late) {
+        await step("stack file of applications", () => write(undefined), log);
+        say(firstSteps());
+        say(
+          `the first application can be created after ${seconds(performance.now() - start)}; the rest follows`,
+        );
+      }
       const server = await git;
-      return step("stack file", () => writeStackFile(cluster, images, organization, server), log);
+      return step("stack file", () => write(server), log);
     },
     async () => {
       await git;

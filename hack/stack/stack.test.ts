@@ -4,7 +4,7 @@ import { chartValues, merged } from "./chart.ts";
 import { clientOf } from "./client-address.ts";
 import { renderStack, type Stack } from "./file.ts";
 import { readyPods } from "./ready-pods.ts";
-import { curlLine, firstApplication, summary } from "./summary.ts";
+import { curlLine, firstApplication, firstSteps, summary } from "./summary.ts";
 
 const image = "10.244.0.1:5000/slipway/sample-http:v1-0123";
 const stack: Stack = {
@@ -79,6 +79,8 @@ test("the summary shows addresses and no secret", () => {
   expect(summary(stack)).toContain("http://127.0.0.1:8081/v1");
   expect(summary(stack)).not.toMatch(/the-api-key|the-owner-token/);
   expect(summary({ ...stack, url: undefined })).toContain("port-forward");
+  expect(summary(stack)).toContain(firstSteps());
+  expect(firstSteps()).toMatch(/stack\.env\n.*curl .*\/v1\/project/);
 });
 
 test("the client is read from the access-log line of its path alone", () => {

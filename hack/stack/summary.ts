@@ -44,7 +44,11 @@ export function summary(stack: Stack): string {
   }
   const path = stack.url ? ` PATH=${toolDir}:$PATH` : "";
   lines.push(`  kubectl    export KUBECONFIG=${stack.kubeconfig}${path}`);
-  lines.push(`  stack file ${stackFile}`, "", "Create an application:", "");
-  lines.push(`  . ${stackFile}`, `  ${curlLine()}`, "");
+  lines.push(`  stack file ${stackFile}`, firstSteps());
   return lines.join("\n");
+}
+
+/** How to create the first application: as soon as the stack file has what that needs, while builds and databases are still made. */
+export function firstSteps(): string {
+  return ["", "Create an application:", "", `  . ${stackFile}`, `  ${curlLine()}`, ""].join("\n");
 }

@@ -84,6 +84,8 @@ export function slipway({ kube, kubeconfig, ledgerUrl }: ContenderOptions): Cont
         SLIPWAY_METRICS_PORT: String(metricsPort),
         SLIPWAY_LOG_LEVEL: "error",
         KUBECONFIG: kubeconfig,
+        // As the images have it.
+        NODE_COMPILE_CACHE: join(stateDir, "compile-cache"),
       });
     },
     ready: () =>
