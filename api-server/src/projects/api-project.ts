@@ -45,7 +45,6 @@ export class ApiProject {
   readonly instances: number;
   readonly #limits: PlanLimits | undefined;
   #item: ProjectItem | undefined;
-  #lowerCased: readonly [name: string, description: string] | undefined;
   #json: string | undefined;
 
   constructor(resource: Project, { updatedAt, zone, limits, defaultInstances }: ApiProjectContext) {
@@ -66,13 +65,6 @@ export class ApiProject {
   /** RFC 3339, in whole seconds. */
   get createdAt(): string {
     return this.resource.metadata.creationTimestamp ?? "";
-  }
-
-  /** Whether its name or its description contains a text, in any case. @param lowerCased the text in lower case */
-  mentions(lowerCased: string): boolean {
-    const { name, description = "" } = this.resource.spec;
-    this.#lowerCased ??= [name.toLowerCase(), description.toLowerCase()];
-    return this.#lowerCased[0].includes(lowerCased) || this.#lowerCased[1].includes(lowerCased);
   }
 
   /** Which one it is: its name may be given again after it was deleted. */

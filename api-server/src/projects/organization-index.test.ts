@@ -45,7 +45,7 @@ const update = (old: Project, object: Project) =>
   index.apply({ type: "update", key: object.metadata.name, object, old });
 const remove = (object: Project) => index.apply({ type: "delete", key: object.metadata.name, object });
 const sorted = (field: SortField, organization = "acme") =>
-  index.sorted(organization, field).map(({ id }) => id);
+  index.sorted(organization, field).projects.map(({ id }) => id);
 
 describe("a read", () => {
   it("never reaches a project of another organization, of the same id or not", () => {
@@ -127,7 +127,7 @@ describe("the orders of the list", () => {
         field === "updated_at" ? updatedAt(one) : (one.metadata.creationTimestamp ?? "");
       const keyOf = (one: Project) => `${moment(one)} ${one.metadata.name}`;
       const expected = [...present.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-      expect(index.sorted("acme", field).map(({ resource }) => resource)).toEqual(expected);
+      expect(index.sorted("acme", field).projects.map(({ resource }) => resource)).toEqual(expected);
     }
   });
 });

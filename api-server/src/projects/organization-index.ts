@@ -1,6 +1,7 @@
 import type { StoreEvent } from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project } from "@slipway/crds";
 import type { ApiProject } from "./api-project.ts";
+import { ProjectTable } from "./project-table.ts";
 
 /** The orders of the list of projects. */
 export type SortField = "updated_at" | "created_at";
@@ -24,7 +25,7 @@ interface Entry {
 /** The projects of one organization, by id, and once they were listed in the orders of the list. */
 class OrganizationProjects {
   readonly #entries = new Map<string, Entry>();
-  readonly #sorted = new Map<SortField, ApiProject[]>();
+  readonly #tables = new Map<SortField, ProjectTable>();
   readonly #viewOf: (project: Project) => ApiProject;
 
   constructor(viewOf: (project: Project) => ApiProject) {
@@ -40,9 +41,9 @@ class OrganizationProjects {
     this.remove(id);
     const entry: Entry = { project, view: undefined };
     this.#entries.set(id, entry);
-    for (const [field, sorted] of this.#sorted) {
+    for (const [field, table] of this.#tables) {
       const view = this.#view(entry);
-      sorted.splice(positionOf(sorted, view, orders[field]), 0, view);
+      table.insert(positionOf(table.projects, view, orders[field]), view);
     }
   }
 
@@ -52,9 +53,8 @@ class OrganizationProjects {
       return;
     }
     this.#entries.delete(id);
-    for (const [field, sorted] of this.#sorted) {
-      const view = this.#view(entry);
-      sorted.splice(positionOf(sorted, view, orders[field]), 1);
+    for (const [field, table] of this.#tables) {
+      table.remove(positionOf(table.projects, this.#view(entry), orders[field]));
     }
   }
 
@@ -63,13 +63,17 @@ class OrganizationProjects {
     return entry && this.#view(entry);
   }
 
-  sorted(field: SortField): readonly ApiProject[] {
-    let sorted = this.#sorted.get(field);
-    if (sorted === undefined) {
-      sorted = Array.from(this.#entries.values(), (entry) => this.#view(entry)).sort(orders[field]);
-      this.#sorted.set(field, sorted);
+  sorted(field: SortField): ProjectTable {
+    let table = this.#tables.get(field);
+    if (table === undefined) {
+      table = new ProjectTable();
+      const views = Array.from(this.#entries.values(), (entry) => this.#view(entry)).sort(orders[field]);
+      for (const [row, view] of views.entries()) {
+        table.insert(row, view);
+      }
+      this.#tables.set(field, table);
     }
-    return sorted;
+    return table;
   }
 
   #view(entry: Entry): ApiProject {
@@ -77,6 +81,8 @@ class OrganizationProjects {
     return entry.view;
   }
 }
+
+const NO_PROJECTS = new ProjectTable();
 
 /** Where a project is in a sorted list, or would be: the first position that is not before it. */
 function positionOf(sorted: readonly ApiProject[], project: ApiProject, compare: Compare): number {
@@ -130,8 +136,8 @@ export class OrganizationIndex {
     return this.#organizations.get(organizationId)?.find(id);
   }
 
-  /** Every project of an organization, oldest first. Never change it: it is shared. */
-  sorted(organizationId: string, field: SortField): readonly ApiProject[] {
-    return this.#organizations.get(organizationId)?.sorted(field) ?? [];
+  /** Every project of an organization, oldest first. */
+  sorted(organizationId: string, field: SortField): ProjectTable {
+    return this.#organizations.get(organizationId)?.sorted(field) ?? NO_PROJECTS;
   }
 }

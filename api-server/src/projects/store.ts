@@ -20,6 +20,7 @@ import { localWrites, type Memory, type NewestWrites } from "../http/newest-writ
 import { projectResource } from "../resources.ts";
 import { ApiProject, specUpdatedAt } from "./api-project.ts";
 import { OrganizationIndex, type SortField } from "./organization-index.ts";
+import type { ProjectTable } from "./project-table.ts";
 
 /** How long the list of all projects may take a page, which no request waits for. */
 const LIST_TIMEOUT_MS = 30_000;
@@ -43,8 +44,10 @@ export interface Projects extends Memory {
    * @throws Failure 503 when it is not in memory and the cluster does not answer
    */
   find(organizationId: string, id: string): ApiProject | undefined | Promise<ApiProject | undefined>;
-  /** Every project of an organization, the oldest by the given moment first. Never change it: it is shared. */
-  list(organizationId: string, order?: SortField): readonly ApiProject[];
+  /** Every project of an organization. Never change it: it is shared. */
+  list(organizationId: string): readonly ApiProject[];
+  /** The same for the list: the oldest by the given moment first, and what it filters by. */
+  table(organizationId: string, order: SortField): ProjectTable;
   /**
    * Stores what a write returned, so that the next read shows it, on this replica and on every other. A caller that
    * writes a Project awaits this before it answers, with the last object that the cluster returned.
@@ -126,7 +129,11 @@ export class ProjectStore implements Projects {
     return PROJECT_ID.test(id) ? this.#findLive(organizationId, id) : undefined;
   }
 
-  list(organizationId: string, order: SortField = "updated_at"): readonly ApiProject[] {
+  list(organizationId: string): readonly ApiProject[] {
+    return this.#index.sorted(organizationId, "updated_at").projects;
+  }
+
+  table(organizationId: string, order: SortField): ProjectTable {
     return this.#index.sorted(organizationId, order);
   }
 

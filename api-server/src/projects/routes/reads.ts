@@ -4,7 +4,8 @@ import type { Principal } from "../../auth/principal.ts";
 import { defineProjectRoute, defineRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/validate.ts";
 import type { ApiProject } from "../api-project.ts";
-import { type ProjectItem, phaseOf } from "../view.ts";
+import type { ProjectTable } from "../project-table.ts";
+import type { ProjectItem } from "../view.ts";
 import { pagination, projectItemSchema, projectSchema, success } from "./schemas.ts";
 
 /** The query of the list; the route's schema has checked it. */
@@ -25,63 +26,31 @@ export interface ProjectPage {
 }
 
 /**
- * Filters projects and cuts out one page. Pure. It creates nothing for a project that is not on the page: of thousands all are visited.
- * @param sorted the oldest first, by the moment that the query names
+ * Filters projects and cuts out one page. Pure. Nothing is created for a project that is not on the page.
+ * @param table the oldest first, by the moment that the query names
  * @param isReadable what the caller may read; everything unless given
  */
 export function listProjects(
-  sorted: readonly ApiProject[],
+  table: ProjectTable,
   query: ListQuery,
   isReadable?: (project: ApiProject) => boolean,
 ): ProjectPage {
-  const isFound = matcher(query, isReadable);
+  const { projects } = table;
+  const at = (row: number) => projects[row] as ApiProject;
+  let rows = table.rows(query);
+  if (isReadable !== undefined) {
+    rows = (rows ?? [...projects.keys()]).filter((row) => isReadable(at(row)));
+  }
+  const total = rows?.length ?? projects.length;
   const start = (query.page - 1) * query.limit;
-  const isAscending = query.sort_order === "asc";
-  const { length } = sorted;
-  const at = (index: number) => sorted[isAscending ? index : length - 1 - index] as ApiProject;
-  const page: ApiProject[] = [];
-  let total = 0;
-  if (isFound === undefined) {
-    total = length;
-    for (let index = start; index < Math.min(start + query.limit, length); index += 1) {
-      page.push(at(index));
-    }
-  } else {
-    for (let index = 0; index < length; index += 1) {
-      const project = at(index);
-      if (isFound(project)) {
-        if (total >= start && page.length < query.limit) {
-          page.push(project);
-        }
-        total += 1;
-      }
-    }
+  const page: ProjectItem[] = [];
+  for (let index = start; index < Math.min(start + query.limit, total); index += 1) {
+    const place = query.sort_order === "asc" ? index : total - 1 - index;
+    page.push(at(rows?.[place] ?? place).item);
   }
   return {
-    projects: page.map((project) => project.item),
+    projects: page,
     pagination: { page: query.page, limit: query.limit, total, pages: Math.ceil(total / query.limit) },
-  };
-}
-
-/** What the query leaves of the projects; undefined when that is all of them. */
-function matcher(
-  { type, profile, status, search }: ListQuery,
-  isReadable: ((project: ApiProject) => boolean) | undefined,
-): ((project: ApiProject) => boolean) | undefined {
-  const text = search?.toLowerCase();
-  const isEverything = [type, profile, status, text, isReadable].every((filter) => filter === undefined);
-  if (isEverything) {
-    return undefined;
-  }
-  return (project) => {
-    const { resource } = project;
-    return (
-      (type === undefined || resource.spec.type === type) &&
-      (profile === undefined || resource.spec.profile === profile) &&
-      (status === undefined || phaseOf(resource) === status) &&
-      (text === undefined || project.mentions(text)) &&
-      (isReadable === undefined || isReadable(project))
-    );
   };
 }
 
@@ -123,8 +92,8 @@ export const list = defineRoute({
     const isReadable = grants.onEveryProject("project.read")
       ? undefined
       : ({ id }: ApiProject) => grants.onProject("project.read", id);
-    const sorted = projects.list(organizationId, listQuery.sort_by);
-    return { status: 200, body: { status: "success", data: listProjects(sorted, listQuery, isReadable) } };
+    const table = projects.table(organizationId, listQuery.sort_by);
+    return { status: 200, body: { status: "success", data: listProjects(table, listQuery, isReadable) } };
   },
 });
 
