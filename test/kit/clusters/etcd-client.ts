@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
+import { mapConcurrently } from "../../../api-server/src/concurrency.ts";
 import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
 
 /** Most operations in one transaction: the default of etcd's `--max-txn-ops`. */
 const MOST_OPERATIONS = 128;
+
+const CONNECTIONS = 32;
 
 const encode = (key: string): string => Buffer.from(key).toString("base64");
 
@@ -18,6 +21,8 @@ export class EtcdClient {
       ca: readFileSync(authority),
       cert: readFileSync(client.cert),
       key: readFileSync(client.key),
+      keepAlive: true,
+      maxSockets: CONNECTIONS,
     });
   }
 
@@ -41,14 +46,14 @@ export class EtcdClient {
     }
   }
 
-  /** Writes values as they are, past kube-apiserver: for objects that only have to be there. */
+  /**
+   * Writes values as they are, past kube-apiserver: for objects that only have to be there. One at a time for each connection, not in
+   * transactions: a watch that is resumed in the middle of a revision would miss the rest of it.
+   */
   async put(values: readonly (readonly [key: string, value: string])[]): Promise<void> {
-    for (let from = 0; from < values.length; from += MOST_OPERATIONS) {
-      const success = values
-        .slice(from, from + MOST_OPERATIONS)
-        .map(([key, value]) => ({ request_put: { key: encode(key), value: encode(value) } }));
-      await this.#call("kv/txn", { success });
-    }
+    await mapConcurrently(values, CONNECTIONS, ([key, value]) =>
+      this.#call("kv/put", { key: encode(key), value: encode(value) }),
+    );
   }
 
   #call<T>(path: string, body: object): Promise<T> {
