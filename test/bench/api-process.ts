@@ -29,8 +29,8 @@ export interface ApiProcessOptions {
   valkeyUrl?: string | undefined;
 }
 
-/** As the chart has it for a container without a limit of memory; V8's own choice is 32, which a read does not need. */
-export const NODE_OPTIONS = "--max-semi-space-size=16";
+/** The young generation as the chart has it. */
+const NODE_OPTIONS = "--max-semi-space-size=16";
 
 /**
  * Starts the API server as a pod has it, with a service account: with a kubeconfig it would have a client's library in memory that no pod
