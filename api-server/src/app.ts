@@ -1,5 +1,7 @@
 import "./fastify.ts";
+import type { ServerResponse } from "node:http";
 import { type FastifyInstance, fastify, LogController } from "fastify";
+import type { Logger } from "pino";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
 import { bodyBudgets, DEFAULT_BODY_LIMIT } from "./http/body-budget.ts";
@@ -49,10 +51,8 @@ export interface AppOptions {
 export function buildApp(services: Services, options: AppOptions = {}): FastifyInstance {
   const { timeouts = TIMEOUTS } = options;
   const app = fastify({
-    loggerInstance: services.logger,
+    loggerInstance: withoutChildren(services.logger),
     logController: new LogController({ disableRequestLogging: true }),
-    // The request id is given to the few lines that are written, not bound to a child logger per request.
-    childLoggerFactory: (logger) => logger,
     trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,
     bodyLimit: DEFAULT_BODY_LIMIT,
     requestTimeout: timeouts.requestMs,
@@ -99,13 +99,18 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
     installTracing(app, services.tracing);
   }
   installClientLimits(app, options.clients ?? CLIENT_LIMITS, services.trustedProxies, options.shedder);
-  app.addHook("onRequest", ({ raw }, _reply, done) => {
+  app.addHook("onRequest", (request, _reply, done) => {
+    const { raw } = request;
     const lacksHost = raw.headers.host === undefined && raw.httpVersion === "1.1";
-    done(lacksHost ? failures.malformedRequest("HTTP/1.1 needs a Host header") : undefined);
+    if (lacksHost) {
+      return done(failures.malformedRequest("HTTP/1.1 needs a Host header"));
+    }
+    // Before the body, which is not read for this.
+    done(request.is404 ? failures.routeNotFound() : undefined);
   });
   app.addHook("onSend", (_request, reply, payload, done) => {
     // It counts from the last byte that the client has read. Node checks twice before it times out: up to twice as long.
-    reply.raw.setTimeout(timeouts.stalledResponseMs, () => reply.raw.destroy());
+    reply.raw.setTimeout(timeouts.stalledResponseMs, disconnect);
     done(null, payload);
   });
   // An unknown expectation may be ignored; Node would refuse it without the envelope.
@@ -130,6 +135,20 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   });
   installOtherMethods(app, routes);
   return app;
+}
+
+/** Ends a connection whose client does not read. One function for all answers: none is made for each. */
+function disconnect(this: unknown): void {
+  (this as ServerResponse).destroy();
+}
+
+/**
+ * The logger as its own child: the request id is given to the few lines that are written, not bound to a logger per request. As Fastify's
+ * factory of children, it would be checked for being a logger at each request.
+ */
+function withoutChildren(logger: Logger): Logger {
+  const own = Object.create(logger) as Logger;
+  return Object.assign(own, { child: () => own });
 }
 
 /** The answer to bytes that are no HTTP request, before there is a request to answer. */

@@ -1,8 +1,8 @@
 import type { AuditKey } from "@slipway/ledger";
 import type { Span } from "@slipway/process/tracing";
 import type { Principal } from "./auth/principal.ts";
-import type { OperationObservation } from "./http/api-metrics.ts";
 import type { BodyReservation } from "./http/body-budget.ts";
+import type { OperationObservation } from "./http/call-metrics.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 
 /** The data of the called operation that hooks need. */

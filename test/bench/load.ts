@@ -9,6 +9,8 @@ export interface Target {
   tls?: { cert: Buffer; key: Buffer; ca: Buffer };
   /** Process whose processor time is counted. */
   pid?: number;
+  /** Where it shows its own metrics, with the time of its garbage collector. */
+  metricsUrl?: string;
 }
 
 export interface Measurement {
@@ -17,6 +19,8 @@ export interface Measurement {
   p99: number;
   /** Processor time of the server per request, in microseconds: what other work on the machine does not change. */
   cpuMicroseconds: number;
+  /** The garbage collector's part of that, from 0 to 1; NaN for a server that does not show it. */
+  collectorShare: number;
 }
 
 export interface LoadOptions {
@@ -30,6 +34,7 @@ async function load(target: Target, { connections, seconds }: LoadOptions): Prom
     throw new Error("only 127.0.0.1 is loaded");
   }
   const before = target.pid === undefined ? 0 : cpuSeconds(target.pid);
+  const collectedBefore = await collectorSeconds(target);
   const result = await autocannon({
     url: target.url,
     headers: target.headers,
@@ -43,10 +48,21 @@ async function load(target: Target, { connections, seconds }: LoadOptions): Prom
   const spent = target.pid === undefined ? Number.NaN : cpuSeconds(target.pid) - before;
   return {
     cpuMicroseconds: (spent / result.requests.total) * 1e6,
+    collectorShare: ((await collectorSeconds(target)) - collectedBefore) / spent,
     requestsPerSecond: result.requests.average,
     p50: result.latency.p50,
     p99: result.latency.p99,
   };
+}
+
+/** Seconds that a target's garbage collector has taken; some of its work is beside the main thread. */
+async function collectorSeconds({ metricsUrl }: Target): Promise<number> {
+  if (metricsUrl === undefined) {
+    return Number.NaN;
+  }
+  const text = await (await fetch(metricsUrl)).text();
+  const sums = text.matchAll(/^nodejs_gc_duration_seconds_sum\{.*\} (\S+)$/gm);
+  return [...sums].reduce((all, [, seconds]) => all + Number(seconds), 0);
 }
 
 /** Clock ticks a second of /proc: fixed on Linux. */
@@ -82,6 +98,7 @@ export async function takeTurns(
   return all.map((measured) => ({
     requestsPerSecond: median(measured.map((one) => one.requestsPerSecond)),
     cpuMicroseconds: median(measured.map((one) => one.cpuMicroseconds)),
+    collectorShare: median(measured.map((one) => one.collectorShare)),
     p50: median(measured.map((one) => one.p50)),
     p99: median(measured.map((one) => one.p99)),
   }));

@@ -5,13 +5,15 @@ import { parseArgs } from "node:util";
 import { KubeClient } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { organizationNamespace } from "@slipway/crds";
-import { startApiserver } from "../../hack/cluster/apiserver.ts";
+import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { startNode, writeTokenKey } from "../kit/processes/node.ts";
+import { EtcdClient } from "../kit/clusters/etcd-client.ts";
+import { startNode } from "../kit/processes/node.ts";
 import { startPostgres } from "../kit/servers/postgresql.ts";
 import { startValkey } from "../kit/servers/valkey.ts";
+import { startApi, waitForProjects } from "./api-process.ts";
 import { type Measurement, type Target, takeTurns } from "./load.ts";
 import { report } from "./report.ts";
 import {
@@ -25,14 +27,16 @@ import {
 
 /**
  * `node test/bench/reads.ts`: GET /v1/project/:id with authentication, beside a bare Fastify that answers the same
- * JSON and beside kube-apiserver's GET of the same object, in turns within one run, each server in its own process.
- * Ends with code 1 when a goal of the design is missed.
+ * JSON and beside kube-apiserver's GET of the same object, in turns within one run, each server in its own process; for several
+ * numbers of projects. Ends with code 1 when a goal of the design is missed.
  */
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "5" },
-    seconds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "4" },
     connections: { type: "string", default: "20" },
+    // Of one organization, ascending: the API server goes through all of them in one life.
+    projects: { type: "string", default: "200,2000,10000" },
     // Counts rate limits in a Valkey, as with several replicas; the goals are those of a single one.
     valkey: { type: "boolean", default: false },
     catalog: { type: "string", default: join(root, "charts/slipway/files/catalog.yaml") },
@@ -47,93 +51,84 @@ const cleanups: (() => unknown)[] = [() => rmSync(directory, { recursive: true, 
 async function bench(): Promise<boolean> {
   const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
   cleanups.push(apiserver.stop, postgres.stop);
-  const config = loadKubeConfig({ file: apiserver.kubeconfig });
-  const kube = KubeClient.fromConfig(config);
+  const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
   cleanups.push(() => kube.close());
   await prepareCluster(kube);
   const key = await prepareLedger(postgres.url);
-  await createRunningProjects(kube, 0, 200);
-
+  const etcd = new EtcdClient(apiserver.etcd);
   const shared = values.valkey ? await startValkey() : undefined;
   if (shared) {
     cleanups.push(shared.stop);
   }
-  const [port = 0, metricsPort = 0, barePort = 0] = await freePorts(3);
-  const keyFile = join(directory, "token-key.pem");
-  writeTokenKey(keyFile);
-  const api = startNode("api-server/src/main.ts", [], {
-    SLIPWAY_LEDGER_URL: postgres.url,
-    SLIPWAY_CATALOG_FILE: values.catalog,
-    SLIPWAY_TOKEN_KEY_FILE: keyFile,
-    ...(shared ? { SLIPWAY_VALKEY_URL: shared.url } : {}),
-    SLIPWAY_RATE_LIMIT_SCALE: "1000000000",
-    SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
-    SLIPWAY_PORT: String(port),
-    SLIPWAY_METRICS_PORT: String(metricsPort),
-    SLIPWAY_LOG_LEVEL: "warn",
-    KUBECONFIG: apiserver.kubeconfig,
+  const api = await startApi({
+    apiserver,
+    kube,
+    directory,
+    ledgerUrl: postgres.url,
+    catalogFile: values.catalog,
+    valkeyUrl: shared?.url,
   });
-  cleanups.push(() => api.kill("SIGKILL"));
-  await waitFor(
-    "the API server",
-    30_000,
-    async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok,
-  );
-
-  const id = projectId(7);
-  const path = `/v1/project/${id}`;
+  cleanups.push(() => api.process.kill("SIGKILL"));
+  const path = `/v1/project/${projectId(7)}`;
   const slipway: Target = {
     name: "slipway",
-    url: `http://127.0.0.1:${port}${path}`,
+    url: `${api.url}${path}`,
     headers: { "x-api-key": key },
-    pid: api.pid,
+    pid: api.process.pid,
+    metricsUrl: api.metricsUrl,
   };
-  const answer = await (await fetch(slipway.url, { headers: slipway.headers })).text();
+
+  const results = [];
+  let known = 0;
+  let bare: Target | undefined;
+  for (const projects of values.projects.split(",").map(Number)) {
+    await createRunningProjects(etcd, known, projects);
+    known = projects;
+    await waitForProjects(api, projects);
+    bare ??= await startBare(path, await (await fetch(slipway.url, { headers: slipway.headers })).text());
+    const before = residentMiB(api.process.pid as number);
+    const targets = results.length === 0 ? [slipway, bare, kubeTarget(apiserver)] : [slipway, bare];
+    const measured = (await takeTurns(targets, rounds, options)) as [Measurement, Measurement, Measurement?];
+    const loaded = residentMiB(api.process.pid as number);
+    results.push({ projects, measured, memory: { before, loaded } });
+  }
+  return report(
+    `median of ${rounds} rounds of ${options.seconds} s, ${options.connections} connections`,
+    results,
+  );
+}
+
+/** @param answer what it is to answer, byte for byte */
+async function startBare(path: string, answer: string): Promise<Target> {
+  const [port = 0] = await freePorts(1);
   const answerFile = join(directory, "answer.json");
   writeFileSync(answerFile, answer);
-  const bareServer = startNode("test/bench/bare-server.ts", [answerFile, String(barePort)]);
-  cleanups.push(() => bareServer.kill("SIGKILL"));
-  const bare: Target = {
-    name: "bare Fastify",
-    url: `http://127.0.0.1:${barePort}${path}`,
-    pid: bareServer.pid,
-  };
-  const bareAnswer = await waitFor("bare Fastify", 30_000, async () => (await fetch(bare.url)).text());
+  const server = startNode("test/bench/bare-server.ts", [answerFile, String(port)]);
+  cleanups.push(() => server.kill("SIGKILL"));
+  const url = `http://127.0.0.1:${port}`;
+  const bareAnswer = await waitFor("bare Fastify", 30_000, async () => (await fetch(`${url}${path}`)).text());
   if (bareAnswer !== answer) {
     throw new Error("the bare server does not answer the same JSON");
   }
+  return { name: "bare Fastify", url: `${url}${path}`, pid: server.pid, metricsUrl: `${url}/metrics` };
+}
 
+/** The same object from kube-apiserver. */
+function kubeTarget({ url, kubeconfig }: TestApiserver): Target {
+  const config = loadKubeConfig({ file: kubeconfig });
   const user = config.getCurrentUser();
   const cluster = config.getCurrentCluster();
   const pem = (file: string | undefined, data: string | undefined): Buffer =>
     data ? Buffer.from(data, "base64") : readFileSync(file ?? "");
-  const kubeApiserver: Target = {
+  return {
     name: "kube-apiserver",
-    url: `${apiserver.url}/apis/slipway.dev/v1alpha1/namespaces/${organizationNamespace(ORGANIZATION)}/projects/${id}`,
+    url: `${url}/apis/slipway.dev/v1alpha1/namespaces/${organizationNamespace(ORGANIZATION)}/projects/${projectId(7)}`,
     tls: {
       cert: pem(user?.certFile, user?.certData),
       key: pem(user?.keyFile, user?.keyData),
       ca: pem(cluster?.caFile, cluster?.caData),
     },
   };
-
-  const memory200 = residentMiB(api.pid as number);
-  const results = await takeTurns([slipway, bare, kubeApiserver], rounds, options);
-  const memory200Loaded = residentMiB(api.pid as number);
-  await createRunningProjects(kube, 200, 2_000);
-  await waitFor("2,000 projects in memory", 60_000, async () => {
-    const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-    return /^slipway_api_projects 2000$/m.test(metrics);
-  });
-  const after2000 = await takeTurns([slipway, bare], rounds, options);
-  const memory2000 = residentMiB(api.pid as number);
-
-  return report({
-    what: `median of ${rounds} rounds of ${options.seconds} s, ${options.connections} connections`,
-    at200: results as [Measurement, Measurement, Measurement],
-    at2000: after2000 as [Measurement, Measurement],
-    memory: { before: memory200, at200: memory200Loaded, at2000: memory2000 },
-  });
 }
 
 try {

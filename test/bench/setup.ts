@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { customResource, type KubeClient, resources } from "@slipway/controller-runtime";
+import { type KubeClient, resources } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   annotations,
@@ -8,13 +9,11 @@ import {
   organizationNamespace,
   type Project,
   plurals,
-  VERSION,
 } from "@slipway/crds";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { generateApiKey } from "../../api-server/src/auth/credentials.ts";
 import { applyCrds } from "../kit/clusters/definitions.ts";
-
-const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
+import type { EtcdClient } from "../kit/clusters/etcd-client.ts";
 
 export const ORGANIZATION = "bench";
 
@@ -42,25 +41,71 @@ export async function prepareCluster(kube: KubeClient): Promise<void> {
   });
 }
 
-/** Makes projects `from` to `to`, 20 at a time, as the operator would have left them: running, with a full status. */
-export async function createRunningProjects(kube: KubeClient, from: number, to: number): Promise<void> {
-  for (let start = from; start < to; start += 20) {
-    const batch = Array.from({ length: Math.min(20, to - start) }, (_, index) => start + index);
-    await Promise.all(batch.map(async (index) => setRunning(kube, await createProject(kube, index))));
+export const projectId = (index: number): string => `pbench${String(index).padStart(14, "0")}`;
+
+/** The organization of a project, where there are several; the first one is {@link ORGANIZATION}. */
+const organizationOf = (index: number, organizations: number): string =>
+  index % organizations === 0 ? ORGANIZATION : `${ORGANIZATION}${index % organizations}`;
+
+/** Makes projects `from` to `to`, as the operator would have left them: running, with a full status. */
+export async function createRunningProjects(
+  etcd: EtcdClient,
+  from: number,
+  to: number,
+  organizations = 1,
+): Promise<void> {
+  // Two writes each through kube-apiserver would take minutes.
+  for (let start = from; start < to; start += 1_000) {
+    const indexes = Array.from({ length: Math.min(1_000, to - start) }, (_, offset) => start + offset);
+    await etcd.put(
+      indexes.map((index) => {
+        const project = runningProject(index, organizationOf(index, organizations));
+        const { namespace, name } = project.metadata;
+        return [
+          `/registry/${GROUP}/${plurals.Project}/${namespace}/${name}`,
+          JSON.stringify(project),
+        ] as const;
+      }),
+    );
   }
 }
 
-export const projectId = (index: number): string => `pbench${String(index).padStart(14, "0")}`;
-
-function createProject(kube: KubeClient, index: number): Promise<Project> {
+function runningProject(index: number, organization: string): Project {
   const id = projectId(index);
-  return kube.create<Project>(projectResource, {
+  // Every one at another moment, in no order.
+  const now = new Date(Date.now() - ((index * 7_919) % 1_000_003) * 1_000).toISOString();
+  const condition = (type: string, reason: string) => ({
+    type,
+    status: "True" as const,
+    reason,
+    message: "",
+    lastTransitionTime: now,
+    observedGeneration: 1,
+  });
+  const moment = `${now.slice(0, 19)}Z`;
+  const fieldsV1 = {
+    "f:spec": { "f:description": {}, "f:image": {}, "f:name": {}, "f:plan": {}, "f:type": {} },
+  };
+  return {
     apiVersion: API_VERSION,
     kind: "Project",
     metadata: {
       name: id,
-      namespace: organizationNamespace(ORGANIZATION),
-      labels: { [labels.organization]: ORGANIZATION, [labels.project]: id },
+      namespace: organizationNamespace(organization),
+      uid: randomUUID(),
+      generation: 1,
+      creationTimestamp: moment,
+      labels: { [labels.organization]: organization, [labels.project]: id },
+      managedFields: [
+        {
+          apiVersion: API_VERSION,
+          fieldsType: "FieldsV1",
+          fieldsV1,
+          manager: "bench",
+          operation: "Update",
+          time: moment,
+        },
+      ],
     },
     spec: {
       type: "http",
@@ -75,35 +120,22 @@ function createProject(kube: KubeClient, index: number): Promise<Project> {
       storage: { persistent: false, capacity: 1 },
       networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0", description: "everybody" }] },
     },
-  });
-}
-
-async function setRunning(kube: KubeClient, project: Project): Promise<void> {
-  const now = new Date().toISOString();
-  const condition = (type: string, reason: string) => ({
-    type,
-    status: "True" as const,
-    reason,
-    message: "",
-    lastTransitionTime: now,
-    observedGeneration: 1,
-  });
-  project.status = {
-    observedGeneration: 1,
-    phase: "running",
-    domain: `${project.spec.name}.apps.localhost`,
-    currentInstances: 2,
-    readyInstances: 2,
-    maxCpu: "500m",
-    maxMemory: "512Mi",
-    conditions: [
-      condition("Ready", "Ready"),
-      condition("Accepted", "Accepted"),
-      condition("WorkloadAvailable", "Available"),
-      condition("DomainReady", "DomainAssigned"),
-    ],
-  };
-  await kube.updateStatus(projectResource, project);
+    status: {
+      observedGeneration: 1,
+      phase: "running",
+      domain: `bench-${index}.apps.localhost`,
+      currentInstances: 2,
+      readyInstances: 2,
+      maxCpu: "500m",
+      maxMemory: "512Mi",
+      conditions: [
+        condition("Ready", "Ready"),
+        condition("Accepted", "Accepted"),
+        condition("WorkloadAvailable", "Available"),
+        condition("DomainReady", "DomainAssigned"),
+      ],
+    },
+  } as Project;
 }
 
 /** Resident memory of a process in MiB. */

@@ -91,9 +91,5 @@ function afterBody(request: IncomingMessage, then: () => void): void {
 /** Routes every error and every unknown path through {@link renderFailure}. */
 export function installErrorHandling(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => renderFailure(toFailure(error, request), request, reply));
-  // Before the body, which is not read for this.
-  app.addHook("onRequest", (request, _reply, done) =>
-    done(request.is404 ? failures.routeNotFound() : undefined),
-  );
   app.setNotFoundHandler((request, reply) => renderFailure(failures.routeNotFound(), request, reply));
 }

@@ -1,23 +1,14 @@
 import { collectProcessMetrics } from "@slipway/process";
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 import type { AuditObserver } from "../audit/log.ts";
-
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-
-/** Records the outcome of each call of one operation. */
-export interface OperationObservation {
-  readonly operationId: string;
-  /** @param seconds from the first byte of the request to the last of the answer */
-  observe(status: number, seconds: number): void;
-}
+import { CallMetrics, type OperationObservation } from "./call-metrics.ts";
 
 /**
  * The API server's metrics. Labels are bounded: operation ids of the policy table and status classes.
  */
 export class ApiMetrics {
   readonly registry = new Registry();
-  readonly #requests: Counter<"operation" | "class">;
-  readonly #duration: Histogram<"operation">;
+  readonly #calls: CallMetrics;
   readonly #auditFailures: Counter;
   readonly #auditUnrecorded: Counter<"reason">;
   readonly #waits: Counter<"outcome">;
@@ -27,19 +18,7 @@ export class ApiMetrics {
     if (options.processMetrics) {
       collectProcessMetrics(this.registry);
     }
-    this.#requests = new Counter({
-      name: "slipway_api_requests_total",
-      help: "Requests answered, by operation and status class.",
-      labelNames: ["operation", "class"],
-      registers,
-    });
-    this.#duration = new Histogram({
-      name: "slipway_api_request_duration_seconds",
-      help: "Time to answer, by operation.",
-      labelNames: ["operation"],
-      buckets: BUCKETS,
-      registers,
-    });
+    this.#calls = new CallMetrics(this.registry);
     this.#waits = new Counter({
       name: "slipway_api_write_waits_total",
       help: "Requests that waited until the memory had a write of another replica: seen, or timeout.",
@@ -59,19 +38,9 @@ export class ApiMetrics {
     });
   }
 
-  /** Binds the labels once, so that a request resolves no label by name. */
+  /** Records the calls of one operation, without resolving a label for each. */
   operation(operationId: string): OperationObservation {
-    const classes = ["1xx", "2xx", "3xx", "4xx", "5xx"].map((name) =>
-      this.#requests.labels({ operation: operationId, class: name }),
-    );
-    const duration = this.#duration.labels({ operation: operationId });
-    return {
-      operationId,
-      observe: (status, seconds) => {
-        classes[Math.floor(status / 100) - 1]?.inc();
-        duration.observe(seconds);
-      },
-    };
+    return this.#calls.operation(operationId);
   }
 
   /** How many projects are in memory, read when scraped. */

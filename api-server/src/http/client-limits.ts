@@ -4,7 +4,8 @@ import { getHeapStatistics } from "node:v8";
 import { ConcurrencyLimiter } from "@slipway/process";
 import type { FastifyInstance } from "fastify";
 import { failures } from "../errors/catalog.ts";
-import { addressGroup, onceOver } from "./exchange.ts";
+import { addressGroup } from "./exchange.ts";
+import { RequestsUnderWay } from "./requests-under-way.ts";
 
 /** Limits the connections and concurrent requests of clients, and sheds load while memory is short. */
 
@@ -32,21 +33,13 @@ export function installClientLimits(
   shedder: Pick<LoadShedder, "isOverloaded"> | undefined,
 ): void {
   boundConnections(app.server, limits, trustedProxies);
-  const refuse = failures.serverBusy;
-  const underWay = new ConcurrencyLimiter({
-    total: limits.requests,
-    perKey: limits.requestsPerAddress,
-    refuse,
+  const underWay = new RequestsUnderWay(limits);
+  app.addHook("onRequest", (request, _reply, done) => {
+    const isAdmitted = !shedder?.isOverloaded && underWay.tryBegin(request.raw, addressGroup(request.ip));
+    done(isAdmitted ? undefined : failures.serverBusy());
   });
-  app.addHook("onRequest", (request, reply, done) => {
-    if (shedder?.isOverloaded) {
-      return done(refuse());
-    }
-    const release = underWay.tryAcquire(addressGroup(request.ip));
-    if (!release) {
-      return done(refuse());
-    }
-    onceOver(request, reply, release);
+  app.addHook("onResponse", (request, _reply, done) => {
+    underWay.end(request.raw);
     done();
   });
 }

@@ -63,18 +63,23 @@ export function parseGrant(text: string): Grant {
   return { permission, resource };
 }
 
-/** What a credential may do, arranged so that a check costs one or two lookups. */
+/** What a credential may do, arranged so that a check of every project costs one lookup and creates no text. */
 export class GrantSet {
   readonly #all: boolean;
-  readonly #held: ReadonlySet<string>;
-  readonly #holdsAny: ReadonlySet<string>;
+  readonly #ofOrganization: ReadonlySet<string>;
+  readonly #ofEveryProject: ReadonlySet<string>;
+  readonly #ofProject: ReadonlyMap<string, ReadonlySet<string>>;
 
   private constructor(all: boolean, grants: readonly Grant[]) {
     this.#all = all;
-    this.#held = new Set(grants.map((grant) => `${grant.permission} on ${grant.resource}`));
-    this.#holdsAny = new Set(
-      grants.filter((grant) => grant.permission === ANY_PERMISSION).map((grant) => grant.resource),
-    );
+    const byResource = new Map<string, Set<string>>();
+    for (const { permission, resource } of grants) {
+      byResource.set(resource, (byResource.get(resource) ?? new Set()).add(permission));
+    }
+    const permissionsOn = (resource: string) => byResource.get(resource) ?? NOTHING;
+    this.#ofOrganization = permissionsOn("organization:*");
+    this.#ofEveryProject = permissionsOn("project:*");
+    this.#ofProject = new Map([...byResource].map(([resource, held]) => [projectOf(resource), held]));
   }
 
   /** Full access: an organization's owner. */
@@ -87,20 +92,23 @@ export class GrantSet {
   }
 
   onOrganization(permission: Permission): boolean {
-    return this.#all || this.#holds(permission, "organization:*");
+    return this.#all || includes(this.#ofOrganization, permission);
   }
 
   onProject(permission: Permission, projectId: string): boolean {
-    return (
-      this.#all || this.#holds(permission, "project:*") || this.#holds(permission, `project:${projectId}`)
-    );
+    return this.onEveryProject(permission) || includes(this.#ofProject.get(projectId) ?? NOTHING, permission);
   }
 
   onEveryProject(permission: Permission): boolean {
-    return this.#all || this.#holds(permission, "project:*");
-  }
-
-  #holds(permission: Permission, resource: string): boolean {
-    return this.#held.has(`${permission} on ${resource}`) || this.#holdsAny.has(resource);
+    return this.#all || includes(this.#ofEveryProject, permission);
   }
 }
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+const includes = (held: ReadonlySet<string>, permission: Permission): boolean =>
+  held.has(permission) || held.has(ANY_PERMISSION);
+
+/** The id in `project:<id>`; of another resource, a text that is no project's id. */
+const projectOf = (resource: string): string =>
+  resource.startsWith("project:") ? resource.slice("project:".length) : "";

@@ -62,6 +62,11 @@ export class ApiProject {
     return this.resource.metadata.name;
   }
 
+  /** RFC 3339, in whole seconds. */
+  get createdAt(): string {
+    return this.resource.metadata.creationTimestamp ?? "";
+  }
+
   /** Which one it is: its name may be given again after it was deleted. */
   get identity(): { organizationId: string; projectId: string; projectUid: string } {
     const { organizationId, id: projectId } = this;

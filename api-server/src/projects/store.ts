@@ -1,5 +1,4 @@
 import {
-  byNamespace,
   compareResourceVersions,
   dropManagedFields,
   type KubeClient,
@@ -20,6 +19,8 @@ import { failures } from "../errors/catalog.ts";
 import { localWrites, type Memory, type NewestWrites } from "../http/newest-writes.ts";
 import { projectResource } from "../resources.ts";
 import { ApiProject, specUpdatedAt } from "./api-project.ts";
+import { OrganizationIndex, type SortField } from "./organization-index.ts";
+import type { ProjectTable } from "./project-table.ts";
 
 /** How long the list of all projects may take a page, which no request waits for. */
 const LIST_TIMEOUT_MS = 30_000;
@@ -43,8 +44,10 @@ export interface Projects extends Memory {
    * @throws Failure 503 when it is not in memory and the cluster does not answer
    */
   find(organizationId: string, id: string): ApiProject | undefined | Promise<ApiProject | undefined>;
-  /** Every project of an organization, in no order. */
-  list(organizationId: string): ApiProject[];
+  /** Every project of an organization. Never change it: it is shared. */
+  list(organizationId: string): readonly ApiProject[];
+  /** The same for the list: the oldest by the given moment first, and what it filters by. */
+  table(organizationId: string, order: SortField): ProjectTable;
   /**
    * Stores what a write returned, so that the next read shows it, on this replica and on every other. A caller that
    * writes a Project awaits this before it answers, with the last object that the cluster returned.
@@ -68,7 +71,7 @@ export class ProjectStore implements Projects {
   readonly #store: Store<Project>;
   readonly #reflector: Reflector<Project>;
   readonly #updatedAt = new WeakMap<Project, string>();
-  readonly #views = new WeakMap<Project, ApiProject>();
+  readonly #index = new OrganizationIndex((project) => this.#makeView(project));
   #running: Promise<void> | undefined;
   readonly #stop = new AbortController();
 
@@ -78,7 +81,6 @@ export class ProjectStore implements Projects {
     this.#planOf = planOf;
     this.#writes = writes;
     this.#store = new Store<Project>({
-      indexers: { namespace: byNamespace },
       transform: (project) => {
         // managedFields is dropped here, and with it the only record of when the spec changed.
         const known = this.#updatedAt.get(project) ?? specUpdatedAt(project);
@@ -88,6 +90,7 @@ export class ProjectStore implements Projects {
       },
       onHandlerError: (error) => logger.error({ err: error }, "project subscriber failed"),
     });
+    this.#store.subscribe((event) => this.#index.apply(event));
     this.#reflector = new Reflector<Project>({
       client,
       resource: projectResource,
@@ -119,18 +122,19 @@ export class ProjectStore implements Projects {
   }
 
   find(organizationId: string, id: string): ApiProject | undefined | Promise<ApiProject | undefined> {
-    const namespace = organizationNamespace(organizationId);
-    const known = this.#store.get(namespace, id);
+    const known = this.#index.find(organizationId, id);
     if (known) {
-      return this.#view(known);
+      return known;
     }
-    return PROJECT_ID.test(id) ? this.#findLive(namespace, id) : undefined;
+    return PROJECT_ID.test(id) ? this.#findLive(organizationId, id) : undefined;
   }
 
-  list(organizationId: string): ApiProject[] {
-    return this.#store
-      .byIndex("namespace", organizationNamespace(organizationId))
-      .map((project) => this.#view(project));
+  list(organizationId: string): readonly ApiProject[] {
+    return this.#index.sorted(organizationId, "updated_at").projects;
+  }
+
+  table(organizationId: string, order: SortField): ProjectTable {
+    return this.#index.sorted(organizationId, order);
   }
 
   async observe(project: Project): Promise<ApiProject> {
@@ -157,8 +161,11 @@ export class ProjectStore implements Projects {
 
   #remember(project: Project): ApiProject {
     this.#store.observe(project);
-    const kept = this.#store.get(project.metadata.namespace, project.metadata.name);
-    return this.#view(kept ?? project);
+    const { namespace = "", name } = project.metadata;
+    const organizationId = organizationOfNamespace(namespace);
+    const kept = organizationId === undefined ? undefined : this.#index.find(organizationId, name);
+    // One that was deleted since is not kept.
+    return kept ?? this.#makeView(project);
   }
 
   async #publish({ metadata }: Project, resourceVersion: string | undefined): Promise<void> {
@@ -191,7 +198,8 @@ export class ProjectStore implements Projects {
     });
   }
 
-  async #findLive(namespace: string, id: string): Promise<ApiProject | undefined> {
+  async #findLive(organizationId: string, id: string): Promise<ApiProject | undefined> {
+    const namespace = organizationNamespace(organizationId);
     try {
       const found = await this.#client.getOrUndefined<Project>(projectResource, { namespace, name: id });
       return found && this.#remember(found);
@@ -200,20 +208,15 @@ export class ProjectStore implements Projects {
     }
   }
 
-  #view(project: Project): ApiProject {
-    let view = this.#views.get(project);
-    if (!view) {
-      const updatedAt = this.#updatedAt.get(project) ?? specUpdatedAt(project);
-      const plan = this.#planOf(planInForce(project));
-      view = new ApiProject(project, {
-        updatedAt,
-        zone: this.#zone,
-        limits: plan?.resources.limits,
-        defaultInstances: defaultInstances(project, plan),
-      });
-      this.#views.set(project, view);
-    }
-    return view;
+  #makeView(project: Project): ApiProject {
+    const updatedAt = this.#updatedAt.get(project) ?? specUpdatedAt(project);
+    const plan = this.#planOf(planInForce(project));
+    return new ApiProject(project, {
+      updatedAt,
+      zone: this.#zone,
+      limits: plan?.resources.limits,
+      defaultInstances: defaultInstances(project, plan),
+    });
   }
 }
 

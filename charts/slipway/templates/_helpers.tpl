@@ -101,7 +101,7 @@ in it (bodies, TLS, code, the young generation), so that a full heap is collecte
 {{- end }}
 {{- if $limit }}
 {{- $heap := divf (mulf (trimSuffix $unit (toString $limit) | float64) (get $bytes $unit) 0.6) 1048576 | floor | int64 }}
-- { name: NODE_OPTIONS, value: "--max-old-space-size={{ $heap }}" }
+- { name: NODE_OPTIONS, value: "--max-old-space-size={{ $heap }}{{ with .nodeFlags }} {{ . }}{{ end }}" }
 {{- end }}
 {{- end }}
 

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
+import { mapConcurrently } from "../../../api-server/src/concurrency.ts";
 import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
 
 /** Most operations in one transaction: the default of etcd's `--max-txn-ops`. */
 const MOST_OPERATIONS = 128;
+
+const CONNECTIONS = 32;
 
 const encode = (key: string): string => Buffer.from(key).toString("base64");
 
@@ -18,6 +21,8 @@ export class EtcdClient {
       ca: readFileSync(authority),
       cert: readFileSync(client.cert),
       key: readFileSync(client.key),
+      keepAlive: true,
+      maxSockets: CONNECTIONS,
     });
   }
 
@@ -39,6 +44,16 @@ export class EtcdClient {
         .map((key) => ({ request_delete_range: { key: encode(key) } }));
       await this.#call("kv/txn", { success });
     }
+  }
+
+  /**
+   * Writes values as they are, past kube-apiserver: for objects that only have to be there. One at a time for each connection, not in
+   * transactions: a watch that is resumed in the middle of a revision would miss the rest of it.
+   */
+  async put(values: readonly (readonly [key: string, value: string])[]): Promise<void> {
+    await mapConcurrently(values, CONNECTIONS, ([key, value]) =>
+      this.#call("kv/put", { key: encode(key), value: encode(value) }),
+    );
   }
 
   #call<T>(path: string, body: object): Promise<T> {

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 import { projectResource } from "../../resources.ts";
 import { ApiProject } from "../api-project.ts";
-import { type ListQuery, listProjects } from "./reads.ts";
+import { OrganizationIndex } from "../organization-index.ts";
+import { type ListQuery, listProjects, type ProjectPage } from "./reads.ts";
 
 /** `GET /v1/project` over HTTP: what its parameters mean, and where they end. */
 
@@ -137,7 +138,7 @@ function project(id: string, day: number, spec: Partial<Project["spec"]> = {}): 
   const resource: Project = {
     apiVersion: "slipway.dev/v1alpha1",
     kind: "Project",
-    metadata: { name: id, namespace: "slipway-org-acme", creationTimestamp: created },
+    metadata: { name: id, namespace: organizationNamespace(ORGANIZATION), creationTimestamp: created },
     spec: { type: "http", name: `name-${id}`, plan: "free", paymentMode: "hourly", ...spec },
     status: { phase: id === "p3" ? "running" : "creating" },
   };
@@ -153,8 +154,22 @@ const projects = [
   project("p4", 4, { type: "valkey", profile: "queue", plan: "queue-free" }),
 ];
 const defaults: ListQuery = { page: 1, limit: 15, sort_by: "updated_at", sort_order: "desc" };
-const listedIds = (query: Partial<ListQuery>) =>
-  listProjects(projects, { ...defaults, ...query }).projects.map((item) => item.id);
+/** As the route does it, over these projects. */
+function listed(
+  query: Partial<ListQuery>,
+  of = projects,
+  isReadable?: (one: ApiProject) => boolean,
+): ProjectPage {
+  const whole = { ...defaults, ...query };
+  const index = new OrganizationIndex(
+    ({ metadata }) => of.find(({ id }) => id === metadata.name) as ApiProject,
+  );
+  for (const { id, resource } of of) {
+    index.apply({ type: "add", key: id, object: resource });
+  }
+  return listProjects(index.sorted(ORGANIZATION, whole.sort_by), whole, isReadable);
+}
+const listedIds = (query: Partial<ListQuery>) => listed(query).projects.map((item) => item.id);
 
 describe("listProjects", () => {
   // Shows: docs/applications.md#list: `sort_by` `updated_at` or `created_at`, `sort_order` `desc` or
@@ -177,23 +192,33 @@ describe("listProjects", () => {
 
   // Shows: docs/applications.md#fields-of-answers: pagination | `page`, `limit`, `total`, `pages`
   it("cuts pages that neither overlap nor leave out, and counts them", () => {
-    const first = listProjects(projects, { ...defaults, limit: 3 });
-    const second = listProjects(projects, { ...defaults, limit: 3, page: 2 });
-    const third = listProjects(projects, { ...defaults, limit: 3, page: 3 });
+    const first = listed({ limit: 3 });
+    const second = listed({ limit: 3, page: 2 });
+    const third = listed({ limit: 3, page: 3 });
     expect(first.pagination).toEqual({ page: 1, limit: 3, total: 4, pages: 2 });
     expect([...first.projects, ...second.projects].map((item) => item.id)).toEqual(["p1", "p2", "p3", "p4"]);
     expect(third.projects).toEqual([]);
   });
 
+  it("counts and shows only what the caller may read, with every filter", () => {
+    const isReadable = ({ id }: ApiProject) => id !== "p2";
+    const all = listed({ limit: 2 }, projects, isReadable);
+    expect([all.projects.map((item) => item.id), all.pagination.total]).toEqual([["p1", "p3"], 3]);
+    expect(listed({ type: "valkey" }, projects, isReadable).projects.map((item) => item.id)).toEqual(["p4"]);
+    expect(listed({ page: 2, limit: 2 }, projects, isReadable).projects.map((item) => item.id)).toEqual([
+      "p4",
+    ]);
+  });
+
   it("orders projects of the same moment by id", () => {
     const same = ["pc", "pa", "pb"].map((id) => project(id, 1));
-    const found = listProjects(same, { ...defaults, sort_order: "asc" });
+    const found = listed({ sort_order: "asc" }, same);
     expect(found.projects.map((item) => item.id)).toEqual(["pa", "pb", "pc"]);
   });
 
   // Shows: docs/applications.md#fields-of-answers: list item | `id`, `name`, `type_project`, `plan`
   it("shows the profile of Valkey services only", () => {
-    const items = listProjects(projects, defaults).projects;
+    const items = listed({}).projects;
     expect(items.find((item) => item.id === "p2")?.managed_service).toEqual({ profile: "cache" });
     expect(items.find((item) => item.id === "p1")).not.toHaveProperty("managed_service");
   });

@@ -155,6 +155,16 @@ describe.each([
       expect(store.resourceVersion).toBe("60");
     });
   });
+
+  it("reports every object again when history went backwards: another one may have its version", () => {
+    const store = new Store();
+    store.replace([object("x", 50)], "100");
+    const seen = recorded(store);
+    const restored = object("x", 50, { labels: { restored: "true" } });
+    store.replace([restored], "60");
+    expect(seen).toEqual(["add a/x@50", "update a/x@50"]);
+    expect(store.get("a", "x")).toBe(restored);
+  });
 });
 
 describe("Store.waitForResourceVersion", () => {

@@ -239,7 +239,8 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     this.#indexes.update(key, old, object);
     if (!old) {
       this.#subscribers.emit({ type: "add", key, object });
-    } else if (old.metadata?.resourceVersion !== object.metadata?.resourceVersion) {
+    } else if (force || old.metadata?.resourceVersion !== object.metadata?.resourceVersion) {
+      // After a restored backup another object may have the version of the one that is known.
       this.#subscribers.emit({ type: "update", key, object, old });
     }
   }

@@ -34,6 +34,13 @@ it("reads a pod's service account, each time as it is now", async () => {
   expect(options.headers).toMatchObject({ Authorization: "Bearer second" });
 });
 
+it("reads another folder that the environment names, as a process outside of a pod has it", async () => {
+  const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", SLIPWAY_SERVICE_ACCOUNT_DIR: folder };
+  const options: { headers?: Record<string, string> } = {};
+  await (await loadClusterConfig(env)).applyToHTTPSOptions(options);
+  expect(options.headers).toEqual({ Authorization: "Bearer first" });
+});
+
 it("puts an IPv6 address in brackets", async () => {
   expect((await load("fd00::1")).getCurrentCluster()?.server).toBe("https://[fd00::1]:6443");
 });
