@@ -49,7 +49,7 @@ async function reconciles(shard: number, controller: string): Promise<number> {
   return [...text.matchAll(new RegExp(sample, "g"))].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-// Shows: docs/operations/README.md#shards: two leaders reconcile the organizations between them
+// Shows: docs/operations/README.md#shards: whose leaders reconcile their parts side by side
 test("two shards reconcile the organizations between them, with the hostnames of their projects", async () => {
   const { client } = cluster;
   const owners = organizations.map((organization) => shardOf(refOf(organization).namespace, SHARDS));
@@ -78,6 +78,7 @@ test("two shards reconcile the organizations between them, with the hostnames of
   expect(await reconciles(1, "organization")).toBe(0);
 });
 
+// Shows: docs/operations/README.md#shards: A shard that nobody leads keeps no other one waiting
 test("a shard whose leader has stopped keeps nobody else's projects waiting", async () => {
   const { client } = cluster;
   await operators[1]?.stop();

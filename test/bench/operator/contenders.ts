@@ -86,6 +86,8 @@ export function slipway({ kube, kubeconfig, ledgerUrl }: ContenderOptions): Cont
         KUBECONFIG: kubeconfig,
         // As the images have it.
         NODE_COMPILE_CACHE: join(stateDir, "compile-cache"),
+        // As the chart has it.
+        NODE_OPTIONS: "--max-old-space-size=614 --max-semi-space-size=4",
       });
     },
     ready: () =>
