@@ -87,7 +87,7 @@ export function slipway({ kube, kubeconfig, ledgerUrl }: ContenderOptions): Cont
         // As the images have it.
         NODE_COMPILE_CACHE: join(stateDir, "compile-cache"),
         // As the chart has it.
-        NODE_OPTIONS: "--max-old-space-size=614 --max-semi-space-size=4",
+        NODE_OPTIONS: "--max-old-space-size=614 --max-semi-space-size=16",
       });
     },
     ready: () =>

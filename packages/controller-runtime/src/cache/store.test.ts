@@ -208,16 +208,3 @@ describe("Store.waitForResourceVersion", () => {
     expect(await waiting).toBe(false);
   });
 });
-
-describe("a compact store", () => {
-  it("keeps what it was given, whatever is done to an object that it gave", () => {
-    const store = new Store({ compact: true });
-    store.replace([object("x", 1, { labels: { a: "1" } })], "2");
-    const [read] = store.list();
-    if (read?.metadata?.labels) {
-      read.metadata.labels.a = "changed";
-    }
-    expect(store.get("a", "x")).toEqual(object("x", 1, { labels: { a: "1" } }));
-    expect([store.size, store.list("a").length, store.list("b").length]).toEqual([1, 1, 0]);
-  });
-});
