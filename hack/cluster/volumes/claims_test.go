@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -44,9 +44,16 @@ func volumeOf(provisioner, has string) *corev1.PersistentVolume {
 	}
 }
 
-// startResizer starts a resizer, which ends with the test, and waits until it has listed claims and volumes.
-func startResizer(t *testing.T, client kubernetes.Interface, grow Grow) {
+// startResizer starts a resizer, which ends with the test, and waits until it has listed claims and volumes and watches them: the fake
+// client reports no change that happens between a list and the watch after it.
+func startResizer(t *testing.T, client *fake.Clientset, grow Grow) {
 	t.Helper()
+	var watches atomic.Int32
+	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		defer watches.Add(1)
+		watched, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		return true, watched, err
+	})
 	factory := informers.NewSharedInformerFactory(client, 0)
 	resizer, err := NewResizer(client, factory, local, grow)
 	if err != nil {
@@ -57,7 +64,7 @@ func startResizer(t *testing.T, client kubernetes.Interface, grow Grow) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); resizer.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
-	for !resizer.Synced() {
+	for !resizer.Synced() || watches.Load() < 2 {
 		time.Sleep(time.Millisecond)
 	}
 }
