@@ -13,7 +13,7 @@ afterAll(() => harness.close());
 // Shows: docs/applications.md#errors-other-operations: any | 500 `INTERNAL_ERROR`: a bug, no detail of
 it("answers 500 to what was not foreseen, in the envelope, with nothing of it in the answer", async () => {
   const headers = harness.key("acme", "project.read on project:*");
-  const bug = vi.spyOn(harness.projects, "list").mockImplementation(() => {
+  const bug = vi.spyOn(harness.projects, "table").mockImplementation(() => {
     throw new TypeError("cannot read property of 10.0.0.1");
   });
   const response = await harness.app.inject({ url: "/v1/project", headers });
@@ -28,7 +28,7 @@ it("answers 500 to what was not foreseen, in the envelope, with nothing of it in
 
 it("logs why something else refused what the API would have taken", async () => {
   const headers = harness.key("acme", "project.read on project:*");
-  const refusal = vi.spyOn(harness.projects, "list").mockImplementation(() => {
+  const refusal = vi.spyOn(harness.projects, "table").mockImplementation(() => {
     throw failures.validation([{ field: "name", message: "not here" }], new Error("denied by the policy"));
   });
   const response = await harness.app.inject({ url: "/v1/project", headers });
