@@ -63,15 +63,19 @@ const CHILDREN: readonly Resource[] = [
  */
 const MIDDLEWARE_PROPAGATION_MS = 2_500;
 
-/** Changed by each deployment of a version. */
-const CHANGED_OFTEN: readonly Resource[] = [resources.deployments, resources.cronJobs];
+/** Each application has one of them, which most versions leave as it is. */
+const RARELY_CHANGED: readonly Resource[] = [
+  resources.networkPolicies,
+  resources.services,
+  resources.ingresses,
+];
 
 /**
  * In the order in which children are pruned: an Ingress before what it names. A kind that is not served would never be
  * synced.
  */
 function childKinds(allowList: AllowList): Omit<ChildKind, "store">[] {
-  const kinds = CHILDREN.map((resource) => ({ resource, changesOften: CHANGED_OFTEN.includes(resource) }));
+  const kinds = CHILDREN.map((resource) => ({ resource, rarelyChanges: RARELY_CHANGED.includes(resource) }));
   return allowList === "traefik"
     ? [...kinds, { resource: middlewareResource, propagationMs: MIDDLEWARE_PROPAGATION_MS }]
     : kinds;

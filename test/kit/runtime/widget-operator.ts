@@ -59,6 +59,7 @@ export function widgetOperator(options: WidgetOperatorOptions & { log: ManagerOp
   const store = manager.store<Widget>(widgets);
   const kinds = options.children.map((resource) => ({
     resource,
+    rarelyChanges: true,
     store: manager.store(resource, {
       labelSelector: OWNER_LABEL,
       indexers: { [OWNER_LABEL]: byLabel(OWNER_LABEL) },

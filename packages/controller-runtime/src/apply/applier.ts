@@ -28,8 +28,7 @@ interface Pass {
 }
 
 /**
- * Reconciles the children of an owner with what is desired, and writes nothing when nothing differs: what is missing is created, what
- * differs is changed by server-side apply.
+ * Reconciles the children of an owner with what is desired, by server-side apply, and writes nothing when nothing differs.
  * It compares with the live objects of the stores: so a restart writes nothing, and what was edited or deleted by hand is restored.
  *
  * What others added to a child (a field, a named entry of a list) stays, as server-side apply defines.
@@ -138,7 +137,7 @@ export class Applier {
     const ref = refOf(object);
     let live = store.get(ref.namespace, ref.name);
     if (!live) {
-      const created = kind.changesOften ? undefined : await this.#create(resource, object, context);
+      const created = kind.rarelyChanges ? await this.#create(resource, object, context) : undefined;
       if (created) {
         this.#remember(kind, object, created, context);
         this.#markCreated(kind, pass);
