@@ -138,8 +138,13 @@ test.each(queries)("%s asks for what is there: %s", (_, expr) => {
     expect([...served.keys()]).toContain(name);
     const known = [...(served.get(name) ?? [])];
     for (const [, label, operator, value = ""] of selector.matchAll(/([a-z_]+)(=~?)"([^"]+)"/g)) {
-      for (const one of operator === "=~" ? value.split("|") : [value]) {
-        expect(known).toContain(`${label}="${one}"`);
+      if (operator === "=") {
+        expect(known).toContain(`${label}="${value}"`);
+        continue;
+      }
+      for (const one of value.split("|")) {
+        const pattern = new RegExp(`^${label}="${one}"$`);
+        expect([pattern, known.some((labelled) => pattern.test(labelled))]).toEqual([pattern, true]);
       }
     }
   }
