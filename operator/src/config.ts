@@ -10,6 +10,9 @@ import type { DatabaseConfig } from "./databases/settings.ts";
 import { environment } from "./environment.ts";
 import type { Placement } from "./workload/app.ts";
 
+/** Name of the leader's Lease in the operator's namespace; the Leases of further shards end in their index. */
+export const LEASE_NAME = "slipway-operator";
+
 /** Settings of one operator process. */
 export interface Config {
   ledgerUrl: string;

@@ -3,6 +3,7 @@
 import { shardLeaseNames } from "@slipway/controller-runtime";
 import { organizationRules as backupOrganizationRules, rules as backupRules } from "./backups/controller.ts";
 import { organizationRules as buildOrganizationRules, rules as buildRules } from "./builds/controller.ts";
+import { LEASE_NAME } from "./config.ts";
 import {
   namespaceRules as databaseNamespaceRules,
   organizationRules as databaseOrganizationRules,
@@ -17,7 +18,6 @@ import {
   organizationRules as jobRunOrganizationRules,
   rules as jobRunRules,
 } from "./jobs/runs/controller.ts";
-import { LEASE_NAME } from "./lease-name.ts";
 import {
   namespaceRules as observeNamespaceRules,
   organizationRules as observeOrganizationRules,

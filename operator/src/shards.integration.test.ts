@@ -34,7 +34,7 @@ const start = (index: number) =>
 
 beforeAll(async () => {
   cluster = await startCluster();
-  await cluster.client.create(resources.namespaces, { metadata: { name: "slipway-system" } }).catch(() => {});
+  await cluster.client.create(resources.namespaces, { metadata: { name: "slipway-system" } });
   operators = await Promise.all(Array.from({ length: SHARDS }, (_, index) => start(index)));
 });
 afterAll(async () => {

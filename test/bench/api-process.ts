@@ -1,16 +1,29 @@
 import type { ChildProcess } from "node:child_process";
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  customResource,
-  type KubeClient,
-  type KubernetesObject,
-  resources,
-} from "@slipway/controller-runtime";
-import type { TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { KubeClient } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
+import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
+import { EtcdClient } from "../kit/clusters/etcd-client.ts";
 import { startNode, writeTokenKey } from "../kit/processes/node.ts";
+import { startPostgres } from "../kit/servers/postgresql.ts";
+import { serviceAccountEnvironment } from "./service-account.ts";
+import { prepareCluster, prepareLedger } from "./setup.ts";
+
+/** What an API server needs, and how to start it. */
+export interface ApiBench {
+  apiserver: TestApiserver;
+  etcd: EtcdClient;
+  /** A key of the organization, which may read every project. */
+  key: string;
+  /** For files of the benchmark. */
+  directory: string;
+  start(options?: { catalogFile?: string; valkeyUrl?: string | undefined }): Promise<ApiProcess>;
+}
 
 /** The API server of a benchmark. */
 export interface ApiProcess {
@@ -19,35 +32,44 @@ export interface ApiProcess {
   metricsUrl: string;
 }
 
-export interface ApiProcessOptions {
-  apiserver: TestApiserver;
-  kube: KubeClient;
-  /** For its keys. */
-  directory: string;
-  ledgerUrl: string;
-  catalogFile: string;
-  valkeyUrl?: string | undefined;
+/** Starts a kube-apiserver and a PostgreSQL with an organization. @param cleanups to be called from the last to the first */
+export async function prepareApiBench(cleanups: (() => unknown)[]): Promise<ApiBench> {
+  const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));
+  cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
+  const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
+  cleanups.push(apiserver.stop, postgres.stop);
+  const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
+  cleanups.push(() => kube.close());
+  await prepareCluster(kube);
+  const key = await prepareLedger(postgres.url);
+  const account = await serviceAccountEnvironment(kube, apiserver, join(directory, "service-account"));
+  const start: ApiBench["start"] = async (options = {}) => {
+    const api = await startApi({ ...options, directory, ledgerUrl: postgres.url, account });
+    cleanups.push(() => api.process.kill("SIGKILL"));
+    return api;
+  };
+  return { apiserver, etcd: new EtcdClient(apiserver.etcd), key, directory, start };
 }
 
-/** The young generation as the chart has it. */
-const NODE_OPTIONS = "--max-semi-space-size=16";
-
-/**
- * Starts the API server as a pod has it, with a service account: with a kubeconfig it would have a client's library in memory that no pod
- * has.
- */
-export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
-  const { apiserver, kube, directory, ledgerUrl, catalogFile, valkeyUrl } = options;
-  const serviceAccount = join(directory, "service-account");
-  mkdirSync(serviceAccount);
-  copyFileSync(apiserver.etcd.authority, join(serviceAccount, "ca.crt"));
-  writeFileSync(join(serviceAccount, "token"), await serviceAccountToken(kube));
-  const { hostname, port: kubePort } = new URL(apiserver.url);
+async function startApi({
+  directory,
+  ledgerUrl,
+  account,
+  catalogFile = join(root, "charts/slipway/files/catalog.yaml"),
+  valkeyUrl,
+}: {
+  directory: string;
+  ledgerUrl: string;
+  account: Record<string, string>;
+  catalogFile?: string;
+  valkeyUrl?: string | undefined;
+}): Promise<ApiProcess> {
   const [port = 0, metricsPort = 0] = await freePorts(2);
   const keyFile = join(directory, "token-key.pem");
   writeTokenKey(keyFile);
   const child = startNode("api-server/src/main.ts", [], {
-    NODE_OPTIONS,
+    // The young generation as the chart has it.
+    NODE_OPTIONS: "--max-semi-space-size=16",
     SLIPWAY_LEDGER_URL: ledgerUrl,
     SLIPWAY_CATALOG_FILE: catalogFile,
     SLIPWAY_TOKEN_KEY_FILE: keyFile,
@@ -57,9 +79,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     SLIPWAY_PORT: String(port),
     SLIPWAY_METRICS_PORT: String(metricsPort),
     SLIPWAY_LOG_LEVEL: "warn",
-    SLIPWAY_SERVICE_ACCOUNT_DIR: serviceAccount,
-    KUBERNETES_SERVICE_HOST: hostname,
-    KUBERNETES_SERVICE_PORT: kubePort,
+    ...account,
   });
   const metrics = `http://127.0.0.1:${metricsPort}`;
   await waitFor("the API server", 60_000, async () => (await fetch(`${metrics}/readyz`)).ok);
@@ -71,36 +91,4 @@ export function waitForProjects({ metricsUrl }: ApiProcess, count: number): Prom
   return waitFor(`${count} projects in memory`, 120_000, async () =>
     (await (await fetch(metricsUrl)).text()).includes(`\nslipway_api_projects ${count}\n`),
   );
-}
-
-const clusterRoleBindings = customResource(
-  "rbac.authorization.k8s.io",
-  "v1",
-  "clusterrolebindings",
-  "ClusterRoleBinding",
-  false,
-);
-
-interface TokenRequest extends KubernetesObject {
-  spec: { expirationSeconds: number };
-  status?: { token: string };
-}
-
-/** A token of a service account that may do everything. */
-async function serviceAccountToken(kube: KubeClient): Promise<string> {
-  const metadata = { name: "api-server", namespace: "default" };
-  await kube.create(resources.serviceAccounts, { metadata });
-  await kube.create(clusterRoleBindings, {
-    metadata: { name: metadata.name },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
-    subjects: [{ kind: "ServiceAccount", ...metadata }],
-  } as KubernetesObject);
-  const body: TokenRequest = {
-    apiVersion: "authentication.k8s.io/v1",
-    kind: "TokenRequest",
-    metadata,
-    spec: { expirationSeconds: 3_600 },
-  };
-  const answer = await kube.create<TokenRequest>(resources.serviceAccounts, body, { subresource: "token" });
-  return answer.status?.token ?? "";
 }

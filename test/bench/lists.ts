@@ -1,17 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { KubeClient } from "@slipway/controller-runtime";
-import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
-import { startApiserver } from "../../hack/cluster/apiserver.ts";
-import { root } from "../../hack/lib/paths.ts";
-import { EtcdClient } from "../kit/clusters/etcd-client.ts";
-import { startPostgres } from "../kit/servers/postgresql.ts";
-import { startApi, waitForProjects } from "./api-process.ts";
+import { prepareApiBench, waitForProjects } from "./api-process.ts";
 import { type Target, takeTurns } from "./load.ts";
 import { line } from "./report.ts";
-import { createRunningProjects, prepareCluster, prepareLedger, residentMiB } from "./setup.ts";
+import { createRunningProjects, residentMiB } from "./setup.ts";
 
 /**
  * `node test/bench/lists.ts`: GET /v1/project with search, sort and page, over the projects of one organization or of many. Ends with
@@ -37,20 +28,12 @@ const QUERIES = [
 ];
 
 const projects = Number(values.projects);
-const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));
-const cleanups: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })];
+const cleanups: (() => unknown)[] = [];
 
 async function bench(): Promise<boolean> {
-  const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
-  cleanups.push(apiserver.stop, postgres.stop);
-  const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
-  cleanups.push(() => kube.close());
-  await prepareCluster(kube);
-  const key = await prepareLedger(postgres.url);
-  await createRunningProjects(new EtcdClient(apiserver.etcd), 0, projects, Number(values.organizations));
-  const catalogFile = join(root, "charts/slipway/files/catalog.yaml");
-  const api = await startApi({ apiserver, kube, directory, ledgerUrl: postgres.url, catalogFile });
-  cleanups.push(() => api.process.kill("SIGKILL"));
+  const { etcd, key, start } = await prepareApiBench(cleanups);
+  await createRunningProjects(etcd, 0, projects, Number(values.organizations));
+  const api = await start();
   await waitForProjects(api, projects);
   const pid = api.process.pid as number;
   const before = residentMiB(pid);

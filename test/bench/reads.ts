@@ -1,29 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { KubeClient } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { organizationNamespace } from "@slipway/crds";
-import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import type { TestApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { EtcdClient } from "../kit/clusters/etcd-client.ts";
 import { startNode } from "../kit/processes/node.ts";
-import { startPostgres } from "../kit/servers/postgresql.ts";
 import { startValkey } from "../kit/servers/valkey.ts";
-import { startApi, waitForProjects } from "./api-process.ts";
+import { prepareApiBench, waitForProjects } from "./api-process.ts";
 import { type Measurement, type Target, takeTurns } from "./load.ts";
 import { report } from "./report.ts";
-import {
-  createRunningProjects,
-  ORGANIZATION,
-  prepareCluster,
-  prepareLedger,
-  projectId,
-  residentMiB,
-} from "./setup.ts";
+import { createRunningProjects, ORGANIZATION, projectId, residentMiB } from "./setup.ts";
 
 /**
  * `node test/bench/reads.ts`: GET /v1/project/:id with authentication, beside a bare Fastify that answers the same
@@ -45,30 +34,15 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const options = { seconds: Number(values.seconds), connections: Number(values.connections) };
 
-const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));
-const cleanups: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })];
+const cleanups: (() => unknown)[] = [];
 
 async function bench(): Promise<boolean> {
-  const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
-  cleanups.push(apiserver.stop, postgres.stop);
-  const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
-  cleanups.push(() => kube.close());
-  await prepareCluster(kube);
-  const key = await prepareLedger(postgres.url);
-  const etcd = new EtcdClient(apiserver.etcd);
+  const { apiserver, etcd, key, directory, start } = await prepareApiBench(cleanups);
   const shared = values.valkey ? await startValkey() : undefined;
   if (shared) {
     cleanups.push(shared.stop);
   }
-  const api = await startApi({
-    apiserver,
-    kube,
-    directory,
-    ledgerUrl: postgres.url,
-    catalogFile: values.catalog,
-    valkeyUrl: shared?.url,
-  });
-  cleanups.push(() => api.process.kill("SIGKILL"));
+  const api = await start({ catalogFile: values.catalog, valkeyUrl: shared?.url });
   const path = `/v1/project/${projectId(7)}`;
   const slipway: Target = {
     name: "slipway",
@@ -85,7 +59,11 @@ async function bench(): Promise<boolean> {
     await createRunningProjects(etcd, known, projects);
     known = projects;
     await waitForProjects(api, projects);
-    bare ??= await startBare(path, await (await fetch(slipway.url, { headers: slipway.headers })).text());
+    bare ??= await startBare(
+      directory,
+      path,
+      await (await fetch(slipway.url, { headers: slipway.headers })).text(),
+    );
     const before = residentMiB(api.process.pid as number);
     const targets = results.length === 0 ? [slipway, bare, kubeTarget(apiserver)] : [slipway, bare];
     const measured = (await takeTurns(targets, rounds, options)) as [Measurement, Measurement, Measurement?];
@@ -99,7 +77,7 @@ async function bench(): Promise<boolean> {
 }
 
 /** @param answer what it is to answer, byte for byte */
-async function startBare(path: string, answer: string): Promise<Target> {
+async function startBare(directory: string, path: string, answer: string): Promise<Target> {
   const [port = 0] = await freePorts(1);
   const answerFile = join(directory, "answer.json");
   writeFileSync(answerFile, answer);

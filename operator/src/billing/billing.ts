@@ -25,7 +25,7 @@ export const ledgerBilling = (ledger: Ledger): BillingLedger => ({
   settle: (cycleStart) => settleCycle(ledger, cycleStart),
 });
 
-/** Both run on the leader alone. Deletions wait for the meter. */
+/** Each shard charges its own projects, and deletions wait for that; the first one settles for all. */
 export function addBilling(
   manager: Manager,
   options: { ledger: BillingLedger; projects: Store<Project>; catalog: () => Pick<Catalog, "storagePlans"> },
@@ -44,12 +44,13 @@ export function addBilling(
   const meter = new StorageMeter({
     ledger,
     projects,
+    owns: (namespace) => manager.owns(namespace),
     catalog,
     clock,
     log,
     onRecorded: (outcome, count) => hours.inc({ outcome }, count),
   });
-  manager.addRunnable({ name: "storage-meter", run: (signal) => meter.run(signal) });
+  manager.addRunnable({ name: "storage-meter", everyShard: true, run: (signal) => meter.run(signal) });
   manager.addRunnable({
     name: "settlement",
     run: (signal) => runSettlement({ settle: ledger.settle, clock, log }, signal),

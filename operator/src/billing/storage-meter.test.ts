@@ -72,6 +72,7 @@ function start(): void {
       },
     },
     projects,
+    owns: (namespace) => namespace !== "slipway-org-foreign",
     catalog: () => ({
       storagePlans: [
         { storage: "ephemeral", persistent: false, prices: { hourly: "9", monthly: "9", yearly: "9" } },
@@ -128,6 +129,15 @@ describe("a job with persistent storage", () => {
     expect(hours()).toEqual([0, 1]);
     await clock.advance(23 * HOUR);
     expect(ledger.get("uid-p1/24")?.from).toEqual(new Date("2026-02-01T00:00:00Z"));
+  });
+
+  test("of another shard is charged by that one", async () => {
+    start();
+    put(project("p1", { metadata: { namespace: "slipway-org-foreign" } as Project["metadata"] }));
+    put(project("p2"));
+    await clock.advance(3 * HOUR);
+    expect([hours("p1"), hours("p2")]).toEqual([[], [0, 1, 2, 3]]);
+    expect(calls.last).toBe(1);
   });
 
   test("queries the ledger once, and then only for each hour that is due", async () => {

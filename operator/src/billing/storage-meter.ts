@@ -23,6 +23,8 @@ export interface StorageLedger {
 export interface StorageMeterOptions {
   ledger: StorageLedger;
   projects: Store<Project>;
+  /** Whether the projects of a namespace are this shard's; all are unless given. */
+  owns?: (namespace: string | undefined) => boolean;
   catalog: () => Pick<Catalog, "storagePlans">;
   clock: Clock;
   log: Logger;
@@ -64,7 +66,11 @@ export class StorageMeter {
       if (type === "delete") {
         this.#next.delete(uid);
         this.#idle.delete(uid);
-      } else if (isMetered(object) && !this.#next.has(uid) && (isAccepted(object) || !this.#idle.has(uid))) {
+      } else if (
+        this.#isOwn(object) &&
+        !this.#next.has(uid) &&
+        (isAccepted(object) || !this.#idle.has(uid))
+      ) {
         this.#wake?.abort();
       }
     });
@@ -91,7 +97,7 @@ export class StorageMeter {
    */
   async chargeDue(signal: AbortSignal): Promise<number> {
     const { projects, clock } = this.#options;
-    const metered = projects.list().filter(isMetered);
+    const metered = projects.list().filter((project) => this.#isOwn(project));
     await this.#charge(metered, signal);
     const now = clock.now().getTime();
     const due = metered
@@ -122,6 +128,11 @@ export class StorageMeter {
       this.#options.log.warn({ err: error, project: project.metadata.name }, "storage could not be charged");
       return false;
     }
+  }
+
+  #isOwn(project: Project): boolean {
+    const { owns = () => true } = this.#options;
+    return isMetered(project) && owns(project.metadata.namespace);
   }
 
   async #charge(projects: readonly Project[], signal: AbortSignal): Promise<void> {

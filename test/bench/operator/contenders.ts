@@ -50,6 +50,8 @@ export interface Contender {
 export interface ContenderOptions {
   kube: KubeClient;
   kubeconfig: string;
+  /** The environment of a process with a service account. */
+  account: Record<string, string>;
   ledgerUrl: string;
 }
 
@@ -62,7 +64,7 @@ export const nameOf = (index: number): string => `${NAME_PREFIX}${String(index).
 export const IMAGE = "registry.example.com/team/app:1.2.3";
 
 /** Slipway's operator with paused projects of type http. */
-export function slipway({ kube, kubeconfig, ledgerUrl }: ContenderOptions): Contender {
+export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contender {
   const namespace = organizationNamespace(ORGANIZATION);
   return {
     name: "slipway",
@@ -83,7 +85,7 @@ export function slipway({ kube, kubeconfig, ledgerUrl }: ContenderOptions): Cont
         SLIPWAY_EGRESS_DENIED_CIDRS: "10.0.0.0/8",
         SLIPWAY_METRICS_PORT: String(metricsPort),
         SLIPWAY_LOG_LEVEL: "error",
-        KUBECONFIG: kubeconfig,
+        ...account,
         // As the images have it.
         NODE_COMPILE_CACHE: join(stateDir, "compile-cache"),
         // As the chart has it.

@@ -3,6 +3,7 @@
  * at once, change of one field on all, restart, take-over by the standby, deletion. Real etcd, kube-apiserver and controller-manager; no
  * instance runs. Flags: --objects 500, --workers 8,16,32,64 (of the peer), --only slipway or peer.
  */
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { KubeClient, type KubernetesObject } from "@slipway/controller-runtime";
@@ -14,6 +15,7 @@ import { run } from "../../../hack/lib/exec.ts";
 import { applyCrds } from "../../kit/clusters/definitions.ts";
 import { startPostgres } from "../../kit/servers/postgresql.ts";
 import { cpuSeconds } from "../load.ts";
+import { serviceAccountEnvironment } from "../service-account.ts";
 import { prepareLedger, residentMiB } from "../setup.ts";
 import { countByClient, latencies, readWrites } from "./audit.ts";
 import { Children } from "./children.ts";
@@ -58,7 +60,8 @@ async function bench(): Promise<void> {
   await applyCrds(kube);
   await cluster.controllerManager.restart();
   await prepareLedger(postgres.url);
-  const options = { kube, kubeconfig: cluster.kubeconfig, ledgerUrl: postgres.url };
+  const account = await serviceAccountEnvironment(kube, cluster, join(cluster.dir, "service-account"));
+  const options = { kube, kubeconfig: cluster.kubeconfig, account, ledgerUrl: postgres.url };
   const contenders = [
     ...(flags.only === "peer" ? [] : [slipway(options)]),
     ...(flags.only === "slipway"

@@ -35,7 +35,7 @@ it("reads a pod's service account, each time as it is now", async () => {
 });
 
 it("reads another folder that the environment names, as a process outside of a pod has it", async () => {
-  const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", SLIPWAY_SERVICE_ACCOUNT_DIR: folder };
+  const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_ACCOUNT_DIR: folder };
   const options: { headers?: Record<string, string> } = {};
   await (await loadClusterConfig(env)).applyToHTTPSOptions(options);
   expect(options.headers).toEqual({ Authorization: "Bearer first" });

@@ -8,12 +8,12 @@ export type ClusterConfig = Pick<KubeConfig, "getCurrentCluster" | "applyToHTTPS
 /**
  * The cluster that this process talks to: `KUBECONFIG`, else the service account of the pod, else `~/.kube/config`. A pod reads its
  * service account without client-node, whose import alone takes a process 87 MiB.
- * @param folder the mounted service account of a pod; that of `SLIPWAY_SERVICE_ACCOUNT_DIR` when it is set
+ * @param folder the mounted service account of a pod; that of `KUBERNETES_SERVICE_ACCOUNT_DIR` when it is set
  * @throws Error when there is none
  */
 export async function loadClusterConfig(
   env: NodeJS.ProcessEnv = process.env,
-  folder = env.SLIPWAY_SERVICE_ACCOUNT_DIR ?? "/var/run/secrets/kubernetes.io/serviceaccount",
+  folder = env.KUBERNETES_SERVICE_ACCOUNT_DIR ?? "/var/run/secrets/kubernetes.io/serviceaccount",
 ): Promise<ClusterConfig> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = env;
   if (env.KUBECONFIG || !host) {

@@ -38,7 +38,8 @@ export class LeaderElector {
   readonly #deadlineMs: number;
   readonly #retryMs: number;
   readonly #lease: LeaseWatch;
-  readonly #name: string;
+  /** Of the Lease. */
+  readonly name: string;
   readonly #rivals: ShardRivals | undefined;
   /** Monotonic time just before the last good renewal was sent. */
   #renewedAt: number | undefined;
@@ -51,7 +52,7 @@ export class LeaderElector {
     this.#retryMs = options.retryPeriodMs ?? 2_000;
     this.#lease = new LeaseWatch(options.clock);
     const { client, clock, namespace, name, shard } = options;
-    this.#name = shardLeaseName(name, shard?.index ?? 0);
+    this.name = shardLeaseName(name, shard?.index ?? 0);
     this.#rivals =
       shard && new ShardRivals({ client, clock, namespace, name, shard, leaseMs: this.#leaseMs });
     if (this.#deadlineMs >= this.#leaseMs || this.#retryMs >= this.#deadlineMs) {
@@ -168,7 +169,7 @@ export class LeaderElector {
   /** One try to acquire or renew; false when it did not succeed, for whatever reason. */
   async #try(signal: AbortSignal): Promise<boolean> {
     const { client, clock, log, namespace } = this.#options;
-    const name = this.#name;
+    const name = this.name;
     const started = clock.monotonic();
     const call = { signal, timeoutMs: Math.max(1_000, this.#deadlineMs / 2) };
     try {
@@ -208,7 +209,7 @@ export class LeaderElector {
   async #refresh(call: { signal?: AbortSignal; timeoutMs: number }): Promise<void> {
     const { client, namespace } = this.#options;
     const lease = await client
-      .getOrUndefined<Lease>(resources.leases, { namespace, name: this.#name }, call)
+      .getOrUndefined<Lease>(resources.leases, { namespace, name: this.name }, call)
       .catch(() => undefined);
     if (lease) {
       this.#lease.observe(lease);
@@ -227,7 +228,7 @@ export class LeaderElector {
   #desired(lease: Lease | undefined): Lease {
     const { clock, identity, namespace, shard } = this.#options;
     const annotations = shard && { [shard.annotation]: String(shard.count) };
-    const holder = { identity, namespace, name: this.#name, leaseMs: this.#leaseMs, now: clock.now() };
+    const holder = { identity, namespace, name: this.name, leaseMs: this.#leaseMs, now: clock.now() };
     return heldLease(lease, { ...holder, annotations });
   }
 

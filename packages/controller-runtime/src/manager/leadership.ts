@@ -4,8 +4,6 @@ import type { RuntimeMetrics } from "./runtime-metrics.ts";
 
 export interface LeadershipOptions {
   elector: LeaderElector;
-  /** The Lease's name, for the metric. */
-  name: string;
   log: Logger;
   metrics: RuntimeMetrics;
   /** Ends the process. */
@@ -19,7 +17,8 @@ export interface LeadershipOptions {
  * what is under way might still write, and only that surely stops it.
  */
 export async function leadWhileHeld(options: LeadershipOptions, signal: AbortSignal): Promise<void> {
-  const { elector, name, log, metrics } = options;
+  const { elector, log, metrics } = options;
+  const { name } = elector;
   metrics.leader.set({ name }, 0);
   if (!(await elector.acquire(signal))) {
     return;

@@ -16,7 +16,7 @@ import { OpsEndpoints } from "./ops-endpoints.ts";
 import type { ManagerOptions, Runnable, StoreRequest } from "./options.ts";
 import { Runnables } from "./runnables.ts";
 import { createRuntimeMetrics, DEFAULT_TELEMETRY_PREFIX, type RuntimeMetrics } from "./runtime-metrics.ts";
-import { ONLY_SHARD, ShardMembership, shardLeaseName } from "./shards.ts";
+import { ONLY_SHARD, ShardMembership } from "./shards.ts";
 
 /** Wires one controller process: stores, leader election, controllers, events, metrics and health. */
 export class Manager {
@@ -224,8 +224,7 @@ export class Manager {
     const elector = new LeaderElector({ client, clock, random, log, identity, ...election });
     this.#elector = elector;
     const work = () => this.#lead(signal, fail);
-    const name = shardLeaseName(election.name, election.shard?.index ?? 0);
-    await leadWhileHeld({ elector, name, log, metrics, exit, work }, signal);
+    await leadWhileHeld({ elector, log, metrics, exit, work }, signal);
   }
 
   /** A leader whose clock is wrong ends, so that another leads; one that does not lead waits for its clock to be set. */
