@@ -115,12 +115,7 @@ export function createProjectStores(
     pulls: createPullStore(manager),
     children: childKinds(allowList).map((kind) => ({
       ...kind,
-      store: manager.store(kind.resource, {
-        labelSelector: selectorOf(kind.resource),
-        indexers: byProject,
-        // There are several of each project, and each is read when its project is reconciled. All Services are read at once, too.
-        compact: kind.resource !== resources.services,
-      }),
+      store: manager.store(kind.resource, { labelSelector: selectorOf(kind.resource), indexers: byProject }),
     })),
   };
 }

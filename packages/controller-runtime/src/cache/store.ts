@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from "@slipway/process";
 import { type KubernetesObject, keyOf, refKey } from "../client/types.ts";
 import { type Indexer, Indexes } from "./index-table.ts";
-import { CompactTable, type ObjectTable } from "./object-table.ts";
 import { type StoreEvent, Subscribers } from "./store-event.ts";
 import { compareResourceVersions, maxResourceVersion, VersionWaiters } from "./version-waiters.ts";
 
@@ -10,11 +9,6 @@ export interface StoreOptions<T extends KubernetesObject> {
   indexers?: Record<string, Indexer<T>>;
   /** Makes an object smaller before it is kept. `dropManagedFields` unless given. */
   transform?: (object: T) => T;
-  /**
-   * Keeps objects as texts, for kinds of which there are many and each is read seldom: a fifth of the memory, and some 20 µs for each object
-   * that is read. False unless given.
-   */
-  compact?: boolean;
   clock?: Clock;
   /**
    * The namespaces that are listed and watched one by one, where a list of all namespaces is not allowed; undefined until
@@ -34,7 +28,7 @@ export interface StoreOptions<T extends KubernetesObject> {
 export class Store<T extends KubernetesObject = KubernetesObject> {
   /** Makes an object as small as it is kept. */
   readonly transform: (object: T) => T;
-  readonly #objects: ObjectTable<T>;
+  readonly #objects = new Map<string, T>();
   readonly #indexes: Indexes<T>;
   readonly #subscribers: Subscribers<T>;
   readonly #waiters: VersionWaiters;
@@ -46,7 +40,6 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   #synced = false;
 
   constructor(options: StoreOptions<T> = {}) {
-    this.#objects = options.compact ? new CompactTable<T>() : new Map<string, T>();
     this.transform = options.transform ?? dropManagedFields;
     this.#indexes = new Indexes(options.indexers ?? {});
     this.#subscribers = new Subscribers(options.onHandlerError);

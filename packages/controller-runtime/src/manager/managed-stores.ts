@@ -44,11 +44,10 @@ export class ManagedStores {
   /** Adds a store; its reflector starts with `run`. */
   add<T extends KubernetesObject>(resource: Resource, request: StoreRequest<T>): Store<T> {
     const { client, clock, random, log, metrics, reflectorMetrics } = this.#options;
-    const { indexers, transform, compact, namespaces, ...selection } = request;
+    const { indexers, transform, namespaces, ...selection } = request;
     const store = new Store<T>({
       indexers,
       transform,
-      compact,
       namespaces: namespaces && (() => namesOf(namespaces)),
       clock,
       onHandlerError: (error) => {

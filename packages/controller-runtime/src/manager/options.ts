@@ -59,8 +59,6 @@ export interface StoreRequest<T extends KubernetesObject> {
   metadataOnly?: boolean;
   indexers?: Record<string, Indexer<T>>;
   transform?: (object: T) => T;
-  /** Keeps objects as texts: see `StoreOptions.compact`. */
-  compact?: boolean;
 }
 
 /** Something else that runs as long as the process, or as long as it leads. */
