@@ -82,13 +82,14 @@ async function startApi({
     ...account,
   });
   const metrics = `http://127.0.0.1:${metricsPort}`;
-  await waitFor("the API server", 60_000, async () => (await fetch(`${metrics}/readyz`)).ok);
+  // 100,000 projects take kube-apiserver and it minutes.
+  await waitFor("the API server", 400_000, async () => (await fetch(`${metrics}/readyz`)).ok);
   return { process: child, url: `http://127.0.0.1:${port}`, metricsUrl: `${metrics}/metrics` };
 }
 
 /** Resolves once the API server has so many projects in memory. */
 export function waitForProjects({ metricsUrl }: ApiProcess, count: number): Promise<unknown> {
-  return waitFor(`${count} projects in memory`, 120_000, async () =>
+  return waitFor(`${count} projects in memory`, 400_000, async () =>
     (await (await fetch(metricsUrl)).text()).includes(`\nslipway_api_projects ${count}\n`),
   );
 }
