@@ -30,6 +30,20 @@ RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_
       --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace operator --workspace api-server \
     && rm -rf hack test
 
+FROM ${NODE_IMAGE} AS bundles
+WORKDIR /app
+COPY --from=dependencies /app ./
+COPY crds crds
+COPY packages packages
+COPY builder builder
+COPY collector collector
+COPY operator operator
+COPY api-server api-server
+COPY hack hack
+COPY test/package.json test/
+RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
+    npm ci --ignore-scripts --no-audit --no-fund && node hack/images/bundle.ts
+
 FROM ${NODE_IMAGE} AS platform
 ENV NODE_ENV=production
 WORKDIR /app
@@ -41,15 +55,16 @@ COPY builder builder
 COPY collector collector
 COPY operator operator
 COPY api-server api-server
+COPY --from=bundles /app/dist dist
 USER 65532:65532
 
 FROM platform AS operator
 EXPOSE 9090
-CMD ["node", "operator/src/main.ts"]
+CMD ["node", "dist/operator.js"]
 
 FROM platform AS api-server
 EXPOSE 8080 9090
-CMD ["node", "api-server/src/main.ts"]
+CMD ["node", "dist/api-server.js"]
 
 FROM ${BUILDKIT_IMAGE} AS buildkit
 

@@ -5,6 +5,7 @@ import { run } from "../lib/exec.ts";
 import { contentHash } from "../lib/hash.ts";
 import { root } from "../lib/paths.ts";
 import type { ImageConfig, ImageRecipe, Layer } from "./build.ts";
+import { BUNDLES, bundleOf, writeBundles } from "./bundle.ts";
 import { accounts, debianLayer } from "./debian.ts";
 import { caBundle, hashFiles, listFiles, packTar, writeFiles } from "./files.ts";
 
@@ -27,11 +28,11 @@ export const rooms = [
 
 /** Both processes run from the same layers; only the command differs. */
 export function operator(): ImageRecipe {
-  return { name: "slipway/operator", layers, config: config("operator/src/main.ts", [9090]) };
+  return { name: "slipway/operator", layers, config: config(bundleOf("operator"), [9090]) };
 }
 
 export function apiServer(): ImageRecipe {
-  return { name: "slipway/api-server", layers, config: config("api-server/src/main.ts", [8080, 9090]) };
+  return { name: "slipway/api-server", layers, config: config(bundleOf("api-server"), [8080, 9090]) };
 }
 
 function config(main: string, ports: number[]): ImageConfig {
@@ -146,9 +147,29 @@ function sources(rooms: string[]): Layer {
   };
 }
 
+/** /app/dist: the processes' bundles, of the same sources and dependencies. */
+function bundles(): Layer {
+  const [installed, source] = appLayers(rooms);
+  return {
+    name: "bundles",
+    key: async () =>
+      contentHash([
+        "bundles",
+        "1",
+        await installed.key(),
+        await source.key(),
+        await hashFiles(root, ["hack/images/bundle.ts"]),
+      ]),
+    write: async (tar, scratch) => {
+      await writeBundles(root, join(scratch, "root/app", BUNDLES));
+      await packTar(join(scratch, "root"), tar);
+    },
+  };
+}
+
 /** /app with some of the rooms and what they need, for an image that has Node. */
-export function appLayers(rooms: string[]): Layer[] {
+export function appLayers(rooms: string[]): [Layer, Layer] {
   return [dependencies(rooms), sources(rooms)];
 }
 
-const layers = [libraries(), nodeBinary(), ...appLayers(rooms)];
+const layers = [libraries(), nodeBinary(), ...appLayers(rooms), bundles()];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { KubeClient } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { bundleOf, writeBundles } from "../../hack/images/bundle.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
@@ -36,7 +37,7 @@ export interface ApiProcess {
 export async function prepareApiBench(cleanups: (() => unknown)[]): Promise<ApiBench> {
   const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));
   cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
-  const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
+  const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres(), writeBundles(root)]);
   cleanups.push(apiserver.stop, postgres.stop);
   const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
   cleanups.push(() => kube.close());
@@ -67,7 +68,7 @@ async function startApi({
   const [port = 0, metricsPort = 0] = await freePorts(2);
   const keyFile = join(directory, "token-key.pem");
   writeTokenKey(keyFile);
-  const child = startNode("api-server/src/main.ts", [], {
+  const child = startNode(bundleOf("api-server"), [], {
     // The young generation as the chart has it.
     NODE_OPTIONS: "--max-semi-space-size=16",
     SLIPWAY_LEDGER_URL: ledgerUrl,

@@ -36,7 +36,7 @@ async function scaleStore(replicas: number): Promise<void> {
 
 /** Kills the process; it may be restarting after the previous kill. */
 const killCollector = () =>
-  eventually(async () => killProcess(await collectorPod(), "collector/src/main.ts"), {
+  eventually(async () => killProcess(await collectorPod(), "dist/collector.js"), {
     every: 200,
   });
 

@@ -137,7 +137,7 @@ async function ingressProcess(): Promise<number> {
 /** Kills a pod's API server; resolves once the process has ended, and the ingress has closed its connections to it. */
 async function killApiServer(pod: string): Promise<void> {
   const { status } = await cluster.core.readNamespacedPod({ name: pod, namespace: systemNamespace });
-  const [id, ingress] = await Promise.all([processOf(pod, "api-server/src/main.ts"), ingressProcess()]);
+  const [id, ingress] = await Promise.all([processOf(pod, "dist/api-server.js"), ingressProcess()]);
   const connections = () => connectionsTo(ingress, status?.podIP ?? "");
   const [before, others] = await Promise.all([connections(), unlistedSockets(ingress)]);
   expect(before.size).toBeGreaterThan(0);

@@ -22,6 +22,7 @@ import { parse } from "yaml";
 import { compileFlags } from "../../../hack/cluster/binaries.ts";
 import { moduleEnvironment } from "../../../hack/cluster/go-modules.ts";
 import { goEnvironment } from "../../../hack/cluster/processes.ts";
+import { bundleOf, writeBundles } from "../../../hack/images/bundle.ts";
 import { run } from "../../../hack/lib/exec.ts";
 import { root, stateDir } from "../../../hack/lib/paths.ts";
 import { freePorts } from "../../../hack/lib/ports.ts";
@@ -72,11 +73,12 @@ export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contend
     resource: customResource(GROUP, VERSION, plurals.Project, "Project"),
     namespace,
     prepare: async () => {
+      await writeBundles(root);
       await kube.create(resources.namespaces, { metadata: { name: "slipway-system" } });
     },
     start: async () => {
       const [metricsPort = 0] = await freePorts(1);
-      return startNode("operator/src/main.ts", [], {
+      return startNode(bundleOf("operator"), [], {
         SLIPWAY_LEDGER_URL: ledgerUrl,
         SLIPWAY_CATALOG_FILE: join(root, "charts/slipway/files/catalog.yaml"),
         SLIPWAY_NAMESPACE: "slipway-system",
@@ -86,8 +88,6 @@ export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contend
         SLIPWAY_METRICS_PORT: String(metricsPort),
         SLIPWAY_LOG_LEVEL: "error",
         ...account,
-        // As the images have it.
-        NODE_COMPILE_CACHE: join(stateDir, "compile-cache"),
         // As the chart has it.
         NODE_OPTIONS: "--max-old-space-size=614 --max-semi-space-size=16",
       });

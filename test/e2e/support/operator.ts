@@ -39,4 +39,4 @@ export async function replaceLeader(): Promise<void> {
 }
 
 /** Kills the operator process of a pod with SIGKILL. */
-export const killOperator = (pod: string): Promise<void> => killProcess(pod, "operator/src/main.ts");
+export const killOperator = (pod: string): Promise<void> => killProcess(pod, "dist/operator.js");
