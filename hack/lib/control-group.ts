@@ -8,14 +8,25 @@ interface Hierarchy {
   readonly file: string;
   /** Of shares, as the kubelet converts them: https://github.com/kubernetes/enhancements/tree/master/keps/sig-node/2254-cgroup-v2 */
   readonly weight: (shares: number) => number;
+  readonly quotaFile: string;
+  /** Of microseconds in each 100 ms. */
+  readonly quota: (microseconds: number) => string;
 }
 
 const HIERARCHIES: readonly Hierarchy[] = [
-  { root: "/sys/fs/cgroup/cpu", file: "cpu.shares", weight: (shares) => shares },
+  {
+    root: "/sys/fs/cgroup/cpu",
+    file: "cpu.shares",
+    weight: (shares) => shares,
+    quotaFile: "cpu.cfs_quota_us",
+    quota: String,
+  },
   {
     root: "/sys/fs/cgroup",
     file: "cpu.weight",
     weight: (shares) => Math.round(1 + ((shares - 2) * 9_999) / 262_142),
+    quotaFile: "cpu.max",
+    quota: (microseconds) => `${microseconds} 100000`,
   },
 ];
 
@@ -35,6 +46,23 @@ export async function joinControlGroup(name: string, shares: number, pid: number
     } catch {
       // Of the other version, or not for everybody.
     }
+  }
+}
+
+/**
+ * Limits what a control group may use of the processors, as a container's limit does.
+ * @param processors at least 0.01
+ * @throws Error without the right to do so
+ */
+export async function limitProcessors(name: string, processors: number): Promise<void> {
+  const microseconds = Math.round(processors * 100_000);
+  const results = await Promise.allSettled(
+    HIERARCHIES.map(({ root, quotaFile, quota }) =>
+      writeFile(join(root, name, quotaFile), quota(microseconds), { flag: "r+" }),
+    ),
+  );
+  if (results.every(({ status }) => status === "rejected")) {
+    throw new Error(`cannot limit the processors of the control group ${name}; run as root`);
   }
 }
 

@@ -52,7 +52,8 @@ export async function prepareApiBench(cleanups: (() => unknown)[]): Promise<ApiB
   return { apiserver, etcd: new EtcdClient(apiserver.etcd), key, directory, start };
 }
 
-async function startApi({
+/** Starts an API server with a service account and resolves once it is ready. @param directory for its key of tokens */
+export async function startApi({
   directory,
   ledgerUrl,
   account,

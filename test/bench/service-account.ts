@@ -54,7 +54,7 @@ async function serviceAccountToken(kube: KubeClient): Promise<string> {
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenRequest",
     metadata,
-    spec: { expirationSeconds: 3_600 },
+    spec: { expirationSeconds: 24 * 3_600 },
   };
   const answer = await kube.create<TokenRequest>(resources.serviceAccounts, body, { subresource: "token" });
   return answer.status?.token ?? "";

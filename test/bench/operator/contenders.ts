@@ -40,12 +40,19 @@ export interface Contender {
   readonly namespace: string;
   /** What the cluster needs before it starts. */
   prepare(): Promise<void>;
-  start(): Promise<ChildProcess>;
+  start(options?: StartOptions): Promise<ChildProcess>;
   /** Resolves once it accepts objects; after the first start. */
   ready(): Promise<void>;
   object(index: number): KubernetesObject;
   /** A merge patch that gives an object this image. */
   change(image: string): object;
+}
+
+/** What one of several processes of an operator differs in. */
+export interface StartOptions {
+  /** Where it shows its own metrics, if it does; a free one by default. */
+  metricsPort?: number;
+  env?: Record<string, string>;
 }
 
 export interface ContenderOptions {
@@ -64,6 +71,30 @@ export const nameOf = (index: number): string => `${NAME_PREFIX}${String(index).
 
 export const IMAGE = "registry.example.com/team/app:1.2.3";
 
+/** A paused project of type http. */
+export const projectOf = (index: number, organization: string): KubernetesObject & { spec: object } => ({
+  apiVersion: API_VERSION,
+  kind: "Project",
+  metadata: {
+    name: nameOf(index),
+    namespace: organizationNamespace(organization),
+    labels: { [labels.organization]: organization, [labels.project]: nameOf(index) },
+  },
+  spec: {
+    type: "http",
+    name: `bench-${index}`,
+    plan: "basic",
+    paymentMode: "hourly",
+    exposure: "public",
+    image: { url: IMAGE, isPublic: true },
+    port: 8080,
+    instances: 1,
+    paused: true,
+    storage: { persistent: false, capacity: 1 },
+    networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0", description: "everybody" }] },
+  },
+});
+
 /** Slipway's operator with paused projects of type http. */
 export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contender {
   const namespace = organizationNamespace(ORGANIZATION);
@@ -76,8 +107,7 @@ export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contend
       await writeBundles(root);
       await kube.create(resources.namespaces, { metadata: { name: "slipway-system" } });
     },
-    start: async () => {
-      const [metricsPort = 0] = await freePorts(1);
+    start: async ({ metricsPort, env } = {}) => {
       return startNode(bundleOf("operator"), [], {
         SLIPWAY_LEDGER_URL: ledgerUrl,
         SLIPWAY_CATALOG_FILE: join(root, "charts/slipway/files/catalog.yaml"),
@@ -85,9 +115,10 @@ export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contend
         // No ingress controller runs here, whose class the operator would wait for.
         SLIPWAY_INGRESS_ALLOW_LIST: "none",
         SLIPWAY_EGRESS_DENIED_CIDRS: "10.0.0.0/8",
-        SLIPWAY_METRICS_PORT: String(metricsPort),
+        SLIPWAY_METRICS_PORT: String(metricsPort ?? (await freePorts(1))[0]),
         SLIPWAY_LOG_LEVEL: "error",
         ...account,
+        ...env,
         // As the chart has it.
         NODE_OPTIONS: "--max-old-space-size=614 --max-semi-space-size=16",
       });
@@ -97,28 +128,7 @@ export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contend
         const found = await kube.getOrUndefined<KubernetesObject>(resources.namespaces, { name: namespace });
         return found?.metadata?.annotations?.[annotations.guarded] !== undefined;
       }).then(() => undefined),
-    object: (index) => ({
-      apiVersion: API_VERSION,
-      kind: "Project",
-      metadata: {
-        name: nameOf(index),
-        namespace,
-        labels: { [labels.organization]: ORGANIZATION, [labels.project]: nameOf(index) },
-      },
-      spec: {
-        type: "http",
-        name: `bench-${index}`,
-        plan: "basic",
-        paymentMode: "hourly",
-        exposure: "public",
-        image: { url: IMAGE, isPublic: true },
-        port: 8080,
-        instances: 1,
-        paused: true,
-        storage: { persistent: false, capacity: 1 },
-        networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0", description: "everybody" }] },
-      },
-    }),
+    object: (index) => projectOf(index, ORGANIZATION),
     change: (image) => ({ spec: { image: { url: image } } }),
   };
 }

@@ -3,23 +3,19 @@
  * at once, change of one field on all, restart, take-over by the standby, deletion. Real etcd, kube-apiserver and controller-manager; no
  * instance runs. Flags: --objects 500, --workers 8,16,32,64 (of the peer), --only slipway or peer.
  */
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { KubeClient, type KubernetesObject } from "@slipway/controller-runtime";
-import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import { end } from "../../../hack/cluster/apiserver.ts";
-import { startTestCluster, type TestCluster, testControllers } from "../../../hack/cluster/test-cluster.ts";
+import type { TestCluster } from "../../../hack/cluster/test-cluster.ts";
 import { forEachConcurrently } from "../../../hack/lib/concurrently.ts";
 import { run } from "../../../hack/lib/exec.ts";
-import { applyCrds } from "../../kit/clusters/definitions.ts";
-import { startPostgres } from "../../kit/servers/postgresql.ts";
 import { cpuSeconds } from "../load.ts";
-import { serviceAccountEnvironment } from "../service-account.ts";
-import { prepareLedger, residentMiB } from "../setup.ts";
+import { residentMiB } from "../setup.ts";
 import { countByClient, latencies, readWrites } from "./audit.ts";
 import { Children } from "./children.ts";
 import { type Contender, IMAGE, nameOf, peer, slipway } from "./contenders.ts";
+import { CLIENT, type Platform, startPlatform } from "./platform.ts";
 import { type Phase, printReport } from "./report.ts";
 
 const { values: flags } = parseArgs({
@@ -31,8 +27,6 @@ const { values: flags } = parseArgs({
 });
 const objects = Number(flags.objects);
 const names = Array.from({ length: objects }, (_, index) => nameOf(index));
-/** As the benchmark names itself in the audit log. */
-const CLIENT = "bench";
 /** Objects that are created or changed at once. */
 const AT_ONCE = 50;
 const cleanups: (() => unknown)[] = [];
@@ -40,37 +34,16 @@ const cleanups: (() => unknown)[] = [];
 const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${text}`);
 
 async function bench(): Promise<void> {
-  const [cluster, postgres] = await Promise.all([
-    startTestCluster({
-      controllers: [
-        ...testControllers,
-        "deployment-controller",
-        "replicaset-controller",
-        "endpoints-controller",
-        "endpointslice-controller",
-      ],
-      flags: { "audit-log-maxsize": 10_000 },
-      limits: "raised",
-    }),
-    startPostgres(),
-  ]);
-  cleanups.push(cluster.stop, postgres.stop);
-  const kube = KubeClient.fromConfig(loadKubeConfig({ file: cluster.kubeconfig }), { userAgent: CLIENT });
-  cleanups.push(() => kube.close());
-  await applyCrds(kube);
-  await cluster.controllerManager.restart();
-  await prepareLedger(postgres.url);
-  const account = await serviceAccountEnvironment(kube, cluster, join(cluster.dir, "service-account"));
-  const options = { kube, kubeconfig: cluster.kubeconfig, account, ledgerUrl: postgres.url };
+  const platform = await startPlatform(cleanups);
   const contenders = [
-    ...(flags.only === "peer" ? [] : [slipway(options)]),
+    ...(flags.only === "peer" ? [] : [slipway(platform)]),
     ...(flags.only === "slipway"
       ? []
-      : flags.workers.split(",").map((count) => peer(options, Number(count)))),
+      : flags.workers.split(",").map((count) => peer(platform, Number(count)))),
   ];
   const phases: Phase[] = [];
   for (const contender of contenders) {
-    phases.push(...(await measure(contender, cluster, kube)));
+    phases.push(...(await measure(contender, platform)));
   }
   printReport(objects, phases);
 }
@@ -80,7 +53,7 @@ function controlPlaneSeconds(cluster: TestCluster): Map<string, number> {
   return new Map(Object.entries(cluster.pids()).map(([name, pid]) => [name, cpuSeconds(pid)]));
 }
 
-async function measure(contender: Contender, cluster: TestCluster, kube: KubeClient): Promise<Phase[]> {
+async function measure(contender: Contender, { cluster, kube }: Platform): Promise<Phase[]> {
   const { resource, namespace } = contender;
   await contender.prepare();
   let operator = await contender.start();
