@@ -7,9 +7,7 @@ import { ensureBinary } from "./binaries.ts";
 import type { BinaryName } from "./programs.ts";
 
 /** Go programs that run as pods, each alone in an image without anything else but the machine's root certificates. */
-export const addonNames = ["pause", "coredns", "metrics-server", "traefik"] as const satisfies BinaryName[];
-
-export type AddonName = (typeof addonNames)[number];
+export type AddonName = Extract<BinaryName, "pause" | "coredns" | "metrics-server" | "traefik">;
 
 /** Builds the image of a Go program, or finds it in the image cache. */
 export async function addonImage(name: AddonName): Promise<BuiltImage> {

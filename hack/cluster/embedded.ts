@@ -6,8 +6,8 @@ import { writeFileAtomic } from "../lib/files.ts";
 import { adminKubeconfig, confDir, logDir, runDir, stateDir } from "../lib/paths.ts";
 import { say, step } from "../lib/steps.ts";
 import { waitFor } from "../lib/wait.ts";
-import { addonImage, addonNames } from "./addon-images.ts";
-import { type AddonManifest, applyAddons, waitForAddons } from "./addons.ts";
+import { type AddonName, addonImage } from "./addon-images.ts";
+import { applyAddons, waitForAddons } from "./addons.ts";
 import { addresses, gitHost, ports, registryHost } from "./addresses.ts";
 import { ensureBinaries, ensureBinary, missingBinaries } from "./binaries.ts";
 import { buildsRegistry, ensureBuilds } from "./builds/index.ts";
@@ -37,8 +37,8 @@ export interface EmbeddedOptions {
   ingressPort: number;
 }
 
-/** In the order in which they are wanted: those that the machine's own processes need come first. */
-export const neededBinaries: BinaryName[] = [
+/** What the first application needs. */
+const firstBinaries: BinaryName[] = [
   "kubernetes",
   "helm",
   "registry",
@@ -46,11 +46,14 @@ export const neededBinaries: BinaryName[] = [
   "volumes",
   "pause",
   "coredns",
-  "metrics-server",
   "traefik",
 ];
+const nodeAddons = ["coredns", "traefik"] as const satisfies AddonName[];
+/** No application waits for it: where it has to be built, that is done once the platform runs. */
+const LATE_ADDON = "metrics-server";
 
-const nodeAddons: AddonManifest[] = ["coredns", "traefik", "metrics-server"];
+/** Every program of the cluster itself. */
+export const neededBinaries: BinaryName[] = [...firstBinaries, LATE_ADDON];
 
 /** Log of everything that the cluster's steps run. */
 const log = join(logDir, "up.log");
@@ -78,9 +81,11 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   await step("network", ensureNetwork, log);
   await writeConfigs(pki);
   await step("container runtime and registry", () => ensureDaemons([containerd(), registry(binaries, pki)]));
-  const images = await step("images of the cluster", ensureImages, log);
+  const late = missingBinaries([LATE_ADDON]).length > 0;
+  const addons = [...nodeAddons, ...(late ? [] : ([LATE_ADDON] as const))];
+  const images = await step("images of the cluster", () => ensureImages(["pause", ...addons]), log);
   // A changed pause image changes the configuration, and so restarts the runtime; its containers keep running.
-  await writeFileAtomic(paths.containerdConfig, renderContainerd(images.IMAGE_PAUSE));
+  await writeFileAtomic(paths.containerdConfig, renderContainerd(images.IMAGE_PAUSE ?? ""));
   await step("control plane", () => ensureDaemons([containerd(), ...controlPlane(binaries, pki)]));
   const kubectl = kubectlFor([binaries.kubernetes, "kubectl"], adminKubeconfig);
   await step("network policies and volumes", async () => {
@@ -99,9 +104,9 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     KUBELET_TLS: "--kubelet-certificate-authority=/cluster-ca/ca.crt",
   };
   const services = async () => {
-    await applyAddons(kubectl, nodeAddons, values, log);
+    await applyAddons(kubectl, addons, values, log);
     await waitForNode(kubectl);
-    await waitForAddons(kubectl, ["coredns", "traefik"], log);
+    await waitForAddons(kubectl, [...nodeAddons], log);
   };
   await step("cluster services", services, log);
   const host: Registry = { host: `127.0.0.1:${ports.registry}`, caFile: pki.authority.cert };
@@ -131,7 +136,12 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
       ensure: () => ensureBuilds(pki, options.apiPort, log),
     },
     // It is ready once it has two samples of everything.
-    waitForSlowParts: () => waitForAddons(kubectl, ["metrics-server"], log),
+    waitForSlowParts: async () => {
+      if (late) {
+        await applyAddons(kubectl, [LATE_ADDON], { ...values, ...(await ensureImages([LATE_ADDON])) }, log);
+      }
+      await waitForAddons(kubectl, [LATE_ADDON], log);
+    },
   };
 }
 
@@ -145,7 +155,7 @@ function machineAddresses(): string[] {
 }
 
 async function ensureClusterBinaries(): Promise<Binaries & { helm: string }> {
-  const missing = missingBinaries(neededBinaries);
+  const missing = missingBinaries(firstBinaries);
   say(missing.length ? `to build: ${missing.join(", ")}; kept for every later run` : "all built");
   await ensureBinaries(missing);
   return {
@@ -171,21 +181,17 @@ async function ensureDaemons(daemons: Daemon[]): Promise<void> {
   }
 }
 
-/** Builds the cluster's own images and imports them into the runtime; returns their references by placeholder. */
-async function ensureImages(): Promise<Record<string, string> & { IMAGE_PAUSE: string }> {
+/** Builds images of the cluster's own and imports them into the runtime; returns their references by placeholder. */
+async function ensureImages(names: readonly AddonName[]): Promise<Record<string, string>> {
   const references: Record<string, string> = {};
-  for (const name of addonNames) {
+  for (const name of names) {
     const image = await addonImage(name);
     if (await importImage(image, paths.containerdSocket)) {
       say(`${name} imported`);
     }
     references[`IMAGE_${name.toUpperCase().replaceAll("-", "_")}`] = image.reference;
   }
-  const pause = references.IMAGE_PAUSE;
-  if (!pause) {
-    throw new Error("no pause image");
-  }
-  return { ...references, IMAGE_PAUSE: pause };
+  return references;
 }
 
 async function waitForNode(kubectl: Kubectl): Promise<void> {
