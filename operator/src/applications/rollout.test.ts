@@ -36,6 +36,21 @@ describe("readRollout: completeness", () => {
     ["an old instance still serving", deployment({ replicas: 3, availableReplicas: 3 }), false],
     ["one not available", deployment({ availableReplicas: 1 }), false],
     ["scaled to nothing", deployment({}, 0), true],
+    [
+      "created without instances, not observed yet",
+      { ...deployment({}, 0), metadata: { generation: 1 }, status: undefined },
+      true,
+    ],
+    [
+      "created with instances, not observed yet",
+      { ...deployment({}), metadata: { generation: 1 }, status: undefined },
+      false,
+    ],
+    [
+      "scaled to nothing, not observed yet",
+      { ...deployment({}, 0), metadata: { generation: 2 }, status: { observedGeneration: 1, replicas: 1 } },
+      false,
+    ],
     ["old instances left after scaling to nothing", deployment({ replicas: 1 }, 0), false],
   ])("%s", (_, object, complete) => {
     expect(readRollout(object, []).complete).toBe(complete);

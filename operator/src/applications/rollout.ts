@@ -72,10 +72,13 @@ export function readRollout(
   const status = deployment?.status;
   const wanted = deployment?.spec?.replicas ?? (deployment ? 1 : 0);
   const template = deployment?.spec?.template?.metadata?.annotations;
+  const generation = deployment?.metadata.generation ?? 1;
+  // One that was created without instances never had any: there is nothing that its controller could observe.
+  const isEmpty = wanted === 0 && generation === 1;
   const observed =
     deployment !== undefined &&
     template?.[annotations.settingsHash] === version.settingsHash &&
-    (status?.observedGeneration ?? 0) >= (deployment.metadata.generation ?? 1);
+    (isEmpty || (status?.observedGeneration ?? 0) >= generation);
   const updated = status?.updatedReplicas ?? 0;
   const existing = Math.max(status?.replicas ?? 0, 0);
   const available = status?.availableReplicas ?? 0;
