@@ -136,11 +136,11 @@ function ofProjects(
   return {
     hasSynced: () => source.hasSynced(),
     attach: (enqueue) =>
-      source.attach((key, afterMs) => {
+      source.attach((key, options) => {
         const { namespace, name } = parseKey(key);
         const project = projects.get(namespace, name);
         if (project === undefined || isOwn(project)) {
-          enqueue(key, afterMs);
+          enqueue(key, options);
         }
       }),
   };

@@ -2,10 +2,12 @@ import { silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
-import type { ObjectRef } from "../client/types.ts";
+import { Store } from "../cache/store.ts";
+import type { KubernetesObject, ObjectRef } from "../client/types.ts";
 import { createRuntimeMetrics } from "../manager/runtime-metrics.ts";
 import { Controller, type ControllerOptions, type ReconcileContext } from "./controller.ts";
 import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
+import { watchObjects } from "./sources.ts";
 
 let clock: FakeClock;
 let registry: Registry;
@@ -125,6 +127,21 @@ describe("Controller", () => {
     expect(await metric(`controller_runtime_reconcile_total{controller="test",result="${result}"}`)).toMatch(
       / 2$/,
     );
+  });
+
+  it("reconciles what changed while nobody did before all that is there already", async () => {
+    const store = new Store<KubernetesObject & { status?: { observedGeneration: number } }>();
+    const object = (name: string, generation: number, more: object = {}) => ({
+      metadata: { name, namespace: "n", uid: name, resourceVersion: "1", generation, ...more },
+      status: { observedGeneration: 1 },
+    });
+    const changed = object("changed", 2);
+    const deleted = object("deleted", 1, { deletionTimestamp: "2026-01-01T00:00:00Z" });
+    store.replace([object("a", 1), object("b", 1), changed, object("c", 1), deleted], "1");
+    const order: string[] = [];
+    start((name) => void order.push(name), { sources: [watchObjects(store)], workers: 1 });
+    await clock.advance(1);
+    expect(order).toEqual(["changed", "deleted", "a", "b", "c"]);
   });
 
   it("does not retry what is terminal", async () => {

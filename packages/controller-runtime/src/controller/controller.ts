@@ -91,18 +91,33 @@ export class Controller {
   }
 
   #add(key: string, afterMs = 0): void {
-    const { owns } = this.#deps;
-    const { isOwnKey = byNamespace } = this.#options;
-    if (owns === undefined || isOwnKey(parseKey(key), owns)) {
+    if (this.#isOwn(key)) {
       this.queue.addAfter(key, afterMs);
     }
   }
 
+  #isOwn(key: string): boolean {
+    const { owns } = this.#deps;
+    const { isOwnKey = byNamespace } = this.#options;
+    return owns === undefined || isOwnKey(parseKey(key), owns);
+  }
+
   /** Works until the signal aborts, and then until what is under way has ended. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    // What sources name while they attach is there already: a change does not wait until all of it has been reconciled.
+    let isAttaching = true;
     const detach = this.#options.sources.map((source) =>
-      source.attach((key, afterMs) => this.#add(key, afterMs)),
+      source.attach((key, { afterMs = 0, isDue = false } = {}) => {
+        if (isAttaching && afterMs === 0 && !isDue) {
+          if (this.#isOwn(key)) {
+            this.queue.addResting(key);
+          }
+        } else {
+          this.#add(key, afterMs);
+        }
+      }),
     );
+    isAttaching = false;
     const stop = () => this.queue.shutDown();
     if (signal.aborted) {
       stop();

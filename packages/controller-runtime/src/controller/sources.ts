@@ -2,12 +2,22 @@ import type { Store } from "../cache/store.ts";
 import type { StoreEvent } from "../cache/store-event.ts";
 import { type KubernetesObject, keyOf, type ObjectRef, type Resource, refKey } from "../client/types.ts";
 
+/** Enqueues a key. */
+export type Enqueue = (key: string, options?: EnqueueOptions) => void;
+
+export interface EnqueueOptions {
+  /** Milliseconds until then; none by default. */
+  afterMs?: number;
+  /** While a source attaches: the object changed since it was last reconciled, so that it comes before all others. */
+  isDue?: boolean;
+}
+
 /** Where a controller's keys come from. */
 export interface Source {
   /** Whether what it reads from is filled. */
   hasSynced(): boolean;
   /** Starts to enqueue keys: of everything present, then of every change. Returns the unsubscription. */
-  attach(enqueue: (key: string, afterMs?: number) => void): () => void;
+  attach(enqueue: Enqueue): () => void;
 }
 
 /** Decides whether a change concerns the controller. */
@@ -17,7 +27,16 @@ export type Predicate<T> = (event: StoreEvent<T>) => boolean;
 export function watchMapped<T extends KubernetesObject>(
   store: Store<T>,
   map: (object: T) => readonly ObjectRef[],
+  predicate?: Predicate<T>,
+): Source {
+  return watch(store, map, predicate, () => false);
+}
+
+function watch<T extends KubernetesObject>(
+  store: Store<T>,
+  map: (object: T) => readonly ObjectRef[],
   predicate: Predicate<T> = () => true,
+  isDue: (object: T) => boolean,
 ): Source {
   return {
     hasSynced: () => store.hasSynced,
@@ -28,16 +47,15 @@ export function watchMapped<T extends KubernetesObject>(
         }
         const refs = event.type === "update" ? [...map(event.old), ...map(event.object)] : map(event.object);
         for (const key of new Set(refs.map(refKey))) {
-          enqueue(key);
+          enqueue(key, { isDue: isDue(event.object) });
         }
       }),
   };
 }
 
-/** The objects themselves: the controller's own kind. */
+/** The objects themselves: the controller's own kind. Those whose spec changed since they were last reconciled come first. */
 export function watchObjects<T extends KubernetesObject>(store: Store<T>, predicate?: Predicate<T>): Source {
-  const source = watchMapped(store, (object) => [toRef(object)], predicate);
-  return source;
+  return watch(store, (object) => [toRef(object)], predicate, hasUnobservedSpec);
 }
 
 /** The controlling owner of each object, in the same namespace. */
@@ -77,9 +95,7 @@ export function watchLabelled<T extends KubernetesObject>(
 }
 
 /** Keys that something else than a store names: a timer, a poll of the ledger. `start` returns how to stop it. */
-export function customSource(
-  start: (enqueue: (key: string, afterMs?: number) => void) => () => void,
-): Source {
+export function customSource(start: (enqueue: Enqueue) => () => void): Source {
   return { hasSynced: () => true, attach: start };
 }
 
@@ -96,6 +112,12 @@ export function ignoreStatusUpdates<T extends KubernetesObject>(event: StoreEven
     return JSON.stringify([generation, labels, annotations, finalizers, deletionTimestamp]);
   };
   return keyOf(event.object) !== keyOf(event.old) || parts(event.object) !== parts(event.old);
+}
+
+/** Whether an object is being deleted, or has a spec that its `status.observedGeneration` is not of. */
+function hasUnobservedSpec(object: KubernetesObject & { status?: { observedGeneration?: number } }): boolean {
+  const { metadata, status } = object;
+  return metadata?.deletionTimestamp !== undefined || metadata?.generation !== status?.observedGeneration;
 }
 
 function toRef(object: KubernetesObject): ObjectRef {

@@ -45,6 +45,34 @@ describe("WorkQueue", () => {
     expect(q.idle).toBe(true);
   });
 
+  it("hands out what happened before what rests, and one of that for three others", async () => {
+    const q = queue();
+    for (const key of ["r1", "r2", "r3"]) {
+      q.addResting(key);
+    }
+    for (const key of ["a", "b", "c", "d", "e"]) {
+      q.add(key);
+    }
+    expect(q.length).toBe(8);
+    const handed = await Promise.all(Array.from({ length: 8 }, () => q.get()));
+    expect(handed).toEqual(["a", "b", "c", "r1", "d", "e", "r2", "r3"]);
+    expect(q.length).toBe(0);
+  });
+
+  it("holds a key once, resting or not: what happens to one that rests takes it forward", async () => {
+    const q = queue();
+    q.addResting("r1");
+    q.addResting("r2");
+    q.add("r2");
+    q.addResting("r2");
+    expect(q.length).toBe(2);
+    expect([await q.get(), await q.get()]).toEqual(["r2", "r1"]);
+    // Under way: nothing has happened to it that the worker does not see.
+    q.addResting("r1");
+    q.done("r1");
+    expect(q.length).toBe(0);
+  });
+
   it("wakes a worker that waits", async () => {
     const q = queue();
     const got = q.get();

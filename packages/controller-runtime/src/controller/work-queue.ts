@@ -14,6 +14,9 @@ export interface WorkQueueOptions {
   metrics?: RuntimeMetrics;
 }
 
+/** Of so many keys that are handed out, one is of those that nothing has happened to. */
+const SHARE_OF_RESTING = 4;
+
 /**
  * A queue of keys. A key is in it once, however often it is added, and is handed to one worker at a time: added while
  * it is being worked on, it comes back when that is done.
@@ -27,6 +30,9 @@ export class WorkQueue implements QueueView {
   readonly #metrics: RuntimeMetrics | undefined;
   /** Keys that wait for a worker, in order, with the time they came. */
   readonly #waiting = new Map<string, number>();
+  /** The same for keys that nothing has happened to: after a start, those of all objects. */
+  readonly #resting = new Map<string, number>();
+  #handedOut = 0;
   /** Keys under way, with the time they were handed out. */
   readonly #processing = new Map<string, number>();
   /** Keys added while under way. */
@@ -51,12 +57,12 @@ export class WorkQueue implements QueueView {
 
   /** Keys that wait for a worker now; delayed ones are not counted. */
   get length(): number {
-    return this.#waiting.size;
+    return this.#waiting.size + this.#resting.size;
   }
 
   /** Whether nothing waits, nothing is under way and nothing is due later. */
   get idle(): boolean {
-    return this.#waiting.size === 0 && this.#processing.size === 0 && this.#delayed.size === 0;
+    return this.length === 0 && this.#processing.size === 0 && this.#delayed.size === 0;
   }
 
   /** Adds a key, unless it waits already. */
@@ -69,7 +75,19 @@ export class WorkQueue implements QueueView {
       this.#dirty.add(key);
       return;
     }
-    this.#waiting.set(key, this.#clock.monotonic());
+    this.#waiting.set(key, this.#resting.get(key) ?? this.#clock.monotonic());
+    this.#resting.delete(key);
+    this.#handOut();
+  }
+
+  /** Adds a key that nothing has happened to: others do not wait until all of these have been worked on. */
+  addResting(key: string): void {
+    const isKnown = this.#waiting.has(key) || this.#resting.has(key) || this.#processing.has(key);
+    if (this.#closed || isKnown) {
+      return;
+    }
+    this.#metrics?.queueAdds.inc(this.#labels);
+    this.#resting.set(key, this.#clock.monotonic());
     this.#handOut();
   }
 
@@ -145,6 +163,7 @@ export class WorkQueue implements QueueView {
   shutDown(): void {
     this.#closed = true;
     this.#waiting.clear();
+    this.#resting.clear();
     this.#dirty.clear();
     for (const { timer } of this.#delayed.values()) {
       timer.cancel();
@@ -162,13 +181,17 @@ export class WorkQueue implements QueueView {
 
   #handOut(): void {
     while (this.#takers.length > 0) {
-      const next = this.#waiting.entries().next();
-      if (next.done) {
+      const isTurnOfResting = this.#handedOut % SHARE_OF_RESTING === SHARE_OF_RESTING - 1;
+      const lanes = isTurnOfResting ? [this.#resting, this.#waiting] : [this.#waiting, this.#resting];
+      const lane = lanes.find(({ size }) => size > 0);
+      const next = lane?.entries().next();
+      if (lane === undefined || next === undefined || next.done) {
         return;
       }
       const [key, since] = next.value;
       const now = this.#clock.monotonic();
-      this.#waiting.delete(key);
+      this.#handedOut += 1;
+      lane.delete(key);
       this.#processing.set(key, now);
       this.#metrics?.queueLatency.observe(this.#labels, (now - since) / 1000);
       this.#takers.shift()?.(key);
