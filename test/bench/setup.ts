@@ -32,6 +32,18 @@ export async function prepareLedger(url: string): Promise<string> {
   }
 }
 
+/** Adds organizations to a ledger. */
+export async function addOrganizations(url: string, ids: readonly string[]): Promise<void> {
+  const ledger = connectLedger({ url, applicationName: "bench" });
+  try {
+    for (const id of ids) {
+      await insertOrganization(ledger, { id, name: id });
+    }
+  } finally {
+    await ledger.destroy();
+  }
+}
+
 /** Applies the CRDs and makes the organization's namespace. */
 export async function prepareCluster(kube: KubeClient): Promise<void> {
   await applyCrds(kube);

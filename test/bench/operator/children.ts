@@ -28,13 +28,13 @@ export class Children {
   readonly #stores: Store<KubernetesObject>[];
   readonly #stopping = new AbortController();
   readonly #running: Promise<unknown>[] = [];
-  readonly #namespace: string;
+  readonly #namespaces: readonly string[];
 
-  private constructor(client: KubeClient, { namespace, resource }: Contender) {
-    this.#namespace = namespace;
+  private constructor(client: KubeClient, { namespaces, resource }: Contender) {
+    this.#namespaces = namespaces;
     const watch = <T extends KubernetesObject>(kind: Resource, metadataOnly: boolean): Store<T> => {
       const store = new Store<T>({ transform: dropManagedFields });
-      const reflector = new Reflector<T>({ client, resource: kind, store, namespace, metadataOnly });
+      const reflector = new Reflector<T>({ client, resource: kind, store, metadataOnly });
       this.#running.push(reflector.run(this.#stopping.signal));
       return store;
     };
@@ -54,7 +54,7 @@ export class Children {
   /** Waits until there are so many of every kind, with that image. */
   async untilApplied(count: number, image: string): Promise<void> {
     await waitFor(`${count} applied objects`, 3_600_000, async () => {
-      const deployments = this.#deployments.list(this.#namespace);
+      const deployments = this.#own(this.#deployments);
       return (
         this.#stores.every((store) => this.#count(store) >= count) &&
         deployments.filter((deployment) => imageOf(deployment) === image).length >= count
@@ -63,12 +63,12 @@ export class Children {
   }
 
   /** Waits until one object's Deployment has that image. */
-  async untilChanged(name: string, image: string): Promise<void> {
+  async untilChanged({ namespace, name }: { namespace: string; name: string }, image: string): Promise<void> {
     await waitFor(
       `the change of ${name}`,
       600_000,
       async () => {
-        const deployment = this.#deployments.get(this.#namespace, name);
+        const deployment = this.#deployments.get(namespace, name);
         return deployment !== undefined && imageOf(deployment) === image;
       },
       10,
@@ -86,10 +86,15 @@ export class Children {
     await Promise.allSettled(this.#running);
   }
 
-  /** How many there are of the objects or their children: a namespace has policies of its own. */
   #count(store: Store<KubernetesObject>): number {
-    return store.list(this.#namespace).filter(({ metadata }) => metadata?.name?.startsWith(NAME_PREFIX))
-      .length;
+    return this.#own(store).length;
+  }
+
+  /** The objects or their children: a namespace has policies of its own. */
+  #own<T extends KubernetesObject>(store: Store<T>): T[] {
+    return this.#namespaces.flatMap((namespace) =>
+      store.list(namespace).filter(({ metadata }) => metadata?.name?.startsWith(NAME_PREFIX)),
+    );
   }
 
   get #all(): Store<KubernetesObject>[] {

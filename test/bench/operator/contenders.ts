@@ -29,7 +29,7 @@ import { freePorts } from "../../../hack/lib/ports.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { installDefinitions } from "../../kit/clusters/definitions.ts";
 import { startNode } from "../../kit/processes/node.ts";
-import { ORGANIZATION } from "../setup.ts";
+import { addOrganizations, ORGANIZATION } from "../setup.ts";
 
 /** An operator, and the objects that it makes children of: a Deployment, a Service, an Ingress and a NetworkPolicy each. */
 export interface Contender {
@@ -37,13 +37,15 @@ export interface Contender {
   /** As it names itself in an audit log. */
   readonly client: string;
   readonly resource: Resource;
-  readonly namespace: string;
+  readonly namespaces: readonly string[];
   /** What the cluster needs before it starts. */
   prepare(): Promise<void>;
   start(options?: StartOptions): Promise<ChildProcess>;
   /** Resolves once it accepts objects; after the first start. */
   ready(): Promise<void>;
   object(index: number): KubernetesObject;
+  /** Of an object. */
+  refOf(index: number): { namespace: string; name: string };
   /** A merge patch that gives an object this image. */
   change(image: string): object;
 }
@@ -95,16 +97,27 @@ export const projectOf = (index: number, organization: string): KubernetesObject
   },
 });
 
-/** Slipway's operator with paused projects of type http. */
-export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contender {
-  const namespace = organizationNamespace(ORGANIZATION);
+/**
+ * Slipway's operator with paused projects of type http.
+ * @param organizations whose projects they are, in turn; one may have 500
+ */
+export function slipway(
+  { kube, account, ledgerUrl }: ContenderOptions,
+  organizations: readonly string[] = [ORGANIZATION],
+): Contender {
+  const namespaces = organizations.map((id) => organizationNamespace(id));
+  const ofIndex = <T>(all: readonly T[], index: number): T => all[index % all.length] as T;
   return {
     name: "slipway",
     client: "slipway.dev/operator",
     resource: customResource(GROUP, VERSION, plurals.Project, "Project"),
-    namespace,
+    namespaces,
     prepare: async () => {
       await writeBundles(root);
+      await addOrganizations(
+        ledgerUrl,
+        organizations.filter((id) => id !== ORGANIZATION),
+      );
       await kube.create(resources.namespaces, { metadata: { name: "slipway-system" } });
     },
     start: async ({ metricsPort, env } = {}) => {
@@ -124,11 +137,15 @@ export function slipway({ kube, account, ledgerUrl }: ContenderOptions): Contend
       });
     },
     ready: () =>
-      waitFor("the organization's namespace", 120_000, async () => {
-        const found = await kube.getOrUndefined<KubernetesObject>(resources.namespaces, { name: namespace });
-        return found?.metadata?.annotations?.[annotations.guarded] !== undefined;
+      waitFor("the organizations' namespaces", 300_000, async () => {
+        const { items } = await kube.list<KubernetesObject>(resources.namespaces);
+        const guarded = items.filter(
+          ({ metadata }) => metadata?.annotations?.[annotations.guarded] !== undefined,
+        );
+        return namespaces.every((namespace) => guarded.some(({ metadata }) => metadata?.name === namespace));
       }).then(() => undefined),
-    object: (index) => projectOf(index, ORGANIZATION),
+    object: (index) => projectOf(index, ofIndex(organizations, index)),
+    refOf: (index) => ({ namespace: ofIndex(namespaces, index), name: nameOf(index) }),
     change: (image) => ({ spec: { image: { url: image } } }),
   };
 }
@@ -141,7 +158,8 @@ export function peer({ kube, kubeconfig }: ContenderOptions, workers: number): C
     name: `peer, ${workers} workers`,
     client: "peer",
     resource: customResource("bench.slipway.dev", "v1", "apps", "App"),
-    namespace: PEER_NAMESPACE,
+    namespaces: [PEER_NAMESPACE],
+    refOf: (index) => ({ namespace: PEER_NAMESPACE, name: nameOf(index) }),
     prepare: async () => {
       const definition = parse(
         await readFile(join(import.meta.dirname, "peer/app.yaml"), "utf8"),

@@ -54,7 +54,8 @@ function controlPlaneSeconds(cluster: TestCluster): Map<string, number> {
 }
 
 async function measure(contender: Contender, { cluster, kube }: Platform): Promise<Phase[]> {
-  const { resource, namespace } = contender;
+  const { resource } = contender;
+  const [namespace = ""] = contender.namespaces;
   await contender.prepare();
   let operator = await contender.start();
   cleanups.push(() => operator.kill("SIGKILL"));
@@ -123,7 +124,7 @@ async function measure(contender: Contender, { cluster, kube }: Platform): Promi
     const start = performance.now();
     const image = `${IMAGE}.${phases.length}`;
     await kube.patch(resource, { namespace, name }, contender.change(image));
-    await children.untilChanged(name, image);
+    await children.untilChanged({ namespace, name }, image);
     const wall = performance.now() - start;
     say(`  ${(wall / 1_000).toFixed(1)} s`);
     phases.push({ contender: contender.name, what, wall });

@@ -18,7 +18,7 @@ import { startApi, waitForProjects } from "../api-process.ts";
 import { spreadOf } from "../job-audit.ts";
 import { countByClient, latencies, readWrites } from "./audit.ts";
 import { Children } from "./children.ts";
-import { IMAGE, nameOf, slipway } from "./contenders.ts";
+import { IMAGE, slipway } from "./contenders.ts";
 import { CLIENT, startPlatform } from "./platform.ts";
 import { type Holding, holdingText, meanOf, type Observed, observe } from "./resources.ts";
 
@@ -39,8 +39,10 @@ const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 
 
 const platform = await startPlatform(cleanups);
 const { cluster, kube } = platform;
-const contender = slipway(platform);
-const { resource, namespace } = contender;
+/** One may have 500 projects. */
+const organizations = Array.from({ length: Math.ceil(objects / 450) }, (_, index) => `bench${index}`);
+const contender = slipway(platform, organizations);
+const { resource, refOf } = contender;
 
 async function startOperator(name: string): Promise<Observed & { end(): Promise<void> }> {
   const [port = 0] = await freePorts(1);
@@ -73,7 +75,7 @@ async function soak(minutes: number, observed: readonly Observed[]): Promise<voi
     while (Date.now() < until) {
       await create(objects + turns);
       if (turns > 0) {
-        await kube.delete(resource, { namespace, name: nameOf(objects + turns - 1) });
+        await kube.delete(resource, refOf(objects + turns - 1));
       }
       turns += 1;
       await sleep(TURN_EVERY_MS);
@@ -84,7 +86,7 @@ async function soak(minutes: number, observed: readonly Observed[]): Promise<voi
     const now = observed.map(({ name }) => `${name} ${holdingText(holdings.get(name)?.at(-1) as Holding)}`);
     say(`minute ${minute}: ${now.join("; ")}`);
   }
-  await kube.delete(resource, { namespace, name: nameOf(objects + turns - 1) });
+  await kube.delete(resource, refOf(objects + turns - 1));
   say(`${turns} projects came and went`);
   const part = Math.max(1, Math.floor(minutes / 6));
   for (const [name, all] of holdings) {
@@ -99,11 +101,11 @@ async function settle(minutes: number, children: Children): Promise<void> {
   const from = Date.now();
   const changed: string[] = [];
   for (let index = 0; Date.now() < from + minutes * MINUTE; index += 1) {
-    const name = nameOf(index % objects);
+    const ref = refOf(index % objects);
     const image = `${IMAGE}.${index}`;
-    changed.push(name);
-    await kube.patch(resource, { namespace, name }, contender.change(image));
-    await children.untilChanged(name, image);
+    changed.push(ref.name);
+    await kube.patch(resource, ref, contender.change(image));
+    await children.untilChanged(ref, image);
     await sleep(CHANGE_EVERY_MS);
   }
   const writes = await readWrites(cluster.auditLog, from, Date.now());
@@ -147,8 +149,8 @@ async function bench(): Promise<void> {
   await leader.end();
   const ended = performance.now();
   leader = await startOperator("operator");
-  await kube.patch(resource, { namespace, name: nameOf(0) }, contender.change(`${IMAGE}.restarted`));
-  await children.untilChanged(nameOf(0), `${IMAGE}.restarted`);
+  await kube.patch(resource, refOf(0), contender.change(`${IMAGE}.restarted`));
+  await children.untilChanged(refOf(0), `${IMAGE}.restarted`);
   say(`restarted, and applied a change, in ${((performance.now() - ended) / 1_000).toFixed(1)} s`);
   say(`restarted: ${holdingText(await observe(leader))}`);
   await children.stop();

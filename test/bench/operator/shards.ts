@@ -11,8 +11,7 @@ import {
   resources,
   Store,
 } from "@slipway/controller-runtime";
-import { annotations, organizationNamespace } from "@slipway/crds";
-import { connectLedger, insertOrganization } from "@slipway/ledger";
+import { organizationNamespace } from "@slipway/crds";
 import { end } from "../../../hack/cluster/apiserver.ts";
 import { forEachConcurrently } from "../../../hack/lib/concurrently.ts";
 import { joinControlGroup, limitProcessors, removeControlGroup } from "../../../hack/lib/control-group.ts";
@@ -20,7 +19,7 @@ import { freePorts } from "../../../hack/lib/ports.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { shardOf } from "../../../packages/controller-runtime/src/manager/shards.ts";
 import { cpuSeconds } from "../load.ts";
-import { NAME_PREFIX, nameOf, projectOf, slipway } from "./contenders.ts";
+import { NAME_PREFIX, slipway } from "./contenders.ts";
 import { startPlatform } from "./platform.ts";
 
 const { values: flags } = parseArgs({
@@ -40,23 +39,10 @@ const organizations = [0, 1].flatMap((shard) =>
     .filter((id) => shardOf(organizationNamespace(id), 2) === shard)
     .slice(0, 4),
 );
-const organizationOf = (index: number): string => organizations[index % organizations.length] ?? "";
 
 const platform = await startPlatform(cleanups);
-const { cluster, kube, ledgerUrl } = platform;
-const contender = slipway(platform);
-
-async function prepare(): Promise<void> {
-  await contender.prepare();
-  const ledger = connectLedger({ url: ledgerUrl, applicationName: "bench" });
-  try {
-    for (const id of organizations) {
-      await insertOrganization(ledger, { id, name: id });
-    }
-  } finally {
-    await ledger.destroy();
-  }
-}
+const { cluster, kube } = platform;
+const contender = slipway(platform, organizations);
 
 /** Starts a process of each shard; resolves once all organizations have their namespaces. */
 async function startShards(count: number): Promise<{ pids: number[]; stop(): Promise<void> }> {
@@ -82,20 +68,12 @@ async function startShards(count: number): Promise<{ pids: number[]; stop(): Pro
     await joinControlGroup(group, 1_024, child.pid ?? 0);
     await limitProcessors(group, Number(flags.processors));
   }
-  await waitFor("the organizations' namespaces", 120_000, async () => {
-    const { items } = await kube.list<KubernetesObject>(resources.namespaces);
-    const guarded = items.filter(
-      ({ metadata }) => metadata?.annotations?.[annotations.guarded] !== undefined,
-    );
-    return organizations.every((id) =>
-      guarded.some(({ metadata }) => metadata?.name === organizationNamespace(id)),
-    );
-  });
+  await contender.ready();
   return { pids, stop: async () => void (await Promise.all(stops.map((stop) => stop()))) };
 }
 
 async function bench(): Promise<void> {
-  await prepare();
+  await contender.prepare();
   const kinds = [resources.deployments, resources.services, resources.ingresses, resources.networkPolicies];
   const stopping = new AbortController();
   const stores = [...kinds, contender.resource].map((resource) => {
@@ -119,7 +97,7 @@ async function bench(): Promise<void> {
     const { pids, stop } = await startShards(shards);
     const [start, planeBefore, before] = [performance.now(), plane(), pids.map(cpuSeconds)];
     await forEachConcurrently([...Array(objects).keys()], 50, (index) =>
-      kube.create<KubernetesObject>(contender.resource, projectOf(index, organizationOf(index))),
+      kube.create<KubernetesObject>(contender.resource, contender.object(index)),
     );
     await until(objects);
     const seconds = (performance.now() - start) / 1_000;
@@ -129,10 +107,7 @@ async function bench(): Promise<void> {
       `${shards} shards: ${seconds.toFixed(1)} s, ${(alone / seconds).toFixed(2)} times the first rate; operators ${each} s, control plane ${(plane() - planeBefore).toFixed(1)} s of processor`,
     );
     await forEachConcurrently([...Array(objects).keys()], 50, (index) =>
-      kube.delete(contender.resource, {
-        namespace: organizationNamespace(organizationOf(index)),
-        name: nameOf(index),
-      }),
+      kube.delete(contender.resource, contender.refOf(index)),
     );
     await until(0);
     await stop();
