@@ -70,8 +70,9 @@ export async function startApi({
   const keyFile = join(directory, "token-key.pem");
   writeTokenKey(keyFile);
   const child = startNode(bundleOf("api-server"), [], {
-    // The young generation as the chart has it.
-    NODE_OPTIONS: "--max-semi-space-size=16",
+    // As the chart has it.
+    NODE_OPTIONS: "--max-semi-space-size=4",
+    MALLOC_ARENA_MAX: "2",
     SLIPWAY_LEDGER_URL: ledgerUrl,
     SLIPWAY_CATALOG_FILE: catalogFile,
     SLIPWAY_TOKEN_KEY_FILE: keyFile,

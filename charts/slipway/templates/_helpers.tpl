@@ -103,6 +103,8 @@ in it (bodies, TLS, code, the young generation), so that a full heap is collecte
 {{- $heap := divf (mulf (trimSuffix $unit (toString $limit) | float64) (get $bytes $unit) 0.6) 1048576 | floor | int64 }}
 - { name: NODE_OPTIONS, value: "--max-old-space-size={{ $heap }}{{ with .nodeFlags }} {{ . }}{{ end }}" }
 {{- end }}
+# glibc would keep an arena for each thread, some 10 MiB in all.
+- { name: MALLOC_ARENA_MAX, value: "2" }
 {{- end }}
 
 {{/* Brings the ledger's schema up to date. Every pod that uses the ledger runs it first; an advisory lock lets one at a time. */}}

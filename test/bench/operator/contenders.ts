@@ -134,6 +134,7 @@ export function slipway(
         ...env,
         // As the chart has it.
         NODE_OPTIONS: "--max-old-space-size=614 --max-semi-space-size=16",
+        MALLOC_ARENA_MAX: "2",
       });
     },
     ready: () =>
