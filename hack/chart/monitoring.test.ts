@@ -2,23 +2,11 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createKubeMetrics, Manager, Store } from "@slipway/controller-runtime";
-import { type Backup, type Build, type JobRun, missedReasons, type Project } from "@slipway/crds";
-import { registerFiles, silentLogger } from "@slipway/process";
-import type { Registry } from "prom-client";
+import { missedReasons } from "@slipway/crds";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { ApiMetrics } from "../../api-server/src/http/api-metrics.ts";
-import { CollectorMetrics } from "../../collector/src/metrics.ts";
-import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
-import { addBilling } from "../../operator/src/billing/billing.ts";
-import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
-import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobs/runs/metrics.ts";
-import { addObserve } from "../../operator/src/metrics/observe.ts";
-import { createClusterStores } from "../../operator/src/organizations/cluster-addresses.ts";
-import { addEgressCheck } from "../../operator/src/organizations/egress-check.ts";
-import { registerProjectMetrics, TELEMETRY_PREFIX } from "../../operator/src/projects/metrics.ts";
 import { root } from "../lib/paths.ts";
+import { processRegistries } from "../releases/registries.ts";
 import { chartDir } from "./render.ts";
 
 const files = join(chartDir, "files");
@@ -45,72 +33,12 @@ const queries: [string, string][] = [
   ...panels.flatMap(({ title, targets }) => targets.map(({ expr }): [string, string] => [title, expr])),
 ];
 
-const manager = new Manager({
-  clockReferences: () => [],
-  telemetryPrefix: TELEMETRY_PREFIX,
-  name: "test",
-  identity: "test",
-  cluster: { url: "http://127.0.0.1:9" },
-  log: silentLogger,
-});
-/** An API server's, which has answered one request and failed none. */
-function apiRegistry(): Registry {
-  const metrics = new ApiMetrics({ processMetrics: true });
-  createKubeMetrics(metrics.registry);
-  registerFiles(metrics.registry, []);
-  metrics.watchProjects(() => 0);
-  metrics.watchJobRuns(() => 0);
-  metrics.watchValkey(() => true);
-  metrics.watchLedger(async () => true);
-  metrics.watchStreams(() => 0);
-  metrics.operation("listProjects").observe(200, 0.01);
-  metrics.operation("listProjects").observe(500, 0.01);
-  return metrics.registry;
-}
-
-function collectorRegistry(): Registry {
-  const metrics = new CollectorMetrics();
-  metrics.watch(() => undefined);
-  return metrics.registry;
-}
-
 /** Labels by name of metric, as a scrape shows them. */
 let served: Map<string, Set<string>>;
 
 beforeAll(async () => {
-  const [projects, runs] = [new Store<Project>(), new Store<JobRun>()];
-  createJobRunMetrics(manager.registry);
-  createBackupMetrics(manager.registry);
-  createBuildMetrics(manager.registry, new Store<Build>());
-  registerProjectMetrics(manager.registry, projects);
-  registerBackupGauges(
-    manager.registry,
-    { projects, backups: new Store<Backup>() },
-    () => true,
-    () => new Date(),
-  );
-  registerJobRunGauges(manager.registry, { projects, runs }, () => new Date());
-  const observe = addObserve(manager, {
-    cluster: { url: "http://127.0.0.1:9" },
-    config: { namespace: "slipway-system", kubelet: { verify: true } },
-    storeLog: async () => {},
-  });
-  addEgressCheck(manager, {
-    nodes: observe.nodes,
-    children: [],
-    cluster: createClusterStores(manager),
-    denied: [],
-  });
-  addBilling(manager, {
-    ledger: { record: async () => [], last: async () => undefined, settle: async () => 0 },
-    projects,
-    catalog: () => ({ storagePlans: [] }),
-  });
-  manager.addController({ name: "jobrun", reconcile: async () => ({}), sources: [], workers: 1 });
-  manager.metrics.leader.set({ name: "slipway-operator" }, 1);
   served = new Map();
-  const registries = [manager.registry, apiRegistry(), collectorRegistry()];
-  const text = (await Promise.all(registries.map((registry) => registry.metrics()))).join("\n");
+  const text = (await Promise.all(processRegistries().map((registry) => registry.metrics()))).join("\n");
   // Those without a value yet, too.
   for (const [, name = "", type] of text.matchAll(/^# TYPE ([a-z_]+) (\w+)$/gm)) {
     const suffixes = type === "histogram" ? ["_bucket", "_sum", "_count"] : [""];

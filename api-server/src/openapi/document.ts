@@ -12,8 +12,8 @@ Every answer is JSON with a \`status\`: \`success\`, or \`failed\` with a \`mess
 are BRL cents. A known path under another method answers 405 with \`Allow\`, an unknown path 404. Fields and parameters that
 an operation does not have are refused.`;
 
-/** The OpenAPI 3.1 document of the given routes: schemas, scopes and limits come from the routes and the policy table. */
-function openApiDocument(routes: readonly AnyRoute[], version: string): Json {
+/** The OpenAPI 3.1 document of the given routes: schemas, scopes and limits come from the routes and the policy table. Pure. */
+export function openApiDocument(routes: readonly AnyRoute[], version: string): Json {
   const documented = routes.filter((route) => !route.undocumented);
   const paths: Record<string, Json> = {};
   for (const route of documented) {

@@ -1,0 +1,83 @@
+/** The metrics of every process, as they are registered at its start. */
+import { createKubeMetrics, Manager, Store } from "@slipway/controller-runtime";
+import type { Backup, Build, JobRun, Project } from "@slipway/crds";
+import { registerFiles, silentLogger } from "@slipway/process";
+import type { Registry } from "prom-client";
+import { ApiMetrics } from "../../api-server/src/http/api-metrics.ts";
+import { CollectorMetrics } from "../../collector/src/metrics.ts";
+import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
+import { addBilling } from "../../operator/src/billing/billing.ts";
+import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
+import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobs/runs/metrics.ts";
+import { addObserve } from "../../operator/src/metrics/observe.ts";
+import { createClusterStores } from "../../operator/src/organizations/cluster-addresses.ts";
+import { addEgressCheck } from "../../operator/src/organizations/egress-check.ts";
+import { registerProjectMetrics, TELEMETRY_PREFIX } from "../../operator/src/projects/metrics.ts";
+
+/** Registries of the operator, the API server and the collector. No process runs, and nothing is connected. */
+export function processRegistries(): Registry[] {
+  return [operatorRegistry(), apiRegistry(), collectorRegistry()];
+}
+
+function operatorRegistry(): Registry {
+  const manager = new Manager({
+    clockReferences: () => [],
+    telemetryPrefix: TELEMETRY_PREFIX,
+    name: "test",
+    identity: "test",
+    cluster: { url: "http://127.0.0.1:9" },
+    log: silentLogger,
+  });
+  const [projects, runs] = [new Store<Project>(), new Store<JobRun>()];
+  createJobRunMetrics(manager.registry);
+  createBackupMetrics(manager.registry);
+  createBuildMetrics(manager.registry, new Store<Build>());
+  registerProjectMetrics(manager.registry, projects);
+  registerBackupGauges(
+    manager.registry,
+    { projects, backups: new Store<Backup>() },
+    () => true,
+    () => new Date(),
+  );
+  registerJobRunGauges(manager.registry, { projects, runs }, () => new Date());
+  const observe = addObserve(manager, {
+    cluster: { url: "http://127.0.0.1:9" },
+    config: { namespace: "slipway-system", kubelet: { verify: true } },
+    storeLog: async () => {},
+  });
+  addEgressCheck(manager, {
+    nodes: observe.nodes,
+    children: [],
+    cluster: createClusterStores(manager),
+    denied: [],
+  });
+  addBilling(manager, {
+    ledger: { record: async () => [], last: async () => undefined, settle: async () => 0 },
+    projects,
+    catalog: () => ({ storagePlans: [] }),
+  });
+  manager.addController({ name: "jobrun", reconcile: async () => ({}), sources: [], workers: 1 });
+  manager.metrics.leader.set({ name: "slipway-operator" }, 1);
+  return manager.registry;
+}
+
+/** An API server's, which has answered one request and failed none. */
+function apiRegistry(): Registry {
+  const metrics = new ApiMetrics({ processMetrics: true });
+  createKubeMetrics(metrics.registry);
+  registerFiles(metrics.registry, []);
+  metrics.watchProjects(() => 0);
+  metrics.watchJobRuns(() => 0);
+  metrics.watchValkey(() => true);
+  metrics.watchLedger(async () => true);
+  metrics.watchStreams(() => 0);
+  metrics.operation("listProjects").observe(200, 0.01);
+  metrics.operation("listProjects").observe(500, 0.01);
+  return metrics.registry;
+}
+
+function collectorRegistry(): Registry {
+  const metrics = new CollectorMetrics();
+  metrics.watch(() => undefined);
+  return metrics.registry;
+}

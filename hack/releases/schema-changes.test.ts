@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { breaksForReaders, breaksForSenders, resolverOf, type Schema } from "./schema-changes.ts";
+
+const resolve = { before: (schema: Schema) => schema, after: (schema: Schema) => schema };
+const text: Schema = { type: "string" };
+
+describe("who sends a value", () => {
+  test.each<[string, Schema, Schema, string[]]>([
+    ["a type that is refused", { type: ["string", "null"] }, text, ["x: null is refused"]],
+    ["a type that is added", text, { type: ["string", "null"] }, []],
+    ["an integer where numbers are taken", { type: "integer" }, { type: "number" }, []],
+    ["a value that is refused", { enum: ["a", "b"] }, { enum: ["a"] }, ['x: "b" is refused']],
+    ["a list where there was none", text, { ...text, enum: ["a"] }, ['x: "anything else" is refused']],
+    ["a constant", { const: 1 }, { const: 2 }, ["x: 1 is refused"]],
+    ["a lower limit", { maxLength: 9 }, { maxLength: 8 }, ["x: maxLength is 8, was 9"]],
+    ["a higher limit", { maxLength: 9 }, { maxLength: 10 }, []],
+    ["a minimum", {}, { minimum: 1 }, ["x: minimum is 1, was none"]],
+    ["another pattern", { pattern: "a" }, { pattern: "b" }, ["x: pattern is b, was a"]],
+    ["no pattern any more", { pattern: "a" }, {}, []],
+    ["a rule", {}, { "x-kubernetes-validations": [{ rule: "self > 1" }] }, ["x: a rule was added: self > 1"]],
+    [
+      "a required field",
+      { properties: { a: text } },
+      { properties: { a: text }, required: ["a"] },
+      ["x.a is required"],
+    ],
+    ["a field that is gone", { properties: { a: text } }, { properties: {} }, ["x.a is gone"]],
+    ["a field that a map takes", { properties: { a: text } }, { additionalProperties: text }, []],
+    ["a part of a list", { items: text }, { items: { type: "integer" } }, ["x[]: string is refused"]],
+    [
+      "a value of a map",
+      { additionalProperties: text },
+      { additionalProperties: { ...text, maxLength: 1 } },
+      ["x.*: maxLength is 1, was none"],
+    ],
+    [
+      "an alternative that is gone",
+      { oneOf: [text, { type: "integer" }] },
+      text,
+      ["x[1]: integer is refused"],
+    ],
+    ["an alternative more", text, { anyOf: [{ type: "integer" }, text] }, []],
+  ])("%s", (_, before, after, breaks) => {
+    expect(breaksForSenders({ before, after }, "x", resolve)).toEqual(breaks);
+  });
+});
+
+describe("who reads a value", () => {
+  test.each<[string, Schema, Schema, string[]]>([
+    ["a field that is gone", { properties: { a: text } }, {}, ["x.a is gone"]],
+    ["a field more", {}, { properties: { a: text } }, []],
+    [
+      "a field that may be missing",
+      { properties: { a: text }, required: ["a"] },
+      { properties: { a: text } },
+      ["x.a may be missing"],
+    ],
+    ["another type", text, { type: ["string", "null"] }, ["x: may be null, was string"]],
+    ["a type less", { type: ["string", "null"] }, text, []],
+    ["a value more of an enumeration", { enum: ["a"] }, { enum: ["a", "b"] }, []],
+    [
+      "an alternative more",
+      { oneOf: [text] },
+      { oneOf: [text, { type: "integer" }] },
+      ["x[1]: may be integer, was string"],
+    ],
+    ["an alternative less", { oneOf: [text, { type: "integer" }] }, text, []],
+  ])("%s", (_, before, after, breaks) => {
+    expect(breaksForReaders({ before, after }, "x", resolve)).toEqual(breaks);
+  });
+});
+
+test("a reference is resolved in its own document, and has to lead somewhere", () => {
+  const document = (type: string) => ({ components: { schemas: { A: { type } } } });
+  const own = { before: resolverOf(document("string")), after: resolverOf(document("integer")) };
+  const schema = { $ref: "#/components/schemas/A" };
+  expect(breaksForSenders({ before: schema, after: schema }, "x", own)).toEqual(["x: string is refused"]);
+  expect(() => resolverOf({})(schema)).toThrow("#/components/schemas/A is not in the document");
+});
