@@ -49,6 +49,13 @@ describe("a contract is broken", () => {
       "metric slipway_projects has no label",
     ],
     [
+      "by another template of a pod",
+      ({ podTemplates }) => {
+        podTemplates[Object.keys(podTemplates)[0] ?? ""] = "another";
+      },
+      "are replaced",
+    ],
+    [
       "by a required parameter",
       ({ api }) =>
         api.paths["/v1/project"].get.parameters.push({

@@ -3,6 +3,7 @@ import { generateCrds } from "@slipway/crds/generate";
 import { parse } from "yaml";
 import { openApiDocument } from "../../api-server/src/openapi/document.ts";
 import { routes } from "../../api-server/src/routes.ts";
+import { readPodTemplates } from "./pod-templates.ts";
 import { processRegistries } from "./registries.ts";
 import {
   breaksForReaders,
@@ -39,6 +40,8 @@ export interface Contract {
   readonly codes: readonly string[];
   /** Versions of custom resources, by the definition's name. */
   readonly resources: Readonly<Record<string, readonly Version[]>>;
+  /** Hashes of templates of pods, which are replaced when theirs changes. */
+  readonly podTemplates: Readonly<Record<string, string>>;
   /** Metrics by name. */
   readonly metrics: Readonly<Record<string, { readonly type: string; readonly labels: readonly string[] }>>;
 }
@@ -55,6 +58,7 @@ export async function readContract(): Promise<Contract> {
     api: { paths, components },
     codes: [...new Set([...codes].map(([, code = ""]) => code))].sort(),
     resources: Object.fromEntries(definitions.map(({ metadata, spec }) => [metadata.name, spec.versions])),
+    podTemplates: readPodTemplates(),
     metrics: Object.fromEntries(
       metrics
         .map((metric) => metric as unknown as { name: string; type: string; labelNames?: string[] })
@@ -90,6 +94,7 @@ export function breaksOf(before: Contract, after: Contract): string[] {
     ...missing(before.codes, after.codes).map((code) => `failure code ${code} is gone`),
     ...resourceBreaks(before, after),
     ...metricBreaks(before, after),
+    ...templateBreaks(before, after),
   ];
 }
 
@@ -192,6 +197,16 @@ function metricBreaks(before: Contract, after: Contract): string[] {
       ...changed,
       ...missing(labels, now.labels).map((label) => `metric ${name} has no label ${label}`),
     ];
+  });
+}
+
+/** What changes has to be a version more: `operator/src/workload/template-version.ts`. */
+function templateBreaks({ podTemplates }: Contract, after: Contract): string[] {
+  return Object.entries(podTemplates).flatMap(([name, hash]) => {
+    const now = after.podTemplates[name];
+    return now === hash
+      ? []
+      : [`pods of ${name} are ${now === undefined ? "not rendered any more" : "replaced"}`];
   });
 }
 

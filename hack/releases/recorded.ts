@@ -31,7 +31,7 @@ async function main([version = ""]: string[]): Promise<void> {
   const file = fileOf(version);
   if (!existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, `${JSON.stringify(contract)}\n`);
+    writeFileSync(file, `${JSON.stringify(contract, null, 1)}\n`);
     console.log(`recorded the contract of ${version}: ${Object.keys(contract.api.paths).length} paths`);
     return;
   }
