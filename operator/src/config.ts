@@ -62,6 +62,8 @@ export interface Config {
   };
   /** Where pods of applications and jobs run. */
   tenantPods?: Placement;
+  /** Version of what the pods' templates of new deployments are made from. */
+  podTemplateVersion: number;
   databases: DatabaseConfig & {
     /** YAML with the engines' images; without it no database can be created. */
     imagesFile?: string;
@@ -112,6 +114,7 @@ export function loadConfig(env: Environment): Config {
       startDeadlineSeconds: e.SLIPWAY_JOB_START_DEADLINE_SECONDS,
     },
     tenantPods: e.SLIPWAY_TENANT_PODS,
+    podTemplateVersion: e.SLIPWAY_POD_TEMPLATE_VERSION,
     databases: {
       pods: e.SLIPWAY_DATABASE_PODS,
       imagesFile: e.SLIPWAY_DATABASE_IMAGES_FILE,

@@ -11,6 +11,7 @@ import { OWN_ANNOTATIONS } from "./applications/access-list.ts";
 import { OUTSIDE_TYPES } from "./databases/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
 import { placement } from "./workload/app.ts";
+import { FIRST_TEMPLATE_VERSION, NEWEST_TEMPLATE_VERSION } from "./workload/template-version.ts";
 
 const cidrList = commaSeparated.transform((cidrs, context) => {
   for (const cidr of cidrs) {
@@ -97,6 +98,12 @@ const variables = z.object({
   SLIPWAY_DATABASE_HOST: z.union([dnsName, z.ipv4(), z.ipv6()]).optional(),
   SLIPWAY_TENANT_PODS: pods.optional(),
   SLIPWAY_DATABASE_PODS: pods.optional(),
+  SLIPWAY_POD_TEMPLATE_VERSION: z.coerce
+    .number()
+    .int()
+    .min(FIRST_TEMPLATE_VERSION)
+    .max(NEWEST_TEMPLATE_VERSION)
+    .default(FIRST_TEMPLATE_VERSION),
   SLIPWAY_APISERVER_CIDRS: cidrList.default([]),
   SLIPWAY_APISERVER_PORTS: portList.default([443, 6443]),
   ...tracingVariables,

@@ -106,12 +106,13 @@ export function createOperator(options: OperatorOptions): Manager {
         reservedHostnames: config.reservedHostnames,
         ingress: config.ingress,
         rolloutDeadlineSeconds: config.rolloutDeadlineSeconds,
+        templateVersion: config.podTemplateVersion,
         pods: config.tenantPods,
       },
       routeCheck,
     },
     jobs: {
-      platform: { ...config.jobs, pods: config.tenantPods },
+      platform: { ...config.jobs, templateVersion: config.podTemplateVersion, pods: config.tenantPods },
       closeMetering: options.closeMetering ?? ((project, signal) => meter.close(project, signal)),
     },
     databases: {

@@ -149,6 +149,15 @@ export const projectStatus = z
       })
       .describe("A plan change that runs, or the last one that failed; absent otherwise.")
       .optional(),
+    templateVersion: z
+      .int()
+      .min(1)
+      .max(1_000)
+      .meta({
+        description: "Version of what the pods' template is made from, until the next deployment.",
+        format: "int32",
+      })
+      .optional(),
     deployments: mapOf(z.array(deployment).max(DEPLOYMENTS_KEPT), "id")
       .describe("The newest deployments, newest first; each can be rolled back to.")
       .optional(),

@@ -13,6 +13,8 @@ export interface HttpPlatform {
   /** Hostnames that are the platform's own, or labels of its zone. */
   reservedHostnames: readonly string[];
   rolloutDeadlineSeconds: number;
+  /** Version of what the pods' templates of new deployments are made from; the first by default. */
+  templateVersion?: number;
   /** Where instances run. */
   pods?: Placement;
   ingress: {

@@ -25,6 +25,8 @@ export interface Workload {
   /** When the owner requested the same settings to be deployed again. */
   restartedAt?: string;
   resources: { requests: ResourceList; limits: ResourceList };
+  /** Version of what its pods' template is made from; absent: the first. */
+  templateVersion?: number;
   /** Where its pods run. */
   placement?: Placement;
   /** A volume that outlives its pods; absent for projects that keep nothing. */

@@ -3,6 +3,7 @@
 import { hashJson } from "@slipway/controller-runtime";
 import { annotations, BUILDS_PULL_SECRET } from "@slipway/crds";
 import { childLabels, placementFields, type Workload } from "./app.ts";
+import { since } from "./template-version.ts";
 
 /** Group that owns the files of a volume, so that images which do not run as root can write to it. */
 const VOLUME_GROUP = 10_001;
@@ -61,7 +62,13 @@ export function stamped({ metadata, spec }: PodTemplate): PodTemplate {
 /** Which image runs, under the name by which its container is found. */
 export function imageFields(workload: Workload) {
   const { image } = workload;
-  return { name: "app", image, imagePullPolicy: isOwnBuild(workload) ? "IfNotPresent" : "Always" };
+  return {
+    name: "app",
+    image,
+    imagePullPolicy: isOwnBuild(workload) ? "IfNotPresent" : "Always",
+    // The last lines of a container that fails are in its status.
+    ...since(2, workload, { terminationMessagePolicy: "FallbackToLogsOnError" }),
+  };
 }
 
 /**

@@ -108,6 +108,8 @@ export async function startOperator(
     egressDeniedCidrs?: string[];
     allowList?: AllowList;
     rolloutDeadlineSeconds?: number;
+    /** Version of what the pods' templates of new deployments are made from: the first unless given. */
+    podTemplateVersion?: number;
     reservedHostnames?: string[];
     certificateIssuer?: string;
     /** Which servers are queried about the owners of custom domains: none answers unless given. */
@@ -153,6 +155,7 @@ export async function startOperator(
       dnsNamespace: "kube-system",
       egressDeniedCidrs: options.egressDeniedCidrs ?? ["10.0.0.0/8"],
       rolloutDeadlineSeconds: options.rolloutDeadlineSeconds ?? 300,
+      podTemplateVersion: options.podTemplateVersion ?? 1,
       kubelet: { verify: true },
       jobs: { runLimitSeconds: 3_600, admissionWindowSeconds: 120, startDeadlineSeconds: 600 },
       databases: {

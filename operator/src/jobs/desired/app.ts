@@ -11,6 +11,8 @@ export interface JobPlatform {
   runLimitSeconds: number;
   /** Seconds in which its container must have started. */
   startDeadlineSeconds: number;
+  /** Version of what the pods' templates of new deployments are made from; the first by default. */
+  templateVersion?: number;
   /** Where runs run. */
   pods?: Placement;
 }
