@@ -30,15 +30,15 @@ RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_
       --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace operator --workspace api-server \
     && rm -rf hack test
 
-FROM ${NODE_IMAGE} AS bundles
-WORKDIR /app
-COPY --from=dependencies /app ./
+FROM dependencies AS sources
 COPY crds crds
 COPY packages packages
 COPY builder builder
 COPY collector collector
 COPY operator operator
 COPY api-server api-server
+
+FROM sources AS bundles
 COPY hack hack
 COPY test/package.json test/
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
@@ -47,14 +47,7 @@ RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_
 FROM ${NODE_IMAGE} AS platform
 ENV NODE_ENV=production
 WORKDIR /app
-COPY --from=dependencies /app ./
-COPY package.json ./
-COPY crds crds
-COPY packages packages
-COPY builder builder
-COPY collector collector
-COPY operator operator
-COPY api-server api-server
+COPY --from=sources /app ./
 COPY --from=bundles /app/dist dist
 USER 65532:65532
 

@@ -223,6 +223,32 @@ describe("on a real apiserver", () => {
     expect(answer).not.toMatch(/warning/i);
   });
 
+  test("the notes warn of values that are fit for a trial alone, and of nothing else", async () => {
+    const dryRun = ["install", "slipway", chartDir, "-n", "slipway-system", "--dry-run=server"];
+    const warnings = async (...args: string[]): Promise<string[]> => {
+      const notes =
+        (await onCluster([...dryRun, "--disable-openapi-validation", ...args])).split("NOTES:")[1] ?? "";
+      expect(notes).toContain("is installed in slipway-system");
+      return [...notes.matchAll(/^- ([A-Za-z.]+) /gm)].map(([, value = ""]) => value).sort();
+    };
+    expect(await warnings("--values", valuesOf("default"))).toEqual([
+      "apiServer.trustedProxies",
+      ...["analytics", "apiServer", "ledger", "operator", "valkey"].map((name) => `images.${name}`),
+    ]);
+    const digest = `@sha256:${"0".repeat(64)}`;
+    const images = ["analytics", "apiServer", "ledger", "operator", "valkey"].map(
+      (name) => `images.${name}=r/${name}${digest}`,
+    );
+    const fit = ["apiServer.trustedProxies={10.0.0.0/8}", ...images].flatMap((set) => ["--set", set]);
+    expect(await warnings(...fit)).toEqual([]);
+    const open = ["apiServer.ingress.enabled=true", "networkPolicy.deniedCidrs=null", "kubelet.verify=false"];
+    expect(await warnings(...fit, ...open.flatMap((set) => ["--set", set]))).toEqual([
+      "apiServer.ingress.tlsSecret",
+      "kubelet.verify",
+      "networkPolicy.deniedCidrs",
+    ]);
+  });
+
   test("pods pass the restricted Pod Security Standard", async () => {
     const objects = await renderChart(valuesOf("default"), ["analytics.enabled=true"]);
     const workloads = objects.filter(({ kind }) => ["Deployment", "StatefulSet", "CronJob"].includes(kind));

@@ -85,7 +85,11 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   const addons = [...nodeAddons, ...(late ? [] : ([LATE_ADDON] as const))];
   const images = await step("images of the cluster", () => ensureImages(["pause", ...addons]), log);
   // A changed pause image changes the configuration, and so restarts the runtime; its containers keep running.
-  await writeFileAtomic(paths.containerdConfig, renderContainerd(images.IMAGE_PAUSE ?? ""));
+  const pause = images.IMAGE_PAUSE;
+  if (!pause) {
+    throw new Error("no pause image");
+  }
+  await writeFileAtomic(paths.containerdConfig, renderContainerd(pause));
   await step("control plane", () => ensureDaemons([containerd(), ...controlPlane(binaries, pki)]));
   const kubectl = kubectlFor([binaries.kubernetes, "kubectl"], adminKubeconfig);
   await step("network policies and volumes", async () => {

@@ -20,8 +20,6 @@ export async function writeBundles(app: string, out = join(app, BUNDLES)): Promi
       input: { [name]: join(app, name, "src/main.ts") },
       platform: "node",
       plugins: [{ name: "own-place", transform: (code, id) => keepPlace(code, relative(app, id)) }],
-      // Nothing of ours depends on `this` of a module, and warnings about dependencies are nobody's.
-      logLevel: "silent",
     });
     await bundle.write({
       dir: out,

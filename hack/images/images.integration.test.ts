@@ -111,7 +111,7 @@ test("the platform's image runs Node, resolves the rooms and carries no tests", 
     const script = `
       import { existsSync } from "node:fs";
       const crds = import.meta.resolve("@slipway/crds");
-      const list = ["dist/operator.js", "dist/api-server.js", "packages/ledger/src/migrate.ts", "hack", "node_modules/vitest"];
+      const list = ["dist/operator.js", "dist/api-server.js", "dist/collector.js", "operator/src/main.ts", "api-server/src/main.ts", "packages/ledger/src/migrate.ts", "hack", "node_modules/vitest"];
       console.log(JSON.stringify({ major: process.version.split(".")[0], crds, there: list.filter((path) => existsSync("/app/" + path)) }));`;
     const node = ["/usr/local/bin/node", "--input-type=module", "--eval", script];
     const answered = run(["/usr/local/bin/node", "--eval", nodeInApp(node.slice(1))], { uid: 65532 });
@@ -119,7 +119,14 @@ test("the platform's image runs Node, resolves the rooms and carries no tests", 
     expect(JSON.parse(answered.output())).toEqual({
       major: "v24",
       crds: "file:///app/crds/src/index.ts",
-      there: ["dist/operator.js", "dist/api-server.js", "packages/ledger/src/migrate.ts"],
+      there: [
+        "dist/operator.js",
+        "dist/api-server.js",
+        "dist/collector.js",
+        "operator/src/main.ts",
+        "api-server/src/main.ts",
+        "packages/ledger/src/migrate.ts",
+      ],
     });
   }
 });

@@ -5,7 +5,12 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { mayMakeControlGroup } from "../../test/kit/control-groups.ts";
-import { controlGroupFolders, joinControlGroup, removeControlGroup } from "./control-group.ts";
+import {
+  controlGroupFolders,
+  joinControlGroup,
+  limitProcessors,
+  removeControlGroup,
+} from "./control-group.ts";
 
 test("a process in a control group shares the processors with what it starts, also in another session", async () => {
   const name = `slipway-test-${process.pid}`;
@@ -16,14 +21,20 @@ test("a process in a control group shares the processors with what it starts, al
   await joinControlGroup(name, 4_096, child.pid ?? 0);
   const written = Promise.all([text(child.stdout), once(child, "close")]);
   const weight = await Promise.any([read("cpu.shares"), read("cpu.weight")]).catch(() => undefined);
+  const limited = await limitProcessors(name, 0.25).then(
+    () => Promise.any([read("cpu.cfs_quota_us"), read("cpu.max")]),
+    (error: Error) => error.message,
+  );
   child.stdin.end("\n");
   const [groups] = await written;
   await removeControlGroup(name);
   if (!groups.includes(`/${name}\n`)) {
     // Not everybody may make one.
     expect(await mayMakeControlGroup("cpu.shares", "cpu.weight")).toBe(false);
+    expect(limited).toMatch(/^cannot limit the processors/);
     return;
   }
   expect(["4096\n", "157\n"]).toContain(weight);
+  expect(["25000\n", "25000 100000\n"]).toContain(limited);
   await expect(read("cgroup.procs")).rejects.toThrow();
 });

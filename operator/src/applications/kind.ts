@@ -30,7 +30,7 @@ import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import { TerminalError } from "../reconcile-errors.ts";
 import { middlewareResource } from "../resources.ts";
 import { type GrowthObstacle, withLiveClaim } from "../workload/pvc.ts";
-import { templateVersionOf } from "../workload/template-version.ts";
+import { withTemplateVersion } from "../workload/template-version.ts";
 import type { AllowList } from "./access.ts";
 import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./desired/deployment.ts";
@@ -90,19 +90,17 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const { applier, deployments } = this.#deps;
     const { log, signal, status } = context;
     const claimed = await this.#domains.claim(project, accepted.organizationId, signal);
-    const unversioned = this.#view(project, accepted, claimed);
-    const hashAt = (templateVersion: number) => settingsHash({ ...unversioned, templateVersion });
-    const templateVersion = templateVersionOf(status, hashAt, this.#deps.platform.templateVersion);
-    const view = { ...unversioned, templateVersion };
+    const forNew = this.#deps.platform.templateVersion;
+    const view = withTemplateVersion(this.#view(project, accepted, claimed), status, settingsHash, forNew);
     const wanted = { ...view, replaces: deployments.begin(project, settingsHash(view), status) };
-    status.templateVersion = templateVersion;
+    status.templateVersion = view.templateVersion;
     const running = await this.#recreate.resolve(project, wanted, {
       status,
       live: this.#deployment(project),
       instances: this.#instances(project),
       viewOf: (earlier) => ({
         ...this.#view(earlier, this.#withPlanOf(earlier, accepted), claimed),
-        templateVersion,
+        templateVersion: view.templateVersion,
         replaces: true,
       }),
       signal,

@@ -19,7 +19,7 @@ import {
 import { childOf } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import { type GrowthObstacle, persistentVolumeClaim, withLiveClaim } from "../workload/pvc.ts";
-import { templateVersionOf } from "../workload/template-version.ts";
+import { withTemplateVersion } from "../workload/template-version.ts";
 import { type CloseMetering, removeJob } from "./deletion.ts";
 import { isResting, type JobApp, type JobPlatform, toJobApp } from "./desired/app.ts";
 import { cronJob, settingsHash } from "./desired/cron-job.ts";
@@ -68,13 +68,11 @@ export class JobKind implements ProjectKind<JobPlan, Applied> {
   async apply(project: Project, accepted: Accepted<JobPlan>, context: ProjectContext): Promise<Applied> {
     const { log, signal, status } = context;
     const { applier, catalog, deployments, platform } = this.#deps;
-    const unversioned = toJobApp(project, accepted, { catalog: catalog(), platform });
-    const hashAt = (templateVersion: number) => settingsHash({ ...unversioned, templateVersion });
-    const templateVersion = templateVersionOf(status, hashAt, platform.templateVersion);
-    const app = { ...unversioned, templateVersion };
+    const wanted = toJobApp(project, accepted, { catalog: catalog(), platform });
+    const app = withTemplateVersion(wanted, status, settingsHash, platform.templateVersion);
     const hash = settingsHash(app);
     deployments.begin(project, hash, status);
-    status.templateVersion = templateVersion;
+    status.templateVersion = app.templateVersion;
     const objects = withLiveClaim(desired(app), claimOf(this.#deps.stores, project));
     await applier.applyAndPrune(ownerOf(project), objects, { log, signal });
     const { obstacle } = await growVolume(project, this.#deps, context);

@@ -3,13 +3,13 @@ import {
   FIRST_TEMPLATE_VERSION,
   NEWEST_TEMPLATE_VERSION,
   since,
-  templateVersionOf,
+  withTemplateVersion,
 } from "./template-version.ts";
 
 const newest = { settingsHash: "settings at 1", status: "succeeded" as const };
-const hashAt = (version: number) => `settings at ${version}`;
-const versionOf = (status: object, forNew = NEWEST_TEMPLATE_VERSION) =>
-  templateVersionOf(status, hashAt, forNew);
+const hashOf = ({ templateVersion }: { templateVersion: number }) => `settings at ${templateVersion}`;
+const versionOf = (status: object, forNew?: number) =>
+  withTemplateVersion({}, status, hashOf, forNew ?? NEWEST_TEMPLATE_VERSION).templateVersion;
 
 test("a project from before versions were recorded stays at the first one", () => {
   expect(versionOf({ deployments: [newest] })).toBe(FIRST_TEMPLATE_VERSION);

@@ -24,22 +24,23 @@ export function since<T extends object>(
 }
 
 /**
- * The version by which a project's pods are made: the recorded one while they are to be as the newest deployment left them, else that of new
- * deployments. Pure.
- * @param hashAt hash of what is wanted, made by a version
+ * A workload with the version by which its pods are made: the recorded one while they are to be as the newest deployment left them, else that of
+ * new deployments. Pure.
+ * @param hashOf hash of a workload's template
  * @param forNew version of new deployments
  */
-export function templateVersionOf(
+export function withTemplateVersion<T extends object>(
+  workload: T,
   {
     templateVersion = FIRST_TEMPLATE_VERSION,
     deployments: [newest] = [],
   }: Pick<ProjectStatus, "templateVersion" | "deployments">,
-  hashAt: (version: number) => string,
+  hashOf: (workload: T & { templateVersion: number }) => string,
   forNew = FIRST_TEMPLATE_VERSION,
-): number {
+): T & { templateVersion: number } {
   // What a later release recorded cannot be rendered.
-  const recorded = Math.min(templateVersion, NEWEST_TEMPLATE_VERSION);
+  const recorded = { ...workload, templateVersion: Math.min(templateVersion, NEWEST_TEMPLATE_VERSION) };
   const isSame =
-    newest !== undefined && newest.status !== "superseded" && newest.settingsHash === hashAt(recorded);
-  return isSame ? recorded : forNew;
+    newest !== undefined && newest.status !== "superseded" && newest.settingsHash === hashOf(recorded);
+  return isSame ? recorded : { ...workload, templateVersion: forNew };
 }

@@ -107,10 +107,10 @@ export class Controller {
     // What sources name while they attach is there already: a change does not wait until all of it has been reconciled.
     let isAttaching = true;
     const detach = this.#options.sources.map((source) =>
-      source.attach((key, { afterMs = 0, isDue = false } = {}) => {
-        if (isAttaching && afterMs === 0 && !isDue) {
+      source.attach((key, { afterMs = 0, isUnobserved = false } = {}) => {
+        if (isAttaching && afterMs === 0 && !isUnobserved) {
           if (this.#isOwn(key)) {
-            this.queue.addResting(key);
+            this.queue.addWithLowPriority(key);
           }
         } else {
           this.#add(key, afterMs);

@@ -9,7 +9,7 @@ export interface EnqueueOptions {
   /** Milliseconds until then; none by default. */
   afterMs?: number;
   /** While a source attaches: the object changed since it was last reconciled, so that it comes before all others. */
-  isDue?: boolean;
+  isUnobserved?: boolean;
 }
 
 /** Where a controller's keys come from. */
@@ -36,7 +36,7 @@ function watch<T extends KubernetesObject>(
   store: Store<T>,
   map: (object: T) => readonly ObjectRef[],
   predicate: Predicate<T> = () => true,
-  isDue: (object: T) => boolean,
+  isUnobserved: (object: T) => boolean,
 ): Source {
   return {
     hasSynced: () => store.hasSynced,
@@ -47,7 +47,7 @@ function watch<T extends KubernetesObject>(
         }
         const refs = event.type === "update" ? [...map(event.old), ...map(event.object)] : map(event.object);
         for (const key of new Set(refs.map(refKey))) {
-          enqueue(key, { isDue: isDue(event.object) });
+          enqueue(key, { isUnobserved: isUnobserved(event.object) });
         }
       }),
   };

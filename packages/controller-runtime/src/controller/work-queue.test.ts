@@ -45,10 +45,10 @@ describe("WorkQueue", () => {
     expect(q.idle).toBe(true);
   });
 
-  it("hands out what happened before what rests, and one of that for three others", async () => {
+  it("hands out keys of low priority last, but one after three others", async () => {
     const q = queue();
     for (const key of ["r1", "r2", "r3"]) {
-      q.addResting(key);
+      q.addWithLowPriority(key);
     }
     for (const key of ["a", "b", "c", "d", "e"]) {
       q.add(key);
@@ -59,16 +59,16 @@ describe("WorkQueue", () => {
     expect(q.length).toBe(0);
   });
 
-  it("holds a key once, resting or not: what happens to one that rests takes it forward", async () => {
+  it("holds a key once, whatever its priority, and raises it", async () => {
     const q = queue();
-    q.addResting("r1");
-    q.addResting("r2");
+    q.addWithLowPriority("r1");
+    q.addWithLowPriority("r2");
     q.add("r2");
-    q.addResting("r2");
+    q.addWithLowPriority("r2");
     expect(q.length).toBe(2);
     expect([await q.get(), await q.get()]).toEqual(["r2", "r1"]);
     // Under way: nothing has happened to it that the worker does not see.
-    q.addResting("r1");
+    q.addWithLowPriority("r1");
     q.done("r1");
     expect(q.length).toBe(0);
   });

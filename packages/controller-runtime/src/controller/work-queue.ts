@@ -14,8 +14,8 @@ export interface WorkQueueOptions {
   metrics?: RuntimeMetrics;
 }
 
-/** Of so many keys that are handed out, one is of those that nothing has happened to. */
-const SHARE_OF_RESTING = 4;
+/** Of so many keys that are handed out, one has low priority while there are such: all others cannot starve them. */
+const LOW_PRIORITY_EVERY = 4;
 
 /**
  * A queue of keys. A key is in it once, however often it is added, and is handed to one worker at a time: added while
@@ -30,8 +30,8 @@ export class WorkQueue implements QueueView {
   readonly #metrics: RuntimeMetrics | undefined;
   /** Keys that wait for a worker, in order, with the time they came. */
   readonly #waiting = new Map<string, number>();
-  /** The same for keys that nothing has happened to: after a start, those of all objects. */
-  readonly #resting = new Map<string, number>();
+  /** The same for keys with low priority: after a start, those of all objects. */
+  readonly #lowPriority = new Map<string, number>();
   #handedOut = 0;
   /** Keys under way, with the time they were handed out. */
   readonly #processing = new Map<string, number>();
@@ -57,7 +57,7 @@ export class WorkQueue implements QueueView {
 
   /** Keys that wait for a worker now; delayed ones are not counted. */
   get length(): number {
-    return this.#waiting.size + this.#resting.size;
+    return this.#waiting.size + this.#lowPriority.size;
   }
 
   /** Whether nothing waits, nothing is under way and nothing is due later. */
@@ -75,19 +75,19 @@ export class WorkQueue implements QueueView {
       this.#dirty.add(key);
       return;
     }
-    this.#waiting.set(key, this.#resting.get(key) ?? this.#clock.monotonic());
-    this.#resting.delete(key);
+    this.#waiting.set(key, this.#lowPriority.get(key) ?? this.#clock.monotonic());
+    this.#lowPriority.delete(key);
     this.#handOut();
   }
 
-  /** Adds a key that nothing has happened to: others do not wait until all of these have been worked on. */
-  addResting(key: string): void {
-    const isKnown = this.#waiting.has(key) || this.#resting.has(key) || this.#processing.has(key);
+  /** Adds a key that nothing has happened to: others do not wait for it. Adding it as usual raises it. */
+  addWithLowPriority(key: string): void {
+    const isKnown = this.#waiting.has(key) || this.#lowPriority.has(key) || this.#processing.has(key);
     if (this.#closed || isKnown) {
       return;
     }
     this.#metrics?.queueAdds.inc(this.#labels);
-    this.#resting.set(key, this.#clock.monotonic());
+    this.#lowPriority.set(key, this.#clock.monotonic());
     this.#handOut();
   }
 
@@ -163,7 +163,7 @@ export class WorkQueue implements QueueView {
   shutDown(): void {
     this.#closed = true;
     this.#waiting.clear();
-    this.#resting.clear();
+    this.#lowPriority.clear();
     this.#dirty.clear();
     for (const { timer } of this.#delayed.values()) {
       timer.cancel();
@@ -181,8 +181,10 @@ export class WorkQueue implements QueueView {
 
   #handOut(): void {
     while (this.#takers.length > 0) {
-      const isTurnOfResting = this.#handedOut % SHARE_OF_RESTING === SHARE_OF_RESTING - 1;
-      const lanes = isTurnOfResting ? [this.#resting, this.#waiting] : [this.#waiting, this.#resting];
+      const isTurnOfLowPriority = this.#handedOut % LOW_PRIORITY_EVERY === LOW_PRIORITY_EVERY - 1;
+      const lanes = isTurnOfLowPriority
+        ? [this.#lowPriority, this.#waiting]
+        : [this.#waiting, this.#lowPriority];
       const lane = lanes.find(({ size }) => size > 0);
       const next = lane?.entries().next();
       if (lane === undefined || next === undefined || next.done) {
