@@ -23,7 +23,7 @@ export interface Prepared {
 export interface Attack {
   readonly name: string;
   readonly about: string;
-  /** For which it runs. */
+  /** For which it runs; where a count bounds it, it may end sooner or later. */
   readonly seconds: number;
   /** Also in the short form, and there concurrently with the others. */
   readonly isShort?: true;

@@ -82,10 +82,9 @@ export async function run(options: RunOptions): Promise<Results> {
     slowdown: number,
     builds: boolean,
   ): Promise<Row> {
-    if (rows.length === 0) {
-      // A run of the victim's job is due during the first attack, and ends before it does.
-      await untilMinuteBeginsWithin(Math.max(...attackers.map(({ attack }) => attack.seconds)) * 1_000);
-    }
+    // A run of the victim's job is due during the first attack, and the window lasts until then though the attack may end sooner.
+    const lasts = Math.max(...attackers.map(({ attack }) => attack.seconds)) * 1_000;
+    const dueIn = rows.length === 0 ? await untilMinuteBeginsWithin(lasts) : 0;
     const before = await observer.take();
     const building = builds ? victim.build?.().catch((error: Error) => error.message) : undefined;
     const {
@@ -93,7 +92,7 @@ export async function run(options: RunOptions): Promise<Results> {
       seen,
       loopDelay,
     } = await windowOf(victim, async () => {
-      const answered = await Promise.all(attackers.map((one) => one.run()));
+      const [answered] = await Promise.all([Promise.all(attackers.map((one) => one.run())), sleep(dueIn)]);
       await sleep(options.restSeconds * 1_000);
       return sumOf(answered);
     });
@@ -106,13 +105,18 @@ export async function run(options: RunOptions): Promise<Results> {
   }
 }
 
-/** Waits until the next minute begins within the first two thirds of so many milliseconds, but not at once. */
-async function untilMinuteBeginsWithin(ms: number): Promise<void> {
+/**
+ * Waits until the next minute begins within the first two thirds of so many milliseconds, but not at once.
+ * @returns milliseconds until it begins
+ */
+async function untilMinuteBeginsWithin(ms: number): Promise<number> {
   const [earliest, latest] = [ms / 10, (ms * 2) / 3];
   const ahead = 60_000 - (Date.now() % 60_000);
   if (ahead < earliest || ahead > latest) {
     await sleep((ahead - latest + 60_000) % 60_000);
+    return latest;
   }
+  return ahead;
 }
 
 /** What the victim saw while something was done; requests that were due then have all ended. */
