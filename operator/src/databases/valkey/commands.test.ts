@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { databaseOf, exampleDatabase, podOf } from "../../../../test/kit/databases/examples.ts";
 import { priorityCommand } from "./commands.ts";
-import { parseMemberState } from "./topology.ts";
+import { type MemberState, parseMemberState } from "./topology.ts";
 
 const three = databaseOf({
   project: exampleDatabase({
@@ -12,40 +12,59 @@ const three = databaseOf({
     instances: undefined,
   }),
 });
-const replica = (priority: number, link: "up" | "down") => {
-  const lines = [
-    "valkey_version:9.1.2",
-    "role:slave",
-    `master_link_status:${link}`,
-    `slave_priority:${priority}`,
-  ];
-  const facts = parseMemberState(lines.join("\r\n"));
-  if (facts === undefined) {
-    throw new Error("no facts");
+const fewer = { ...three, instances: 1 };
+const pods = [0, 1, 2].map((ordinal) => podOf(ordinal));
+
+function reported(...lines: string[]): MemberState {
+  const state = parseMemberState(["valkey_version:9.1.2", ...lines].join("\r\n"));
+  if (state === undefined) {
+    throw new Error("no state");
   }
-  return facts;
-};
-const command = (ordinal: number, priority: number, link: "up" | "down", database = three) =>
-  priorityCommand(database, podOf(ordinal), replica(priority, link));
+  return state;
+}
+const replica = (priority: number, link: "up" | "down") =>
+  reported("role:slave", `master_link_status:${link}`, `slave_priority:${priority}`);
+const primary = reported("role:master", "slave0:ip=x,state=online");
+
+/** For the instance of an ordinal, where each has reported a state or nothing. */
+function command(ordinal: number, states: readonly (MemberState | undefined)[], database = three) {
+  const memberStates = new Map(
+    pods.flatMap((pod, index) => (states[index] ? [[pod, states[index]] as const] : [])),
+  );
+  return priorityCommand(database, pods[ordinal] ?? podOf(ordinal), memberStates);
+}
 
 test("a replica that has synchronized may be promoted, and one that has not may not", () => {
-  expect(command(1, 0, "up")).toBe("CONFIG SET replica-priority 100");
-  expect(command(1, 0, "down")).toBeUndefined();
+  expect(command(1, [primary, replica(0, "up")])).toBe("CONFIG SET replica-priority 100");
+  expect(command(1, [primary, replica(0, "down")])).toBeUndefined();
 });
 
 test("a replica stays promotable when its link breaks", () => {
-  expect(command(1, 100, "down")).toBeUndefined();
-  expect(command(1, 100, "up")).toBeUndefined();
+  expect(command(1, [undefined, replica(100, "down")])).toBeUndefined();
+  expect(command(1, [primary, replica(100, "up")])).toBeUndefined();
 });
 
-test("a surplus replica is never promoted, linked or not", () => {
-  const fewer = { ...three, instances: 1 };
-  expect(command(2, 100, "up", fewer)).toBe("CONFIG SET replica-priority 0");
-  expect(command(2, 100, "down", fewer)).toBe("CONFIG SET replica-priority 0");
-  expect(command(2, 0, "up", fewer)).toBeUndefined();
+test("a surplus replica is not promoted while an instance that is kept has all data", () => {
+  expect(command(2, [primary, undefined, replica(100, "up")], fewer)).toBe("CONFIG SET replica-priority 0");
+  expect(command(2, [replica(100, "up"), primary, replica(100, "up")], fewer)).toBe(
+    "CONFIG SET replica-priority 0",
+  );
+  expect(command(2, [primary, undefined, replica(0, "up")], fewer)).toBeUndefined();
 });
 
-test("a primary gets no priority", () => {
-  const facts = parseMemberState("valkey_version:9.1.2\r\nrole:master");
-  expect(facts && priorityCommand(three, podOf(0), facts)).toBeUndefined();
+test.each([
+  ["has no data", replica(100, "down")],
+  ["does not answer", undefined],
+])("a surplus replica may be promoted while the instance that is kept %s", (_, kept) => {
+  expect(command(2, [kept, primary, replica(100, "up")], fewer)).toBeUndefined();
+  expect(command(2, [kept, primary, replica(0, "up")], fewer)).toBe("CONFIG SET replica-priority 100");
+});
+
+test("a surplus replica stays promotable when the primary is lost", () => {
+  expect(command(2, [replica(100, "down"), undefined, replica(100, "down")], fewer)).toBeUndefined();
+});
+
+test("a primary gets no priority, nor one that has not answered", () => {
+  expect(command(0, [primary])).toBeUndefined();
+  expect(command(1, [primary])).toBeUndefined();
 });

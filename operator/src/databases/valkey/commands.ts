@@ -16,7 +16,7 @@ import {
   sizeOf,
   VALKEY_PORT,
 } from "./names.ts";
-import { DEFAULT_PRIORITY, type MemberState, parseMemberState } from "./topology.ts";
+import { DEFAULT_PRIORITY, type MemberState, type MemberStates, parseMemberState } from "./topology.ts";
 
 /** A hanging server must not delay its own replacement for longer; on a busy node a command needs seconds. */
 const EXEC_TIMEOUT_MS = 8_000;
@@ -37,18 +37,23 @@ export function accountCommand(credentials: DatabaseCredentials): string {
 }
 
 /**
- * The command that corrects a replica's priority; undefined where it is right, and for a primary. A surplus
- * instance is never promoted. A replica without data started with 0 and may be promoted once it has been linked: it has
- * synchronized then, and stays promotable when the link breaks.
+ * The command that corrects a replica's priority; undefined where it is right, and for a primary. A replica without data started with 0
+ * and may be promoted once it has been linked: it has synchronized then, and stays promotable when the link breaks. A surplus
+ * instance is not promoted while one that is kept has all data; without one, or without a primary, it may be the only one that has them.
  */
-export function priorityCommand(database: Database, pod: LivePod, facts: MemberState): string | undefined {
-  if (sizeOf(database) === 1 || facts.role !== "replica") {
+export function priorityCommand(
+  database: Database,
+  pod: LivePod,
+  memberStates: MemberStates,
+): string | undefined {
+  const facts = memberStates.get(pod);
+  if (sizeOf(database) === 1 || facts?.role !== "replica" || !facts.linked) {
     return undefined;
   }
-  const isSurplus = ordinalOf(pod) >= database.instances;
-  const wanted = isSurplus ? 0 : DEFAULT_PRIORITY;
-  const isRight = facts.priority === wanted || (!isSurplus && !facts.linked);
-  return isRight ? undefined : `CONFIG SET replica-priority ${wanted}`;
+  const isKept = (one: LivePod): boolean => ordinalOf(one) < database.instances;
+  const keptHasData = [...memberStates].some(([one, { linked }]) => isKept(one) && linked);
+  const wanted = !isKept(pod) && keptHasData ? 0 : DEFAULT_PRIORITY;
+  return facts.priority === wanted ? undefined : `CONFIG SET replica-priority ${wanted}`;
 }
 
 /**

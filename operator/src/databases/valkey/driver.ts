@@ -119,20 +119,34 @@ async function queryMembers({ database, live, memory, context }: Cluster<Memory>
     const process = processOf(pod);
     const has = known.get(process);
     const account = has === hash ? undefined : accountCommand(context.credentials);
-    const first = await query(pod, [account], context, stragglers.signal);
-    const priority = first && priorityCommand(database, pod, first);
-    const state = priority ? await query(pod, [priority], context, stragglers.signal) : first;
+    const state = await query(pod, [account], context, stragglers.signal);
     if (state?.role === "primary" && state.followers > 0) {
       timer ??= setTimeout(() => stragglers.abort(), STRAGGLER_TIMEOUT_MS);
     }
-    const now = first ? hash : has;
+    const now = state ? hash : has;
     if (now !== undefined) {
       memory.accounts.set(process, now);
     }
     return state;
   });
   clearTimeout(timer);
-  return memberStates;
+  const corrected = await correctPriorities({ database, context }, memberStates);
+  return new Map([...memberStates, ...corrected]);
+}
+
+/** Which replicas Sentinels may promote depends on what all of them have. @returns the states of those whose priority was wrong */
+async function correctPriorities(
+  { database, context }: Pick<Cluster<Memory>, "database" | "context">,
+  memberStates: MemberStates,
+): Promise<MemberStates> {
+  const commands = new Map<LivePod, string>();
+  for (const pod of memberStates.keys()) {
+    const command = priorityCommand(database, pod, memberStates);
+    if (command !== undefined) {
+      commands.set(pod, command);
+    }
+  }
+  return queryPods([...commands.keys()], (pod) => query(pod, [commands.get(pod)], context));
 }
 
 /** Reattaches instances that have not followed the primary for long enough. */
