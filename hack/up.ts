@@ -7,11 +7,13 @@ import { ensureEmbedded } from "./cluster/embedded.ts";
 import { ensureKind } from "./cluster/kind.ts";
 import { checkMachine } from "./cluster/preflight.ts";
 import { takeDownAbandoned } from "./cluster/teardown.ts";
+import { type ImageSources, ownImages } from "./images/sources.ts";
 import { sideBySide } from "./lib/concurrently.ts";
 import { logDir } from "./lib/paths.ts";
 import { say, seconds, step } from "./lib/steps.ts";
+import { type Bundle, openBundle } from "./releases/bundle/open.ts";
 import { buildsOfChart, deliverBuildImages, writeBuildSecrets } from "./stack/builds.ts";
-import { allowListOf, installChart } from "./stack/chart.ts";
+import { allowListOf, installChart, ownChart } from "./stack/chart.ts";
 import { chooseCluster, inspectMachine } from "./stack/choice.ts";
 import { deliverDatabases, expectedDatabases, planDatabases } from "./stack/databases.ts";
 import { writeStackFile } from "./stack/file.ts";
@@ -40,10 +42,18 @@ async function ensureCluster(options: UpOptions): Promise<Cluster> {
 async function ensureBuilds(
   cluster: Cluster,
   builds: NonNullable<Cluster["builds"]>,
+  sources: ImageSources,
 ): Promise<Builds["git"]> {
   const { registry, git } = await builds.ensure();
-  await deliverBuildImages(cluster, registry);
+  await deliverBuildImages(cluster, registry, sources);
   return git;
+}
+
+/** Images and chart of the release that is named, or of these sources. */
+async function installable({ bundle, bundleKey }: UpOptions): Promise<Pick<Bundle, "chart" | "images">> {
+  return bundle === undefined
+    ? { chart: ownChart, images: ownImages() }
+    : step("bundle", () => openBundle(bundle, bundleKey), log);
 }
 
 async function main(): Promise<void> {
@@ -53,9 +63,10 @@ async function main(): Promise<void> {
     return;
   }
   const start = performance.now();
+  const { chart, images: sources } = await installable(options);
   const cluster = await ensureCluster(options);
-  const images = await step("images of the stack", () => deliverImages(cluster), log);
-  const databases = await planDatabases(cluster, options.databases);
+  const images = await step("images of the stack", () => deliverImages(cluster, sources.stack), log);
+  const databases = await planDatabases(cluster, options.databases, sources.databases);
   const deliverAll = () =>
     step("images of databases", () => deliverDatabases(cluster, databases.wanted), log);
   // The first time, the platform does not wait for them: their references are known before they are built. A stack that
@@ -66,6 +77,7 @@ async function main(): Promise<void> {
   const install = async () =>
     installChart(
       cluster,
+      chart,
       {
         images: {
           operator: images.operator,
@@ -76,7 +88,7 @@ async function main(): Promise<void> {
         },
         rateLimitScale: options.rateLimitScale,
         networks: cluster.networks,
-        builds: builds && (await buildsOfChart(builds.registry, builds.git, cluster.apiUrl)),
+        builds: builds && (await buildsOfChart(builds.registry, builds.git, cluster.apiUrl, sources.builder)),
         collector: cluster.collector,
         allowList: await allowListOf(cluster),
         // kind's kubelet signs its certificate itself.
@@ -91,7 +103,9 @@ async function main(): Promise<void> {
     await step("secrets of builds", () => writeBuildSecrets(cluster, builds.registry), log);
   }
   // The platform mostly waits for its pods; what only builds and databases need is made meanwhile.
-  const git = builds ? step("builds", () => ensureBuilds(cluster, builds), log) : Promise.resolve(undefined);
+  const git = builds
+    ? step("builds", () => ensureBuilds(cluster, builds, sources), log)
+    : Promise.resolve(undefined);
   const [stack] = await sideBySide(
     async () => {
       await step("chart", install, log);

@@ -23,6 +23,12 @@ export function recordedContract(version: string): Contract {
   return JSON.parse(readFileSync(fileOf(version), "utf8")) as Contract;
 }
 
+/** The commit that a release was made from; undefined for one that is not recorded. */
+export function releasedCommit(version: string): string | undefined {
+  const file = join(RELEASES, version, "commit");
+  return existsSync(file) ? readFileSync(file, "utf8").trim() : undefined;
+}
+
 async function main([version = ""]: string[]): Promise<void> {
   if (!/^\d+\.\d+\.\d+$/.test(version)) {
     throw new Error("usage: node hack/releases/recorded.ts VERSION, like 0.2.0");

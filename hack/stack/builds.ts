@@ -4,10 +4,9 @@ import { ensureBinary } from "../cluster/binaries.ts";
 import type { BuildsRegistryAccess } from "../cluster/builds/index.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { applyManifests } from "../cluster/kubectl.ts";
-import { baseImages, baseImageValues } from "../images/base/index.ts";
-import { identifyImage } from "../images/build.ts";
-import { builder } from "../images/builder.ts";
-import { buildImage, pushWithToken } from "../images/index.ts";
+import { baseImageValues } from "../images/base/index.ts";
+import { pushWithToken } from "../images/index.ts";
+import type { ImageSource, ImageSources } from "../images/sources.ts";
 import { say, seconds } from "../lib/steps.ts";
 import { buildAuthorities, buildTools } from "./build-tools.ts";
 import { type BuildsOfChart, systemNamespace } from "./chart.ts";
@@ -54,10 +53,10 @@ export async function buildsOfChart(
   registry: BuildsRegistryAccess,
   git: { host: string; caFile: string },
   hookUrl: string | undefined,
+  builder: ImageSource,
 ): Promise<BuildsOfChart> {
-  const { reference } = await identifyImage(builder());
   return {
-    image: reference,
+    image: await builder.reference(),
     registry: { host: registry.host, ca: await readFile(registry.caFile, "utf8") },
     git: { host: git.host, ca: await readFile(git.caFile, "utf8"), hookUrl },
     baseImages: baseImageValues(registry.host),
@@ -70,26 +69,30 @@ export async function buildsOfChart(
  * Builds the images that builds start from and that they run in, or finds them built: those go to the registry of builds,
  * this one to where the platform's own go. Answers the reference of the builder's image.
  */
-export async function deliverBuildImages(cluster: Cluster, registry: BuildsRegistryAccess): Promise<string> {
+export async function deliverBuildImages(
+  cluster: Cluster,
+  registry: BuildsRegistryAccess,
+  { bases, builder }: Pick<ImageSources, "bases" | "builder">,
+): Promise<string> {
   const crane = await ensureBinary("crane");
   const key = await readFile(registry.keyFile, "utf8");
-  for (const recipe of baseImages()) {
+  for (const base of bases) {
     const start = performance.now();
-    const image = await buildImage(recipe);
+    const image = await base.build();
     const token = mintRegistryToken(
       key,
       "hack-up",
       [{ repository: image.name, actions: ["pull", "push"] }],
       3_600,
     );
-    const tag = recipe.version ?? image.tag;
+    const tag = base.tag ?? image.tag;
     const { pushed } = await pushWithToken(image, tag, { ...registry, token }, crane);
     if (pushed) {
       say(`${image.name}:${tag} built and pushed in ${seconds(performance.now() - start)}`);
     }
   }
   const start = performance.now();
-  const image = await buildImage(builder());
+  const image = await builder.build();
   const reference = await deliver(cluster, { name: "builder", deliver: "import" }, image);
   if (image.built) {
     say(`builder built in ${seconds(performance.now() - start)}`);

@@ -166,12 +166,17 @@ export async function allowListOf({ kind, kubectl }: Cluster): Promise<ChartInpu
   return found.trim() === "" ? "none" : "traefik";
 }
 
+/** The chart of these sources. */
+export const ownChart = join(root, "charts/slipway");
+
 /**
  * Installs or upgrades the chart, and waits until both processes have rolled out. A release that an interrupted run
  * left half done is taken over.
+ * @param chart folder or archive
  */
 export async function installChart(
   cluster: Cluster,
+  chart: string,
   input: ChartInput,
   more: string | undefined,
   log: string,
@@ -179,7 +184,7 @@ export async function installChart(
   const values = join(confDir, "values.yaml");
   await writeFileAtomic(values, stringify(merged(chartValues(input), await readValues(more))));
   await forgetPending(cluster, log);
-  const args = ["upgrade", "--install", release, join(root, "charts/slipway"), "-n", systemNamespace];
+  const args = ["upgrade", "--install", release, chart, "-n", systemNamespace];
   args.push(
     "--create-namespace",
     "-f",

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Cluster } from "../cluster/cluster.ts";
+import { databaseImages } from "../images/databases.ts";
 import { imageKey } from "./database-choice.ts";
 import { expectedDatabases, planDatabases } from "./databases.ts";
 
@@ -19,13 +20,17 @@ test.each([
     ["postgresql:18", "mariadb:10"],
   ],
 ] as const)("%s", async (_, images, first, keys) => {
-  const plan = await planDatabases(clusterWith(images), ["postgresql:18"]);
+  const plan = await planDatabases(clusterWith(images), ["postgresql:18"], databaseImages("all"));
   expect(plan.first).toBe(first);
   expect(plan.wanted.map(imageKey)).toEqual(keys);
 });
 
 test("the chart gets references, users and the real engine before anything is built", async () => {
-  const { wanted } = await planDatabases(clusterWith(undefined), ["postgresql:18", "clickhouse:26.8.6.5"]);
+  const { wanted } = await planDatabases(
+    clusterWith(undefined),
+    ["postgresql:18", "clickhouse:26.8.6.5"],
+    databaseImages("all"),
+  );
   expect(await expectedDatabases(wanted)).toEqual({
     postgresql: {
       "18": { image: expect.stringMatching(/^slipway\.local\/slipway\/postgresql:18-/), uid: 999, gid: 999 },
@@ -40,4 +45,11 @@ test("the chart gets references, users and the real engine before anything is bu
       },
     },
   });
+});
+
+test("an image that a bundle lacks is named, with those that it has", async () => {
+  const plan = planDatabases(clusterWith(undefined), ["postgresql:18"], databaseImages("default"));
+  await expect(plan).rejects.toThrow(
+    "the bundle has no image of postgresql:18; it has postgresql:17, mariadb:11, clickhouse:26.8.6.5, valkey:9.1.1",
+  );
 });

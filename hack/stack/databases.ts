@@ -5,7 +5,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { type DatabaseImageSource, type DatabaseValues, databaseImageValues } from "../images/databases.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { stateDir } from "../lib/paths.ts";
-import { say, seconds } from "../lib/steps.ts";
+import { say, seconds, UserError } from "../lib/steps.ts";
 import { waitFor } from "../lib/wait.ts";
 import { systemNamespace } from "./chart.ts";
 import { chosenImages, type DatabaseChoice, imageKey } from "./database-choice.ts";
@@ -14,17 +14,30 @@ import { deliver } from "./images.ts";
 /** File of the authority that signs the databases' certificates. */
 const authorityFile = join(stateDir, "database-ca.crt");
 
-/** Which images the stack is to have, and which it has been offering until now. */
+/**
+ * Which images the stack is to have, and which it has been offering until now.
+ * @throws UserError for one that `images` lacks
+ */
 export async function planDatabases(
   cluster: Cluster,
   choice: DatabaseChoice,
+  images: readonly DatabaseImageSource[],
 ): Promise<{ wanted: DatabaseImageSource[]; first: boolean }> {
   const config = await configMapData(cluster, "slipway-database-images");
   const offered = config === undefined ? {} : (parse(config["images.yaml"] ?? "") as DatabaseValues | null);
   const keys = Object.entries(offered ?? {}).flatMap(([engine, versions]) =>
     Object.keys(versions).map((version) => imageKey({ engine, version })),
   );
-  return { wanted: chosenImages(choice, keys), first: keys.length === 0 };
+  const wanted = chosenImages(choice, keys).map((image) => {
+    const source = images.find((one) => imageKey(one) === imageKey(image));
+    if (source === undefined) {
+      throw new UserError(
+        `the bundle has no image of ${imageKey(image)}; it has ${images.map(imageKey).join(", ")}`,
+      );
+    }
+    return source;
+  });
+  return { wanted, first: keys.length === 0 };
 }
 
 /** The chart's values for these images, built or not, where the references of images do not depend on a registry. */

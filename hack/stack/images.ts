@@ -1,5 +1,5 @@
 import type { Cluster } from "../cluster/cluster.ts";
-import { type BuiltImage, images, pushImage, type StackImage } from "../images/index.ts";
+import { type BuiltImage, pushImage, type StackImage } from "../images/index.ts";
 import { forEachConcurrently } from "../lib/concurrently.ts";
 import { say } from "../lib/steps.ts";
 
@@ -10,7 +10,7 @@ export type StackImages = Record<StackImage["name"], string>;
  * Builds every image of the stack, or finds it built, and delivers it to the cluster: into the nodes' runtimes, or into the
  * registry that they pull from.
  */
-export async function deliverImages(cluster: Cluster): Promise<StackImages> {
+export async function deliverImages(cluster: Cluster, images: readonly StackImage[]): Promise<StackImages> {
   const references: Partial<StackImages> = {};
   // Two at once: each writes to the disk or waits for a registry for half of its time.
   await forEachConcurrently(images, 2, async (image) => {

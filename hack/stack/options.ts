@@ -20,10 +20,14 @@ export interface UpOptions {
   rateLimitScale: number;
   /** File with more values of the chart, which replace those of the stack. */
   values: string | undefined;
+  /** Folder of a release's bundle that images and chart come from; undefined: these sources. */
+  bundle: string | undefined;
+  /** File of the public key that the bundle is signed with. */
+  bundleKey: string | undefined;
 }
 
 export const usage = `usage: hack/up.sh [--cluster embedded|kind] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
-                  [--databases default|all|none|ENGINE:VERSION,...] [--builds on|off]
+                  [--databases default|all|none|ENGINE:VERSION,...] [--builds on|off] [--bundle DIR [--bundle-key FILE]]
 
 Installs Slipway on a cluster of its own, or on an existing one. Run again, it upgrades what
 changed, repairs what failed, and keeps the data.
@@ -37,6 +41,9 @@ changed, repairs what failed, and keeps the data.
                        as in postgresql:16,mariadb:10; none with --context. What a stack has, it keeps
   --builds on|off      whether to start what builds from Git need: a Git server, a registry, base images (on; they are
                        for the embedded cluster alone). What of it runs is left running by off
+  --bundle DIR         install a release: images and chart come from its bundle, which hack/release.sh makes, and
+                       nothing is built. With another one later, the stack is upgraded, or goes back
+  --bundle-key FILE    with --bundle: the public key (PEM) that it has to be signed with
   --help               this text
 
 environment:
@@ -69,6 +76,9 @@ export function parseUpOptions(argv: string[], env: Record<string, string | unde
   if (values.builds !== undefined && values.builds !== "on" && values.builds !== "off") {
     throw new UserError(`--builds is on or off, not ${values.builds}`);
   }
+  if (values["bundle-key"] !== undefined && values.bundle === undefined) {
+    throw new UserError("--bundle-key goes with --bundle");
+  }
   const options: UpOptions = {
     help: values.help ?? false,
     context: values.context,
@@ -81,6 +91,8 @@ export function parseUpOptions(argv: string[], env: Record<string, string | unde
     ingressPort: port(env, "SLIPWAY_INGRESS_PORT", 8080),
     rateLimitScale: positive(env, "SLIPWAY_RATE_LIMIT_SCALE", 1),
     values: env.SLIPWAY_VALUES || undefined,
+    bundle: values.bundle,
+    bundleKey: values["bundle-key"],
   };
   if (options.apiPort === options.ingressPort) {
     throw new UserError(`SLIPWAY_API_PORT and SLIPWAY_INGRESS_PORT are both ${options.apiPort}`);
@@ -100,6 +112,8 @@ function readArguments(argv: string[]) {
         "registry-ca": { type: "string" },
         databases: { type: "string" },
         builds: { type: "string" },
+        bundle: { type: "string" },
+        "bundle-key": { type: "string" },
       },
     }).values;
   } catch (error) {

@@ -1,0 +1,82 @@
+/** Makes the bundle of a release; hack/release.sh calls this once Node and the dependencies are installed. */
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { ensurePackages } from "./cluster/packages.ts";
+import { aptPackages } from "./images/index.ts";
+import { run } from "./lib/exec.ts";
+import { logDir, root } from "./lib/paths.ts";
+import { say, seconds, step, UserError } from "./lib/steps.ts";
+import { BUNDLE } from "./releases/bundle/manifest.ts";
+import { checkOut } from "./releases/bundle/sources.ts";
+import { writeBundle } from "./releases/bundle/write.ts";
+import { releasedCommit } from "./releases/recorded.ts";
+
+const usage = `usage: hack/release.sh VERSION [--commit REVISION] [--out DIR] [--key FILE] [--databases default|all] [--programs on|off]
+
+Makes the bundle of a release: one directory with images, chart, definitions, sources, bills of materials, provenance and
+checksums, from which hack/up.sh --bundle DIR installs. The same commit gives the same bytes.
+
+  VERSION              like 0.2.0
+  --commit REVISION    what it is made from: the commit that docs/releases/VERSION records, or HEAD
+  --out DIR            a folder that does not exist yet, or dist/slipway-VERSION
+  --key FILE           private P-256 key (PEM) that signs the checksums: openssl ecparam -genkey -name prime256v1 -noout -out FILE
+  --databases WHICH    images of databases: one version of each engine (default), or all
+  --programs on|off    the programs of the embedded cluster (on): a machine with the bundle compiles nothing`;
+
+async function main(argv: string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: argv,
+    allowPositionals: true,
+    options: {
+      help: { type: "boolean", short: "h" },
+      commit: { type: "string" },
+      out: { type: "string" },
+      key: { type: "string" },
+      databases: { type: "string", default: "default" },
+      programs: { type: "string", default: "on" },
+    },
+  });
+  const [version = ""] = positionals;
+  if (values.help) {
+    console.log(usage);
+    return;
+  }
+  if (!/^\d+\.\d+\.\d+$/.test(version) || positionals.length !== 1) {
+    throw new UserError("hack/release.sh needs a version, like 0.2.0; --help lists the options");
+  }
+  const { databases, programs } = values;
+  if ((databases !== "default" && databases !== "all") || (programs !== "on" && programs !== "off")) {
+    throw new UserError("--databases is default or all, --programs is on or off");
+  }
+  const out = resolve(values.out ?? join(root, "dist", `slipway-${version}`));
+  if (existsSync(out)) {
+    throw new UserError(`${out} exists already: remove it, or name another with --out`);
+  }
+  const start = performance.now();
+  await mkdir(logDir, { recursive: true });
+  const log = join(logDir, "release.log");
+  await ensurePackages(aptPackages, log);
+  const revision = values.commit ?? releasedCommit(version) ?? "HEAD";
+  const tree = await step(`sources of ${revision}`, () => checkOut(revision, log), log);
+  try {
+    const options = { version, out, databases, programs: programs === "on", keyFile: values.key } as const;
+    await step(`bundle of ${version}`, () => writeBundle(tree, options), log);
+  } catch (error) {
+    await rm(out, { recursive: true, force: true });
+    throw error;
+  } finally {
+    await tree.remove();
+  }
+  const [size = ""] = (await run("du", ["-sh", out])).split("\t");
+  say(`${out}: ${size}, ${BUNDLE.checksums}${values.key ? " signed" : " not signed (--key)"}`);
+  say(`made in ${seconds(performance.now() - start)}; install it with hack/up.sh --bundle ${out}`);
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  console.error(`release: ${(error as Error).message}`);
+  process.exitCode = 1;
+}

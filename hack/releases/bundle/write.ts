@@ -1,0 +1,144 @@
+/** Writes the bundle of a release. */
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { BinaryName } from "../../cluster/programs.ts";
+import type { BuiltImage, StackImage } from "../../images/index.ts";
+import { run } from "../../lib/exec.ts";
+import { say, step } from "../../lib/steps.ts";
+import { packChart } from "./chart.ts";
+import { writeChecksums } from "./checksums.ts";
+import { addChart, addImage } from "./layout.ts";
+import { BUNDLE, type BundledImage, imagesOf, type ReleaseManifest } from "./manifest.ts";
+import { goMaterials, npmMaterials, spdxDocument } from "./materials.ts";
+import { provenanceOf } from "./provenance.ts";
+import { signChecksums } from "./signature.ts";
+import { type ReleaseTree, recipesOf } from "./sources.ts";
+
+export interface BundleOptions {
+  version: string;
+  /** Folder that does not exist yet. */
+  out: string;
+  /** Images of databases: one version of each engine, or all. */
+  databases: "default" | "all";
+  /** Whether it has the programs of the embedded cluster: a machine needs no compiler then. */
+  programs: boolean;
+  /** PEM of the private key that signs it. */
+  keyFile: string | undefined;
+}
+
+/** Programs that tests alone need. */
+const OF_TESTS: readonly string[] = ["kwok", "versitygw"];
+
+type Recipes = Awaited<ReturnType<typeof recipesOf>>;
+
+/** Writes the bundle of a tree. @returns what it says of itself */
+export async function writeBundle(tree: ReleaseTree, options: BundleOptions): Promise<ReleaseManifest> {
+  const { version, out } = options;
+  const at = (name: string) => join(out, name);
+  await mkdir(out, { recursive: true });
+  const recipes = await recipesOf(tree.path);
+  const release = await step("images", () => writeImages(recipes, tree, options));
+  await writeFile(at(BUNDLE.manifest), `${JSON.stringify(release, null, 2)}\n`);
+  const list = imagesOf(release).map(({ name, digest }) => `${name}@${digest}\n`);
+  await writeFile(at(BUNDLE.imageList), list.join(""));
+  await step("chart", async () => {
+    const { archive, metadata } = await packChart(tree.path, version, at(BUNDLE.chart));
+    await addChart(at(BUNDLE.images), { archive, metadata, name: `charts/slipway:${version}` });
+    await cp(join(tree.path, "charts/slipway/files/crds"), at(BUNDLE.definitions), { recursive: true });
+  });
+  const programs = options.programs ? await step("programs", () => copyPrograms(recipes, out)) : [];
+  await step("sources", async () => {
+    const archive = ["archive", "--format=tar.gz", `--prefix=slipway-${version}/`, "-o", at(BUNDLE.source)];
+    await run("git", ["-C", tree.path, ...archive, tree.commit]);
+  });
+  await step("bill of materials", () => writeMaterials(tree, options, programs));
+  await step("provenance, checksums and signature", async () => {
+    const files = await writeChecksums(out);
+    await writeFile(at(BUNDLE.provenance), `${JSON.stringify(provenanceOf(release, files), null, 2)}\n`);
+    await writeChecksums(out);
+    if (options.keyFile !== undefined) {
+      await signChecksums(out, options.keyFile);
+    }
+  });
+  return release;
+}
+
+/** Builds all images, or finds them built, and adds them to the layout. */
+async function writeImages(
+  recipes: Recipes,
+  { commit }: ReleaseTree,
+  { version, out, databases }: BundleOptions,
+): Promise<ReleaseManifest> {
+  const layout = join(out, BUNDLE.images);
+  const added = new Map<string, string>();
+  // One at a time: each writes the layout's index.
+  const bundled = async (built: BuiltImage): Promise<BundledImage> => {
+    const { name, tag, reference } = built;
+    const digest = added.get(reference) ?? (await addImage(layout, built));
+    if (!added.has(reference)) {
+      say(`${name}:${tag}`);
+    }
+    added.set(reference, digest);
+    return { name, tag, reference, digest };
+  };
+  const stack: Partial<Record<StackImage["name"], BundledImage>> = {};
+  for (const image of recipes.images) {
+    stack[image.name] = await bundled(await image.build());
+  }
+  const ofDatabases: ReleaseManifest["databases"] = [];
+  for (const { build, reference: _, ...database } of recipes.databaseImages(databases)) {
+    ofDatabases.push({ ...database, image: await bundled(await build()) });
+  }
+  const bases: ReleaseManifest["bases"] = [];
+  for (const recipe of recipes.baseImages()) {
+    const image = await bundled(await recipes.buildImage(recipe));
+    bases.push({ tag: recipe.version ?? image.tag, image });
+  }
+  return {
+    format: 1,
+    version,
+    commit,
+    images: stack as ReleaseManifest["images"],
+    databases: ofDatabases,
+    builder: await bundled(await recipes.buildImage(recipes.builder())),
+    bases,
+  };
+}
+
+/** Copies the programs of the embedded cluster, built where they are not. @returns their paths in the bundle */
+async function copyPrograms({ binaries, ensureBinaries }: Recipes, out: string): Promise<string[]> {
+  const names = (Object.keys(binaries) as BinaryName[]).filter((name) => !OF_TESTS.includes(name));
+  const paths = await ensureBinaries(names);
+  const copied: string[] = [];
+  for (const path of paths) {
+    const to = join(out, BUNDLE.programs, basename(dirname(path)));
+    await cp(dirname(path), to, {
+      recursive: true,
+      // Locks and drafts of builds.
+      filter: (from) => !/(\/\.lock|\.tmp|\.modules)$/.test(from),
+    });
+    copied.push(join(to, basename(path)));
+  }
+  return copied;
+}
+
+/** SPDX documents of the platform's processes and of each Go program. */
+async function writeMaterials(
+  { path, commit }: ReleaseTree,
+  { version, out }: BundleOptions,
+  programs: readonly string[],
+): Promise<void> {
+  const folder = join(out, BUNDLE.materials);
+  await mkdir(folder, { recursive: true });
+  const date = (await run("git", ["-C", path, "show", "-s", "--format=%ct", commit])).trim();
+  const created = new Date(Number(date) * 1_000).toISOString().replace(/\.\d+Z$/, "Z");
+  const write = (name: string, materials: Parameters<typeof spdxDocument>[1]) =>
+    writeFile(
+      join(folder, `${name}.spdx.json`),
+      `${JSON.stringify(spdxDocument({ name, version, commit, created }, materials), null, 1)}\n`,
+    );
+  await write("slipway", npmMaterials(await readFile(join(path, "package-lock.json"), "utf8")));
+  for (const program of programs) {
+    await write(basename(program), goMaterials(await run("go", ["version", "-m", program])));
+  }
+}
