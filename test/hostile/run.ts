@@ -55,7 +55,7 @@ export async function run(options: RunOptions): Promise<Results> {
   try {
     await sleep(3_000);
     log(`quiet for ${options.quietSeconds} s`);
-    const quiet = await windowOf(victim, () => sleep(options.quietSeconds * 1_000));
+    const quiet = await observeWindow(victim, () => sleep(options.quietSeconds * 1_000));
     for (const attack of options.eachAlone ? attacks : []) {
       log(`${attack.name} for ${attack.seconds} s`);
       const attackers = [await startAttacker(attack, target)];
@@ -91,7 +91,7 @@ export async function run(options: RunOptions): Promise<Results> {
       value: answers,
       seen,
       loopDelay,
-    } = await windowOf(victim, async () => {
+    } = await observeWindow(victim, async () => {
       const [answered] = await Promise.all([Promise.all(attackers.map((one) => one.run())), sleep(dueIn)]);
       await sleep(options.restSeconds * 1_000);
       return sumOf(answered);
@@ -120,7 +120,7 @@ async function untilMinuteBeginsWithin(ms: number): Promise<number> {
 }
 
 /** What the victim saw while something was done; requests that were due then have all ended. */
-async function windowOf<T>(victim: Victim, work: () => Promise<T>) {
+export async function observeWindow<T>(victim: Victim, work: () => Promise<T>) {
   const delays = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   delays.enable();
   const from = performance.now();

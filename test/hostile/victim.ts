@@ -30,6 +30,8 @@ function rates(rateLimitScale: number) {
 
 export interface Victim {
   readonly organization: Organization;
+  /** Id of the job that runs every minute. */
+  readonly job: string;
   /** Every request so far. */
   readonly load: Load;
   /** Builds its application from Git once more; absent where there are no builds. @returns seconds that it took @throws when it did not succeed */
@@ -90,6 +92,7 @@ export async function startVictim(
 
   return {
     organization,
+    job: job.id,
     load,
     ...(source && { build: source.build }),
     async finish() {
