@@ -1,19 +1,22 @@
 /** Makes the bundle of a release; hack/release.sh calls this once Node and the dependencies are installed. */
 import { existsSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { ensureBinary } from "./cluster/binaries.ts";
 import { ensurePackages } from "./cluster/packages.ts";
 import { aptPackages } from "./images/index.ts";
 import { run } from "./lib/exec.ts";
 import { logDir, root } from "./lib/paths.ts";
 import { say, seconds, step, UserError } from "./lib/steps.ts";
-import { BUNDLE } from "./releases/bundle/manifest.ts";
+import { BUNDLE, parseManifest } from "./releases/bundle/manifest.ts";
+import { type PushOptions, pushBundle, writeValues } from "./releases/bundle/push.ts";
 import { checkOut } from "./releases/bundle/sources.ts";
 import { writeBundle } from "./releases/bundle/write.ts";
 import { releasedCommit } from "./releases/recorded.ts";
 
 const usage = `usage: hack/release.sh VERSION [--commit REVISION] [--out DIR] [--key FILE] [--databases default|all] [--programs on|off]
+       hack/release.sh push DIR REGISTRY [--bundle-key FILE] [--plain-http]
 
 Makes the bundle of a release: one directory with images, chart, definitions, sources, bills of materials, provenance and
 checksums, from which hack/up.sh --bundle DIR installs. The same commit gives the same bytes.
@@ -23,7 +26,31 @@ checksums, from which hack/up.sh --bundle DIR installs. The same commit gives th
   --out DIR            a folder that does not exist yet, or dist/slipway-VERSION
   --key FILE           private P-256 key (PEM) that signs the checksums: openssl ecparam -genkey -name prime256v1 -noout -out FILE
   --databases WHICH    images of databases: one version of each engine (default), or all
-  --programs on|off    the programs of the embedded cluster (on): a machine with the bundle compiles nothing`;
+  --programs on|off    the programs of the embedded cluster (on): a machine with the bundle compiles nothing
+
+push sends the images and the chart of a bundle to a registry, with the credentials of docker login, and writes the chart's values
+that name them there by digest.
+
+  --bundle-key FILE    public key (PEM) that the bundle has to be signed with
+  --plain-http         the registry has no TLS`;
+
+async function push(
+  bundle: string | undefined,
+  registry: string | undefined,
+  options: Pick<PushOptions, "plain" | "keyFile">,
+): Promise<void> {
+  if (bundle === undefined || registry === undefined) {
+    throw new UserError("hack/release.sh push needs a bundle and a registry; --help lists the options");
+  }
+  const crane = await ensureBinary("crane");
+  const values = await step("push", () => pushBundle(resolve(bundle), { ...options, registry, crane }));
+  const file = `${resolve(bundle)}-values.yaml`;
+  await writeValues(file, values);
+  const { version } = parseManifest(await readFile(join(bundle, BUNDLE.manifest), "utf8"));
+  say(
+    `helm install slipway oci://${registry}/charts/slipway --version ${version} -n slipway-system --create-namespace -f ${file}`,
+  );
+}
 
 async function main(argv: string[]): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -36,11 +63,18 @@ async function main(argv: string[]): Promise<void> {
       key: { type: "string" },
       databases: { type: "string", default: "default" },
       programs: { type: "string", default: "on" },
+      "bundle-key": { type: "string" },
+      "plain-http": { type: "boolean", default: false },
     },
   });
   const [version = ""] = positionals;
   if (values.help) {
     console.log(usage);
+    return;
+  }
+  if (version === "push") {
+    const [, bundle, registry] = positionals;
+    await push(bundle, registry, { plain: values["plain-http"], keyFile: values["bundle-key"] });
     return;
   }
   if (!/^\d+\.\d+\.\d+$/.test(version) || positionals.length !== 1) {

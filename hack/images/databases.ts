@@ -87,7 +87,7 @@ interface DatabaseImageValue {
  * @param delivered every source with the reference under which the nodes have or pull it
  */
 export function databaseImageValues(
-  delivered: { source: DatabaseImageSource; reference: string }[],
+  delivered: { source: Omit<DatabaseImageSource, "build" | "reference">; reference: string }[],
 ): Record<string, Record<string, DatabaseImageValue>> {
   const values: ReturnType<typeof databaseImageValues> = {};
   for (const { source, reference } of delivered) {

@@ -1,10 +1,11 @@
 /** The OCI image layout of a bundle: every image of the platform, and its chart as Helm keeps charts in a registry. */
-import { createHash } from "node:crypto";
-import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { createHash, randomBytes } from "node:crypto";
+import { copyFile, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { BuiltImage } from "../../images/index.ts";
 import { buildah } from "../../images/store.ts";
+import { runDir } from "../../lib/paths.ts";
 import { layoutName } from "./manifest.ts";
 
 const REF_NAME = "org.opencontainers.image.ref.name";
@@ -46,8 +47,17 @@ async function descriptorOf(layout: string, name: string): Promise<Descriptor> {
 
 /** Puts an image of a layout into the image cache, under its reference. */
 export async function loadImage(layout: string, image: Omit<BuiltImage, "built">): Promise<void> {
-  const id = await buildah(["pull", "--quiet", `oci:${layout}:${layoutName(image)}`]);
-  await buildah(["tag", id, image.reference]);
+  // buildah makes a name of the path, and names have no capitals.
+  const path = join(runDir, `layout-${randomBytes(8).toString("hex")}`);
+  await mkdir(runDir, { recursive: true });
+  await symlink(layout, path);
+  try {
+    const id = await buildah(["pull", "--quiet", `oci:${path}:${layoutName(image)}`]);
+    await buildah(["tag", id, image.reference]);
+    await buildah(["rmi", `localhost${path}`]);
+  } finally {
+    await rm(path);
+  }
 }
 
 /**

@@ -91,5 +91,9 @@ export function imagesOf({ images, databases, builder, bases }: ReleaseManifest)
   return [...byReference.values()].sort((a, b) => (a.reference < b.reference ? -1 : 1));
 }
 
+/** The name of the chart in the layout, and in a registry. */
+export const chartName = ({ version }: Pick<ReleaseManifest, "version">): string =>
+  `charts/slipway:${version}`;
+
 /** The name of an image in the layout. */
 export const layoutName = ({ name, tag }: Pick<BuiltImage, "name" | "tag">): string => `${name}:${tag}`;

@@ -8,7 +8,7 @@ import { say, step } from "../../lib/steps.ts";
 import { packChart } from "./chart.ts";
 import { writeChecksums } from "./checksums.ts";
 import { addChart, addImage } from "./layout.ts";
-import { BUNDLE, type BundledImage, imagesOf, type ReleaseManifest } from "./manifest.ts";
+import { BUNDLE, type BundledImage, chartName, imagesOf, type ReleaseManifest } from "./manifest.ts";
 import { goMaterials, npmMaterials, spdxDocument } from "./materials.ts";
 import { provenanceOf } from "./provenance.ts";
 import { signChecksums } from "./signature.ts";
@@ -43,7 +43,7 @@ export async function writeBundle(tree: ReleaseTree, options: BundleOptions): Pr
   await writeFile(at(BUNDLE.imageList), list.join(""));
   await step("chart", async () => {
     const { archive, metadata } = await packChart(tree.path, version, at(BUNDLE.chart));
-    await addChart(at(BUNDLE.images), { archive, metadata, name: `charts/slipway:${version}` });
+    await addChart(at(BUNDLE.images), { archive, metadata, name: chartName(release) });
     await cp(join(tree.path, "charts/slipway/files/crds"), at(BUNDLE.definitions), { recursive: true });
   });
   const programs = options.programs ? await step("programs", () => copyPrograms(recipes, out)) : [];

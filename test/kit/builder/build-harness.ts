@@ -1,6 +1,6 @@
 /** The steps of a build with a real builder backend and a real registry, on this machine. The base image is its shell. */
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdirSync } from "node:fs";
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { runStep } from "../../../builder/src/runner.ts";
 import type { BackendName, Step, Task } from "../../../builder/src/task.ts";
 import { ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { freePorts } from "../../../hack/lib/ports.ts";
-import { waitFor } from "../../../hack/lib/wait.ts";
+import { startRegistry } from "../servers/registry.ts";
 import { removeStorage } from "./storage.ts";
 
 /** Value of the project's one variable, `TOKEN`. */
@@ -74,7 +74,7 @@ export class BuildHarness {
     process.env.PATH = [...binaries.map((file) => dirname(file)), path].join(":");
     const [port = 0] = await freePorts(1);
     const host = `127.0.0.1:${port}`;
-    const registry = await startRegistry(await ensureBinary("registry"), folder, host);
+    const registry = await startRegistry(folder, host);
     const harness = new BuildHarness(folder, host, registry, path, backend);
     await harness.#makeBase();
     return harness;
@@ -203,24 +203,6 @@ export class BuildHarness {
       root,
     };
   }
-}
-
-async function startRegistry(binary: string, folder: string, host: string): Promise<ChildProcess> {
-  const config = join(folder, "registry.yaml");
-  const settings = {
-    version: 0.1,
-    log: { level: "error", accesslog: { disabled: true } },
-    storage: { filesystem: { rootdirectory: join(folder, "registry") } },
-    http: { addr: host },
-  };
-  await writeFile(config, JSON.stringify(settings));
-  const registry = spawn(binary, ["serve", config], {
-    env: { ...process.env, OTEL_TRACES_EXPORTER: "none" },
-    stdio: "ignore",
-  });
-  const answers = async () => (await fetch(`http://${host}/v2/`)).ok;
-  await waitFor("the registry", 30_000, answers);
-  return registry;
 }
 
 /** /bin/sh of this machine and the libraries that it links to. */
