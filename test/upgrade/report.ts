@@ -13,8 +13,8 @@ export interface Step {
   readonly seen: Readonly<Record<Kind, Seen>>;
   /** Pods of tenants that are others than before it. */
   readonly replacedPods: readonly string[];
-  /** Seconds that a build took that was requested as the step began, or why it failed. */
-  readonly build: number | string;
+  /** Builds that ran one after the other. */
+  readonly builds: { readonly succeeded: number; readonly failures: readonly string[] };
 }
 
 /** What can only be known at the end. */
@@ -42,7 +42,7 @@ export interface Results {
 /** What is wrong, in words; empty when nobody noticed. */
 export function faults({ steps, outcome }: Results): string[] {
   const found: string[] = [];
-  for (const { name, seen, replacedPods, build } of steps) {
+  for (const { name, seen, replacedPods, builds } of steps) {
     for (const kind of kinds) {
       const { failed, sent, failures } = seen[kind];
       if (failed > 0) {
@@ -54,9 +54,10 @@ export function faults({ steps, outcome }: Results): string[] {
     if (replacedPods.length > 0) {
       found.push(`${name}: ${replacedPods.length} pods of tenants were replaced: ${replacedPods.join(", ")}`);
     }
-    if (typeof build === "string") {
-      found.push(`${name}: ${build}`);
+    if (builds.succeeded === 0) {
+      found.push(`${name}: no build succeeded`);
     }
+    found.push(...builds.failures.map((failure) => `${name}: ${failure}`));
   }
   if (outcome.dueRuns === 0) {
     found.push("no run of the job was due");
@@ -84,14 +85,14 @@ const milliseconds = (value: number): string => value.toFixed(value < 10 ? 1 : 0
 export function markdown(results: Results): string {
   const { commit, steps, outcome } = results;
   const header = ["step", "seconds", "kills", ...kinds.map((kind) => `${kind}: failed, p50 / p99 ms`)];
-  header.push("pods of tenants replaced", "build");
+  header.push("pods of tenants replaced", "builds: failed");
   const wrong = faults(results);
   return [
     `Measured on commit ${commit}.`,
     "",
     row(header),
     row(header.map(() => "---")),
-    ...steps.map(({ name, seconds, kills, seen, replacedPods, build }) =>
+    ...steps.map(({ name, seconds, kills, seen, replacedPods, builds }) =>
       row([
         name,
         Math.round(seconds),
@@ -101,7 +102,7 @@ export function markdown(results: Results): string {
           return `${failed} of ${sent}, ${milliseconds(p50)} / ${milliseconds(p99)}`;
         }),
         replacedPods.length,
-        typeof build === "string" ? "failed" : `${Math.round(build)} s`,
+        `${builds.failures.length} of ${builds.succeeded + builds.failures.length}`,
       ]),
     ),
     "",

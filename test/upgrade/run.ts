@@ -6,7 +6,7 @@ import { createOrganization } from "../e2e/support/organization.ts";
 import { namespaceOf } from "../e2e/support/stack.ts";
 import { startStackObserver } from "../e2e/support/stack-observer.ts";
 import { observeWindow } from "../hostile/run.ts";
-import { startVictim } from "../hostile/victim.ts";
+import { startVictim, type Victim } from "../hostile/victim.ts";
 import { startDatabases } from "./databases.ts";
 import { install } from "./releases.ts";
 import type { Outcome, Step } from "./report.ts";
@@ -72,7 +72,8 @@ export async function run({
 
   async function step(name: string, { bundle }: Release): Promise<Step> {
     const before = await podsOf(organization.organization_id);
-    const build = victim.build?.().catch((error: Error) => error.message) ?? Promise.resolve("no build");
+    const done = new AbortController();
+    const building = keepBuilding(victim, done.signal);
     let killed = 0;
     let seconds = 0;
     const { seen } = await observeWindow(victim, async () => {
@@ -84,11 +85,29 @@ export async function run({
       seconds = (performance.now() - start) / 1_000;
       await sleep(AFTER_MS);
     });
-    const built = await build;
+    done.abort();
+    const builds = await building;
     const after = await podsOf(organization.organization_id);
     const replacedPods = [...before].filter(([uid]) => !after.has(uid)).map(([, pod]) => pod);
-    return { name, seconds, kills: killed, seen, replacedPods, build: built };
+    return { name, seconds, kills: killed, seen, replacedPods, builds };
   }
+}
+
+/** Builds one after the other: some build is running whatever is replaced. */
+async function keepBuilding({ build }: Victim, done: AbortSignal): Promise<Step["builds"]> {
+  const builds = { succeeded: 0, failures: [] as string[] };
+  while (!done.aborted && build !== undefined) {
+    await build().then(
+      () => {
+        builds.succeeded += 1;
+      },
+      async (error: Error) => {
+        builds.failures.push(error.message);
+        await sleep(1_000);
+      },
+    );
+  }
+  return builds;
 }
 
 /** Pods of an organization that do not end by themselves, by their UIDs. */
