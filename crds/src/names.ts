@@ -2,8 +2,13 @@ import { createHash } from "node:crypto";
 
 /** API group of every Slipway resource. */
 export const GROUP = "slipway.dev";
-/** The served and stored version. */
+/** The version that is stored, and that the platform itself reads and writes. */
 export const VERSION = "v1alpha1";
+/**
+ * All that are served. They have one schema, so that each object is the same in all: Kubernetes converts by changing `apiVersion` alone.
+ * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
+ */
+export const SERVED_VERSIONS = [VERSION, "v1beta1"] as const;
 /** `apiVersion` of every Slipway resource. */
 export const API_VERSION = `${GROUP}/${VERSION}`;
 

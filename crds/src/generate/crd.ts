@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { z } from "zod";
 import type { Kind } from "../kinds.ts";
-import { GROUP, VERSION } from "../names.ts";
+import { GROUP, SERVED_VERSIONS, VERSION } from "../names.ts";
 import { renderMessage } from "../rule.ts";
 import { type StructuralSchema, toStructural } from "./structural.ts";
 
@@ -57,16 +57,14 @@ export function crdOf(kind: Kind): Crd {
         shortNames: [...kind.shortNames],
         categories: ["slipway"],
       },
-      versions: [
-        {
-          name: VERSION,
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          additionalPrinterColumns: kind.columns.map((column) => ({ ...column })),
-          schema: { openAPIV3Schema: root },
-        },
-      ],
+      versions: SERVED_VERSIONS.map((name) => ({
+        name,
+        served: true,
+        storage: name === VERSION,
+        subresources: { status: {} },
+        additionalPrinterColumns: kind.columns.map((column) => ({ ...column })),
+        schema: { openAPIV3Schema: root },
+      })),
     },
   };
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import type { Crd } from "../../../crds/src/generate/crd.ts";
 import type { Kind } from "../../../crds/src/kinds.ts";
-import { API_VERSION } from "../../../crds/src/names.ts";
+import { GROUP, VERSION } from "../../../crds/src/names.ts";
 import type { FixtureResource } from "./fixtures.ts";
 
 interface Kubeconfig {
@@ -30,8 +30,11 @@ export interface Answer {
 export class TestClient {
   readonly #server: string;
   readonly #agent: Agent;
+  /** By which it names resources. */
+  readonly #version: string;
 
-  constructor(kubeconfig: string) {
+  constructor(kubeconfig: string, version: string = VERSION) {
+    this.#version = version;
     const { clusters, users } = parse(readFileSync(kubeconfig, "utf8")) as Kubeconfig;
     const cluster = clusters[0]?.cluster;
     const user = users[0]?.user;
@@ -97,13 +100,13 @@ export class TestClient {
   create(kind: Kind, resource: FixtureResource, dryRun = false): Promise<Answer> {
     return this.call(
       "POST",
-      `${collection(kind)}?fieldValidation=Strict${dryRun ? "&dryRun=All" : ""}`,
+      `${this.#collection(kind)}?fieldValidation=Strict${dryRun ? "&dryRun=All" : ""}`,
       resource,
     );
   }
 
   read(kind: Kind, name: string): Promise<Answer> {
-    return this.call("GET", `${collection(kind)}/${name}`);
+    return this.call("GET", `${this.#collection(kind)}/${name}`);
   }
 
   replace(
@@ -111,7 +114,7 @@ export class TestClient {
     resource: FixtureResource,
     options: { dryRun?: boolean; status?: boolean } = {},
   ): Promise<Answer> {
-    const path = `${collection(kind)}/${resource.metadata.name}${options.status === true ? "/status" : ""}`;
+    const path = `${this.#collection(kind)}/${resource.metadata.name}${options.status === true ? "/status" : ""}`;
     return this.call(
       "PUT",
       `${path}?fieldValidation=Strict${options.dryRun === true ? "&dryRun=All" : ""}`,
@@ -120,10 +123,11 @@ export class TestClient {
   }
 
   remove(kind: Kind, name: string): Promise<Answer> {
-    return this.call("DELETE", `${collection(kind)}/${name}`);
+    return this.call("DELETE", `${this.#collection(kind)}/${name}`);
   }
-}
 
-function collection({ plural, scope }: Kind): string {
-  return `/apis/${API_VERSION}${scope === "Cluster" ? "" : "/namespaces/default"}/${plural}`;
+  #collection({ plural, scope }: Kind): string {
+    const place = scope === "Cluster" ? "" : "/namespaces/default";
+    return `/apis/${GROUP}/${this.#version}${place}/${plural}`;
+  }
 }

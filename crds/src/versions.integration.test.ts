@@ -1,0 +1,91 @@
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { TestClient } from "../../test/kit/crds/apiserver.ts";
+import { type FixtureResource, fixtureCases, kindOf, validFixtures } from "../../test/kit/crds/fixtures.ts";
+import { committedCrd } from "../../test/kit/crds/layers.ts";
+import { GROUP, SERVED_VERSIONS, VERSION } from "./names.ts";
+
+/** What is written in one version is the same in all, before a real kube-apiserver with the committed definitions. */
+
+let api: TestApiserver;
+const clients = new Map<string, TestClient>();
+
+beforeAll(async () => {
+  api = await startApiserver();
+  for (const version of SERVED_VERSIONS) {
+    clients.set(version, new TestClient(api.kubeconfig, version));
+  }
+  for (const file of readdirSync(new URL("../generated/", import.meta.url))) {
+    await clientOf(VERSION).installCrd(committedCrd(file));
+  }
+});
+
+afterAll(async () => {
+  for (const client of clients.values()) {
+    client.close();
+  }
+  await api?.stop();
+});
+
+function clientOf(version: string): TestClient {
+  const client = clients.get(version);
+  if (client === undefined) {
+    throw new Error(`no client of ${version}`);
+  }
+  return client;
+}
+
+const inVersion = (resource: FixtureResource, version: string): FixtureResource => ({
+  ...resource,
+  apiVersion: `${GROUP}/${version}`,
+});
+
+const others = SERVED_VERSIONS.filter((version) => version !== VERSION);
+
+describe.each(others)("%s", (version) => {
+  it.each(validFixtures())(
+    "%s is the same object in both versions, whichever it was written in",
+    async (_, resource) => {
+      const kind = kindOf(resource);
+      const { name } = resource.metadata;
+      for (const [written, read] of [
+        [version, VERSION],
+        [VERSION, version],
+      ] as const) {
+        await clientOf(VERSION).remove(kind, name);
+        const created = await clientOf(written).create(kind, inVersion(resource, written));
+        expect(created.body.message ?? "", `status ${created.status}`).toBe("");
+        const found = (await clientOf(read).read(kind, name)).body as unknown as FixtureResource;
+        expect(found.apiVersion).toBe(`${GROUP}/${read}`);
+        expect(found.spec).toEqual(created.body.spec);
+        if (resource.status === undefined) {
+          continue;
+        }
+        const replaced = await clientOf(read).replace(
+          kind,
+          { ...found, status: resource.status },
+          { status: true },
+        );
+        expect(replaced.body.message ?? "", `status ${replaced.status}`).toBe("");
+        expect((await clientOf(written).read(kind, name)).body.status).toEqual(replaced.body.status);
+      }
+    },
+  );
+
+  const refused = fixtureCases("invalid").filter(({ only, status }) => only.includes("apiserver") && !status);
+  it.each(refused.map((one) => [one.name, one] as const))("refuses alike: %s", async (_, one) => {
+    const answers = await Promise.all(
+      SERVED_VERSIONS.map((each) => clientOf(each).create(one.kind, inVersion(one.changed, each), true)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => answers[0]?.status));
+    const causes = answers.map(({ body }) => JSON.stringify(causesOf(body)));
+    expect(new Set(causes).size).toBe(1);
+  });
+});
+
+/** What an apiserver found wrong, in an order of its own each time. */
+function causesOf(body: Record<string, unknown>): string[] {
+  const { causes = [] } = (body.details ?? {}) as { causes?: { field?: string; message?: string }[] };
+  return causes.map(({ field, message }) => `${field}: ${message}`).sort();
+}
