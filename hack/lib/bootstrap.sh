@@ -8,6 +8,8 @@ fail() { # SCRIPT MESSAGE
 
 # Checks for Node, and installs the dependencies when package-lock.json names others than are installed.
 ensure_node() { # SCRIPT
+  # A release's bundle comes with Node.
+  command -v node >/dev/null || PATH=$PATH:$PWD/node_modules/.bin
   command -v node >/dev/null || fail "$1" "there is no node in PATH; Node 20 or later is needed"
   local major
   major=$(node -p 'process.versions.node.split(".")[0]')

@@ -28,16 +28,27 @@ export async function packChart(
     await writeFile(join(chart, "Chart.yaml"), text);
     await mkdir(out, { recursive: true });
     const archive = join(out, `slipway-${version}.tgz`);
-    await packStable(scratch, "slipway", archive);
+    await packStable(scratch, ["slipway"], archive);
     return { archive, metadata: parse(text) as Record<string, unknown> };
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-/** Packs a folder as a compressed tar that depends on nothing but names, modes and contents. */
-async function packStable(parent: string, folder: string, archive: string): Promise<void> {
-  const script =
-    'set -o pipefail; tar -C "$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s -cf - "$2" | gzip -9n > "$3"';
-  await run("bash", ["-c", script, "pack", parent, folder, archive]);
+/**
+ * Packs paths as a compressed tar that depends on nothing but names, modes and contents.
+ * @param prefix folder that they are in when they are unpacked; none without
+ */
+export async function packStable(
+  parent: string,
+  paths: readonly string[],
+  archive: string,
+  prefix = "",
+): Promise<void> {
+  // Targets of links stay as they are.
+  const transform = prefix === "" ? [] : ["--transform", `s,^,${prefix}/,SH`];
+  const stable = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
+  const args = ["-C", parent, ...stable, "--mode=go=rX,u+rw,a-s", ...transform, "-cf", "-", ...paths];
+  const script = 'set -o pipefail; archive=$1; shift; tar "$@" | gzip -6n > "$archive"';
+  await run("bash", ["-c", script, "pack", archive, ...args]);
 }

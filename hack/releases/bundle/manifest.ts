@@ -15,6 +15,8 @@ export const BUNDLE = {
   definitions: "crds",
   /** Sources of the release, as `git archive` has them. */
   source: "source.tar.gz",
+  /** Their npm packages, as package-lock.json names them, with Node. */
+  modules: "modules.tar.gz",
   /** Programs of the embedded cluster, as the cache of built programs has them. */
   programs: "programs",
   materials: "sbom",

@@ -1,11 +1,11 @@
 /** Writes the bundle of a release. */
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import type { BinaryName } from "../../cluster/programs.ts";
 import type { BuiltImage, StackImage } from "../../images/index.ts";
 import { run } from "../../lib/exec.ts";
 import { say, step } from "../../lib/steps.ts";
-import { packChart } from "./chart.ts";
+import { packChart, packStable } from "./chart.ts";
 import { writeChecksums } from "./checksums.ts";
 import { addChart, addImage } from "./layout.ts";
 import { BUNDLE, type BundledImage, chartName, imagesOf, type ReleaseManifest } from "./manifest.ts";
@@ -20,7 +20,7 @@ export interface BundleOptions {
   out: string;
   /** Images of databases: one version of each engine, or all. */
   databases: "default" | "all";
-  /** Whether it has the programs of the embedded cluster: a machine needs no compiler then. */
+  /** Whether it has the programs of the embedded cluster and npm packages: a machine needs neither compiler nor registry then. */
   programs: boolean;
   /** PEM of the private key that signs it. */
   keyFile: string | undefined;
@@ -50,6 +50,9 @@ export async function writeBundle(tree: ReleaseTree, options: BundleOptions): Pr
   await step("sources", async () => {
     const archive = ["archive", "--format=tar.gz", `--prefix=slipway-${version}/`, "-o", at(BUNDLE.source)];
     await run("git", ["-C", tree.path, ...archive, tree.commit]);
+    if (options.programs) {
+      await packModules(tree.path, version, at(BUNDLE.modules));
+    }
   });
   await step("bill of materials", () => writeMaterials(tree, options, programs));
   await step("provenance, checksums and signature", async () => {
@@ -120,6 +123,14 @@ async function copyPrograms({ binaries, ensureBinaries }: Recipes, out: string):
     copied.push(join(to, basename(path)));
   }
   return copied;
+}
+
+/** Packs the npm packages of a tree, so that they are unpacked beside its sources. */
+async function packModules(tree: string, version: string, archive: string): Promise<void> {
+  const found = await run("find", [tree, "-name", "node_modules", "-prune", "-type", "d"]);
+  const folders = found.split("\n").filter(Boolean);
+  const paths = folders.map((path) => relative(tree, path)).sort();
+  await packStable(tree, paths, archive, `slipway-${version}`);
 }
 
 /** SPDX documents of the platform's processes and of each Go program. */
