@@ -16,7 +16,7 @@ export async function deliverImages(cluster: Cluster, images: readonly StackImag
   await forEachConcurrently(images, 2, async (image) => {
     const built = await image.build();
     if (built.built) {
-      say(`${image.name} built`);
+      say(`${image.name} added to the image cache`);
     }
     references[image.name] = await deliver(cluster, image, built);
   });

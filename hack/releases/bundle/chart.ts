@@ -45,8 +45,8 @@ export async function packStable(
   archive: string,
   prefix = "",
 ): Promise<void> {
-  // Targets of links stay as they are.
-  const transform = prefix === "" ? [] : ["--transform", `s,^,${prefix}/,SH`];
+  // Targets of symbolic links stay as they are; those of hard links are members of the archive.
+  const transform = prefix === "" ? [] : ["--transform", `s,^,${prefix}/,S`];
   const stable = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
   const args = ["-C", parent, ...stable, "--mode=go=rX,u+rw,a-s", ...transform, "-cf", "-", ...paths];
   const script = 'set -o pipefail; archive=$1; shift; tar "$@" | gzip -6n > "$archive"';

@@ -1,6 +1,6 @@
 /** A bundle that is installed: checked, and its images as sources of a stack's. */
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { StackImage } from "../../images/index.ts";
 import type { ImageSource, ImageSources } from "../../images/sources.ts";
@@ -37,7 +37,7 @@ export async function openBundle(path: string, keyFile: string | undefined): Pro
   await verifyChecksums(folder);
   const release = parseManifest(await readFile(join(folder, BUNDLE.manifest), "utf8"));
   say(`release ${release.version} of commit ${release.commit.slice(0, 8)}: all files are as they were made`);
-  await copyPrograms(join(folder, BUNDLE.programs));
+  await copyPrograms(join(folder, BUNDLE.programs), binaryCache);
   return {
     release,
     chart: join(folder, BUNDLE.chart, `slipway-${release.version}.tgz`),
@@ -45,19 +45,21 @@ export async function openBundle(path: string, keyFile: string | undefined): Pro
   };
 }
 
-/** Programs that the cache lacks; their folders are named by what they were built from. */
-async function copyPrograms(folder: string): Promise<void> {
+/** Copies programs that a cache lacks; their folders are named by what they were built from. */
+export async function copyPrograms(folder: string, cache: string): Promise<void> {
   if (!existsSync(folder)) {
     return;
   }
-  await mkdir(binaryCache, { recursive: true });
+  await mkdir(cache, { recursive: true });
   for (const name of await readdir(folder)) {
-    const to = join(binaryCache, basename(name));
+    const to = join(cache, basename(name));
     if (existsSync(to)) {
       continue;
     }
-    const draft = await mkdtemp(join(binaryCache, ".bundle-"));
+    const draft = await mkdtemp(join(cache, ".bundle-"));
     await cp(join(folder, name), draft, { recursive: true });
+    // A temporary folder is its owner's alone, and some programs run as other users.
+    await chmod(draft, 0o755);
     await rename(draft, to).catch(() => rm(draft, { recursive: true }));
   }
 }
