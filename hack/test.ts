@@ -108,6 +108,13 @@ const stages: Readonly<Record<string, Stage>> = {
         ...(isStackKept ? [] : ["--no-restore"]),
       ]),
   },
+  upgrade: {
+    about: "from the last release to HEAD, back and again while users work (--long)",
+    run: () =>
+      process.env.SLIPWAY_TEST_LONG === "1"
+        ? single("upgrade", process.execPath, ["test/upgrade/main.ts", "--kills", "5,15,25"])
+        : Promise.resolve({ ...none, skipped: 1 }),
+  },
   permissions: {
     about: "every permission that the chart grants was needed by a request of the stages before",
     run: () => permissions(recordedPermissions),
