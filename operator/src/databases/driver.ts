@@ -72,7 +72,10 @@ export interface LiveDatabase {
 export interface LiveStatefulSet extends KubernetesObject {
   spec?: {
     replicas?: number;
-    template?: { metadata?: { annotations?: Readonly<Record<string, string>> } };
+    template?: {
+      metadata?: { annotations?: Readonly<Record<string, string>> };
+      spec?: { containers?: readonly { name: string; image?: string }[] };
+    };
     volumeClaimTemplates?: readonly ClaimTemplate[];
   };
   status?: { observedGeneration?: number; replicas?: number; readyReplicas?: number };

@@ -27,6 +27,7 @@ import type { DatabaseDriver, LiveDatabase } from "./driver.ts";
 import { outsideAddress, readBeforeStart, readDatabase } from "./live.ts";
 import { changePlan, planStatusOf, planToBuild } from "./plan-change.ts";
 import { type Applied, type ClusterDependencies, reconcileAndRestore } from "./reconcile-and-restore.ts";
+import { withRunningImage } from "./running-image.ts";
 import { summarizeDatabase, summarizeStop } from "./status.ts";
 import { type Certificate, certificateNames, ensureCertificate } from "./tls/secret.ts";
 import { toDatabase } from "./to-database.ts";
@@ -124,7 +125,8 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     live: LiveDatabase,
   ): Database {
     const { catalog, platform } = this.#deps;
-    return toDatabase(project, accepted, { catalog: catalog(), platform, credentials, live });
+    const database = toDatabase(project, accepted, { catalog: catalog(), platform, credentials, live });
+    return withRunningImage(this.#driver, database, live);
   }
 
   #certify(

@@ -4,13 +4,13 @@
  * request is identified by its plan and its time; one that has failed is never retried automatically.
  */
 
-import { resources } from "@slipway/controller-runtime";
 import { annotations, type Project, type ProjectStatus } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import type { ProjectContext } from "../projects/kind.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { ClusterState, DatabaseDriver, LiveDatabase, LiveStatefulSet } from "./driver.ts";
+import type { ClusterState, DatabaseDriver, LiveDatabase } from "./driver.ts";
+import { settingsHashOf } from "./running-image.ts";
 import type { DatabasePlatform } from "./settings.ts";
 
 export type PlanChange = NonNullable<ProjectStatus["planChange"]>;
@@ -113,7 +113,7 @@ export function isRolledOut(
   if (database.paused) {
     return true;
   }
-  const wanted = settingsHash(driver, database);
+  const wanted = settingsHashOf(driver, database);
   const pods = live?.pods ?? [];
   return (
     clusterState !== undefined &&
@@ -122,16 +122,6 @@ export function isRolledOut(
     pods.length === database.instances &&
     pods.every((pod) => isReady(pod) && pod.metadata.annotations?.[annotations.settingsHash] === wanted)
   );
-}
-
-function settingsHash(driver: Pick<DatabaseDriver, "desired">, database: Database): string | undefined {
-  const { kind } = resources.statefulSets;
-  const set = driver
-    .desired(database)
-    .find((object) => object.kind === kind && object.metadata?.name === database.names.main);
-  return (set as LiveStatefulSet | undefined)?.spec?.template?.metadata?.annotations?.[
-    annotations.settingsHash
-  ];
 }
 
 /** Until the next reconcile when one is needed immediately, in milliseconds. */
