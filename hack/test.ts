@@ -22,6 +22,7 @@ import {
   vitest,
   withPostgres,
 } from "./testing/runners.ts";
+import { type StageResult, writeSummary } from "./testing/summary.ts";
 
 interface Stage {
   readonly about: string;
@@ -185,6 +186,7 @@ const ranBefore = existsSync(join(root, ".slipway", "stack.env"));
 const isStackKept = !chosen.includes("up") || ranBefore || values.keep;
 let total = none;
 const rows: string[] = [];
+const results: StageResult[] = [];
 const failed: string[] = [];
 
 /** Runs a stage, counts it, and notes how long it took. */
@@ -200,6 +202,7 @@ async function count(name: string, isBeside: boolean): Promise<Counts> {
   const seconds = Math.round((performance.now() - start) / 1000);
   const during = isBeside ? `beside ${stage.beside}` : busy(before, processorTimes());
   rows.push(`${name.padEnd(18)} ${String(seconds).padStart(5)} s  ${closingLine(counts)}, ${during}`);
+  results.push({ name, about: stage.about, seconds, ...counts });
   total = add(total, counts);
   if (counts.failed > 0) {
     failed.push(name);
@@ -232,6 +235,7 @@ for (const name of failed) {
   console.log(`\n== ${name} failed:\n${(await failureDetails(name)).map((line) => `  ${line}`).join("\n")}`);
 }
 console.log(`\nlongest files:\n${(await longestFiles(15)).join("\n")}`);
+await writeSummary(results);
 console.log(`\n${rows.join("\n")}\nlogs: .slipway/logs/test\n`);
 console.log(closingLine(total));
 process.exit(total.failed > 0 ? 1 : 0);
