@@ -73,6 +73,14 @@ describe("migrations", () => {
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
   });
+
+  it("of a later release are left as they are: its processes run beside those of this one, or ran before", async () => {
+    const later = "9999-of-a-later-release";
+    const timestamp = new Date().toISOString();
+    await sql`insert into kysely_migration (name, timestamp) values (${later}, ${timestamp})`.execute(ledger);
+    expect(await migrateToLatest(ledger)).toEqual([]);
+    await sql`delete from kysely_migration where name = ${later}`.execute(ledger);
+  });
 });
 
 describe("queries", () => {

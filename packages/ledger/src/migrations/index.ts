@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import type { Ledger } from "../connect.ts";
 import * as organizationsAndCredentials from "./0001-organizations-and-credentials.ts";
@@ -35,15 +36,30 @@ export const migrations: Record<string, Migration> = {
   "0015-deployments-of-a-project": deploymentsOfAProject,
 };
 
+/** What a later release has applied is known by its name alone, and never applied or reverted here. */
+const OF_A_LATER_RELEASE: Migration = {
+  up: () => Promise.reject(new Error("a migration of a later release")),
+};
+
+/**
+ * Those of this release, and those that the ledger has beyond them: during an upgrade, and after one has gone back, processes run on the schema
+ * of a later release. What it adds, these do not read; what they need, it keeps (docs/releases/README.md).
+ */
+async function knownMigrations(ledger: Ledger): Promise<Record<string, Migration>> {
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(ledger);
+  const later = rows.map(({ name }) => name).filter((name) => !(name in migrations));
+  return { ...migrations, ...Object.fromEntries(later.map((name) => [name, OF_A_LATER_RELEASE])) };
+}
+
 /**
  * Migrates the ledger to the newest version. Safe to run from several processes concurrently: kysely's migrator holds a
- * PostgreSQL advisory lock, so one works and the others find nothing left to do.
+ * PostgreSQL advisory lock, so one works and the others find nothing left to do. Takes two connections.
  *
  * @returns the names of the migrations that this call applied, in order
  * @throws the error of the first migration that failed; it and what follows are not applied
  */
 export async function migrateToLatest(ledger: Ledger): Promise<string[]> {
-  const migrator = new Migrator({ db: ledger, provider: { getMigrations: async () => migrations } });
+  const migrator = new Migrator({ db: ledger, provider: { getMigrations: () => knownMigrations(ledger) } });
   const { error, results } = await migrator.migrateToLatest();
   if (error) {
     throw error;
