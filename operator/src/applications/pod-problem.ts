@@ -79,6 +79,12 @@ const WAITING: Readonly<Record<string, RolloutProblem>> = {
   },
 };
 
+/** Whether a container cannot be started at all from its image and settings; one that ends again and again was started. */
+export function hasStartFault(pod: PodView, container: string): boolean {
+  const reason = appStatus(pod, container)?.state?.waiting?.reason;
+  return reason !== undefined && reason !== "CrashLoopBackOff" && Object.hasOwn(WAITING, reason);
+}
+
 const OUT_OF_MEMORY: RolloutProblem = {
   reason: "OutOfMemory",
   message: "The application uses more memory than its plan has.",

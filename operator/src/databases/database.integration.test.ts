@@ -152,24 +152,13 @@ describe("a database", () => {
   });
 
   test("runs from its image until its instances are replaced anyway", async () => {
-    type Set = KubernetesObject & {
-      spec: {
-        selector: { matchLabels: Record<string, string> };
-        template: { spec: { containers: { image: string }[] } };
-      };
-    };
+    type Set = KubernetesObject & { spec: { template: { spec: { containers: { image: string }[] } } } };
     const imageOf = async () => {
       const set = await get<Set>(resources.statefulSets, "kept");
       return set.spec.template.spec.containers[0]?.image;
     };
     await create("kept");
     await eventually(() => exists(cluster.client, resources.statefulSets, ref("kept")));
-    const { spec } = await get<Set>(resources.statefulSets, "kept");
-    const containers = [{ name: "database", image: image.image }];
-    const pod = { metadata: { ...ref("kept-0"), labels: spec.selector.matchLabels }, spec: { containers } };
-    await cluster.client.create(resources.pods, pod as KubernetesObject);
-    const ready = { status: { conditions: [{ type: "Ready", status: "True" }] } };
-    await cluster.client.patch(resources.pods, ref("kept-0"), ready, { subresource: "status" });
     await untilUnchanged(cluster);
 
     images.postgresql["17"] = { ...image, image: "registry.example/postgresql:17.1" };
@@ -180,7 +169,6 @@ describe("a database", () => {
     await patchSpec("kept", { restartedAt: "2026-01-02T00:00:00Z" });
     await eventually(async () => (await imageOf()) === "registry.example/postgresql:17.1");
     images.postgresql["17"] = image;
-    await cluster.client.delete(resources.pods, ref("kept-0"));
   });
 
   test("requests larger volumes, without touching the templates of the StatefulSet", async () => {

@@ -85,7 +85,7 @@ export interface ClaimTemplate {
   spec?: { storageClassName?: string; resources?: { requests?: { storage?: string } } };
 }
 
-/** A pod as the store keeps it: of its spec, the node alone. */
+/** A pod as the store keeps it: of its spec, the node and the database's image alone. */
 export type LivePod = KubernetesObject &
   PodView & {
     metadata: {

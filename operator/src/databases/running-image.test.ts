@@ -1,7 +1,7 @@
 import { resources } from "@slipway/controller-runtime";
 import type { EngineName, Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { databaseOf, exampleDatabase, podOf } from "../../../test/kit/databases/examples.ts";
+import { databaseOf, exampleDatabase, type PodShape, podOf } from "../../../test/kit/databases/examples.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseDriver, LivePod, LiveStatefulSet } from "./driver.ts";
 import { databaseDrivers } from "./drivers.ts";
@@ -25,38 +25,91 @@ const databaseWith = (spec: Partial<Project["spec"]>, image: string): Database =
 
 /** The StatefulSet as the operator applied it for a database. */
 function appliedFor(driver: DatabaseDriver, database: Database): LiveStatefulSet {
-  const set = driver.desired(database).find(({ kind }) => kind === resources.statefulSets.kind);
+  const set = driver
+    .desired(database)
+    .find(
+      ({ kind, metadata }) => kind === resources.statefulSets.kind && metadata?.name === database.names.main,
+    );
   return set as LiveStatefulSet;
 }
 
-const ready: LivePod[] = [podOf(0, { role: "primary" })];
+/** A pod that was created from a StatefulSet. */
+function podFrom(
+  { spec }: LiveStatefulSet,
+  ordinal: number,
+  shape: PodShape & { waiting?: string } = {},
+): LivePod {
+  const pod = podOf(ordinal, shape);
+  const { waiting } = shape;
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, annotations: { ...spec?.template?.metadata?.annotations } },
+    spec: { containers: spec?.template?.spec?.containers },
+    status: {
+      ...pod.status,
+      ...(waiting && {
+        containerStatuses: [{ name: "database", ready: false, state: { waiting: { reason: waiting } } }],
+      }),
+    },
+  };
+}
+
+const replicas = (set: LiveStatefulSet, count: number): LiveStatefulSet => ({
+  ...set,
+  spec: { ...set.spec, replicas: count },
+});
 
 describe.each([...databaseDrivers()])("%s", (type, driver) => {
   const spec = { type, ...specs[type] };
   const offered = databaseWith(spec, OFFERED);
-  const statefulSet = appliedFor(driver, databaseWith(spec, RUNNING));
+  const running = databaseWith(spec, RUNNING);
+  const statefulSet = appliedFor(driver, running);
+  const imageFor = (database: Database, live: Parameters<typeof withRunningImage>[2]) =>
+    withRunningImage(driver, database, live).image.image;
+  const pod = (ordinal: number, shape?: Parameters<typeof podFrom>[2]) =>
+    podFrom(statefulSet, ordinal, shape);
 
   test("keeps the image that it runs from while nothing else of its template changes", () => {
-    const kept = withRunningImage(driver, offered, { statefulSet, pods: ready });
+    const kept = withRunningImage(driver, offered, { statefulSet, pods: [pod(0)] });
     expect(kept.image).toEqual({ ...offered.image, image: RUNNING });
     expect(appliedFor(driver, kept)).toEqual(statefulSet);
   });
 
+  test("keeps it while an instance does not answer, starts again, or was just removed", () => {
+    expect(imageFor(offered, { statefulSet, pods: [pod(0, { ready: false })] })).toBe(RUNNING);
+    expect(imageFor(offered, { statefulSet, pods: [pod(0, { ready: false, deleting: true })] })).toBe(
+      RUNNING,
+    );
+    expect(imageFor(offered, { statefulSet, pods: [] })).toBe(RUNNING);
+    const crashing = [pod(0), pod(1, { ready: false, waiting: "CrashLoopBackOff" })];
+    expect(imageFor(offered, { statefulSet, pods: crashing })).toBe(RUNNING);
+  });
+
+  test("takes the offered one at its first start, and as it resumes", () => {
+    expect(imageFor(offered, { pods: [] })).toBe(OFFERED);
+    expect(imageFor(offered, { statefulSet: replicas(statefulSet, 0), pods: [] })).toBe(OFFERED);
+  });
+
   test("takes the offered one with its next template", () => {
     const restarted = { ...offered, restartedAt: "2026-01-02T00:00:00Z" };
-    const taken = withRunningImage(driver, restarted, { statefulSet, pods: ready });
-    expect(taken.image.image).toBe(OFFERED);
+    expect(imageFor(restarted, { statefulSet, pods: [pod(0)] })).toBe(OFFERED);
+    const otherUser = { ...offered, image: { ...offered.image, uid: 4_711 } };
+    expect(imageFor(otherUser, { statefulSet, pods: [pod(0)] })).toBe(OFFERED);
   });
 
-  test("takes the offered one while no instance works, and at its first start", () => {
-    const broken = [podOf(0, { ready: false })];
-    expect(withRunningImage(driver, offered, { statefulSet, pods: broken }).image.image).toBe(OFFERED);
-    expect(withRunningImage(driver, offered, { statefulSet, pods: [] }).image.image).toBe(OFFERED);
-    expect(withRunningImage(driver, offered, { pods: [] }).image.image).toBe(OFFERED);
+  test("takes the offered one when an instance cannot start from its own, and stays with it", () => {
+    const healthy = pod(0);
+    const gone = [healthy, pod(1, { ready: false, waiting: "ImagePullBackOff" })];
+    expect(imageFor(offered, { statefulSet, pods: gone })).toBe(OFFERED);
+    const crashing = [pod(0, { ready: false, waiting: "CrashLoopBackOff" })];
+    expect(imageFor(offered, { statefulSet, pods: crashing })).toBe(OFFERED);
+    // The template has it by now, and the other instance is yet to be replaced.
+    const next = appliedFor(driver, offered);
+    expect(imageFor(offered, { statefulSet: next, pods: [healthy, podFrom(next, 1)] })).toBe(OFFERED);
   });
 
-  test("takes the offered one where it runs as another user", () => {
-    const other = { ...offered, image: { ...offered.image, uid: 4_711 } };
-    expect(withRunningImage(driver, other, { statefulSet, pods: ready }).image.image).toBe(OFFERED);
+  test("returns to what ran when a change is taken back", () => {
+    const changed = appliedFor(driver, { ...offered, restartedAt: "2026-01-02T00:00:00Z" });
+    expect(imageFor(offered, { statefulSet: changed, pods: [pod(0)] })).toBe(RUNNING);
   });
 });

@@ -2,13 +2,23 @@
 
 import { resources } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
+import { appStatus, hasStartFault } from "../applications/pod-problem.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { DatabaseDriver, LiveDatabase, LiveStatefulSet } from "./driver.ts";
+import type { DatabaseDriver, LiveDatabase, LivePod, LiveStatefulSet } from "./driver.ts";
+
+const CONTAINER = "database";
+
+/** An image, and the hash of the template that it was in. */
+interface Used {
+  image: string | undefined;
+  settingsHash: string | undefined;
+}
 
 /**
- * A database with the image that its instances run from, while that works and nothing else of their template has changed: an upgrade of the
- * platform that offers another image replaces no instance. Another plan, other settings, a restart and a resumption replace them.
+ * A database with the image that its instances run from, while nothing else of their template has changed: an upgrade of the platform that
+ * offers another image replaces no instance, and a plan that is taken back comes with the image that ran on it. Another plan, other
+ * settings, a restart and a resumption replace instances; so does an image that none can start from.
  * @param database with the image that is offered
  */
 export function withRunningImage(
@@ -17,14 +27,48 @@ export function withRunningImage(
   { statefulSet, pods }: Pick<LiveDatabase, "statefulSet" | "pods">,
 ): Database {
   const template = statefulSet?.spec?.template;
-  const running = template?.spec?.containers?.find(({ name }) => name === "database")?.image;
-  // An image that no instance could start from is to be repaired by another one.
-  if (running === undefined || running === database.image.image || !pods.some(isReady)) {
+  if (
+    imageOf(template?.spec) === database.image.image &&
+    hashOf(template?.metadata) === settingsHashOf(driver, database)
+  ) {
     return database;
   }
-  const unchanged = { ...database, image: { ...database.image, image: running } };
-  const applied = template?.metadata?.annotations?.[annotations.settingsHash];
-  return settingsHashOf(driver, unchanged) === applied ? unchanged : database;
+  for (const { image, settingsHash } of usedImages({ statefulSet, pods })) {
+    if (image === undefined || image === database.image.image || isFaulty(image, pods)) {
+      continue;
+    }
+    const unchanged = { ...database, image: { ...database.image, image } };
+    if (settingsHashOf(driver, unchanged) === settingsHash) {
+      return unchanged;
+    }
+  }
+  return database;
+}
+
+/** Those of the instances, and that of their template, from which one is created anew that is just gone. */
+function usedImages({ statefulSet, pods }: Pick<LiveDatabase, "statefulSet" | "pods">): Used[] {
+  const staying = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const ofPods = staying.map((pod) => ({ image: imageOf(pod.spec), settingsHash: hashOf(pod.metadata) }));
+  const { replicas = 0, template } = statefulSet?.spec ?? {};
+  const ofTemplate = { image: imageOf(template?.spec), settingsHash: hashOf(template?.metadata) };
+  const all = replicas > 0 ? [...ofPods, ofTemplate] : ofPods;
+  return [...new Map(all.map((used) => [`${used.image} ${used.settingsHash}`, used])).values()];
+}
+
+const imageOf = (spec: LivePod["spec"]): string | undefined =>
+  spec?.containers?.find(({ name }) => name === CONTAINER)?.image;
+
+const hashOf = (metadata: { annotations?: Readonly<Record<string, string>> } | undefined) =>
+  metadata?.annotations?.[annotations.settingsHash];
+
+/** Whether an instance cannot start from an image, or all end again and again: only another one can repair that. */
+function isFaulty(image: string, pods: readonly LivePod[]): boolean {
+  const own = pods.filter((pod) => imageOf(pod.spec) === image);
+  const crashes = (pod: LivePod) => appStatus(pod, CONTAINER)?.state?.waiting?.reason === "CrashLoopBackOff";
+  return (
+    own.some((pod) => hasStartFault(pod, CONTAINER)) ||
+    (own.some(crashes) && !own.some((pod) => isReady(pod)))
+  );
 }
 
 /** Hash of the template that a database's instances are to be made from. */
@@ -36,7 +80,5 @@ export function settingsHashOf(
   const set = driver
     .desired(database)
     .find((object) => object.kind === kind && object.metadata?.name === database.names.main);
-  return (set as LiveStatefulSet | undefined)?.spec?.template?.metadata?.annotations?.[
-    annotations.settingsHash
-  ];
+  return hashOf((set as LiveStatefulSet | undefined)?.spec?.template?.metadata);
 }

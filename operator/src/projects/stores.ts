@@ -159,6 +159,13 @@ function slimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
     deletionTimestamp,
   } = metadata;
   const hash = metadata.annotations?.[annotations.settingsHash];
+  // A database keeps the image that it runs from.
+  const database = spec?.containers?.find(({ name: container }) => container === "database");
+  const nodeName = spec?.nodeName;
+  const kept = {
+    ...(nodeName === undefined ? {} : { nodeName }),
+    ...(database === undefined ? {} : { containers: [{ name: "database", image: database.image }] }),
+  };
   return {
     apiVersion,
     kind,
@@ -172,7 +179,7 @@ function slimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
       deletionTimestamp,
       ...(hash === undefined ? {} : { annotations: { [annotations.settingsHash]: hash } }),
     },
-    ...(spec?.nodeName === undefined ? {} : { spec: { nodeName: spec.nodeName } }),
+    ...(nodeName === undefined && database === undefined ? {} : { spec: kept }),
     status: {
       phase: status?.phase,
       podIP: status?.podIP,
