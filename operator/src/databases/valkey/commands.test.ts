@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { databaseOf, exampleDatabase, podOf } from "../../../../test/kit/databases/examples.ts";
 import { priorityCommand } from "./commands.ts";
+import { nodeAddress } from "./names.ts";
 import { type MemberState, parseMemberState } from "./topology.ts";
 
 const three = databaseOf({
@@ -22,8 +23,14 @@ function reported(...lines: string[]): MemberState {
   }
   return state;
 }
-const replica = (priority: number, link: "up" | "down") =>
-  reported("role:slave", `master_link_status:${link}`, `slave_priority:${priority}`);
+/** @param of ordinal of the primary that it follows */
+const replica = (priority: number, link: "up" | "down", of = 0) =>
+  reported(
+    "role:slave",
+    `master_host:${nodeAddress(three, of)}`,
+    `master_link_status:${link}`,
+    `slave_priority:${priority}`,
+  );
 const primary = reported("role:master", "slave0:ip=x,state=online");
 
 /** For the instance of an ordinal, where each has reported a state or nothing. */
@@ -46,18 +53,20 @@ test("a replica stays promotable when its link breaks", () => {
 
 test("a surplus replica is not promoted while an instance that is kept has all data", () => {
   expect(command(2, [primary, undefined, replica(100, "up")], fewer)).toBe("CONFIG SET replica-priority 0");
-  expect(command(2, [replica(100, "up"), primary, replica(100, "up")], fewer)).toBe(
+  expect(command(2, [replica(100, "up", 1), primary, replica(100, "up", 1)], fewer)).toBe(
     "CONFIG SET replica-priority 0",
   );
   expect(command(2, [primary, undefined, replica(0, "up")], fewer)).toBeUndefined();
 });
 
 test.each([
-  ["has no data", replica(100, "down")],
+  ["has no data", replica(100, "down", 1)],
   ["does not answer", undefined],
+  ["is a primary that others have left", primary],
+  ["follows such a one", replica(100, "up", 2)],
 ])("a surplus replica may be promoted while the instance that is kept %s", (_, kept) => {
-  expect(command(2, [kept, primary, replica(100, "up")], fewer)).toBeUndefined();
-  expect(command(2, [kept, primary, replica(0, "up")], fewer)).toBe("CONFIG SET replica-priority 100");
+  expect(command(2, [kept, primary, replica(100, "up", 1)], fewer)).toBeUndefined();
+  expect(command(2, [kept, primary, replica(0, "up", 1)], fewer)).toBe("CONFIG SET replica-priority 100");
 });
 
 test("a surplus replica stays promotable when the primary is lost", () => {

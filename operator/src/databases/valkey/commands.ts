@@ -51,7 +51,12 @@ export function priorityCommand(
     return undefined;
   }
   const isKept = (one: LivePod): boolean => ordinalOf(one) < database.instances;
-  const keptHasData = [...memberStates].some(([one, { linked }]) => isKept(one) && linked);
+  // One that was cut off may report to be a primary, too, or follow one that was.
+  const hasSameData = (one: LivePod, { role, linked, follows }: MemberState): boolean =>
+    role === "primary"
+      ? nodeAddress(database, ordinalOf(one)) === facts.follows
+      : linked && follows === facts.follows;
+  const keptHasData = [...memberStates].some(([one, state]) => isKept(one) && hasSameData(one, state));
   const wanted = !isKept(pod) && keptHasData ? 0 : DEFAULT_PRIORITY;
   return facts.priority === wanted ? undefined : `CONFIG SET replica-priority ${wanted}`;
 }
