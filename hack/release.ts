@@ -1,6 +1,6 @@
 /** Makes the bundle of a release; hack/release.sh calls this once Node and the dependencies are installed. */
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { ensureBinary } from "./cluster/binaries.ts";
@@ -11,6 +11,7 @@ import { logDir, root } from "./lib/paths.ts";
 import { say, seconds, step, UserError } from "./lib/steps.ts";
 import { BUNDLE, parseManifest } from "./releases/bundle/manifest.ts";
 import { type PushOptions, pushBundle, writeValues } from "./releases/bundle/push.ts";
+import { checkSigningKey } from "./releases/bundle/signature.ts";
 import { checkOut } from "./releases/bundle/sources.ts";
 import { writeBundle } from "./releases/bundle/write.ts";
 import { releasedCommit } from "./releases/recorded.ts";
@@ -88,19 +89,25 @@ async function main(argv: string[]): Promise<void> {
   if (existsSync(out)) {
     throw new UserError(`${out} exists already: remove it, or name another with --out`);
   }
+  if (values.key !== undefined) {
+    await checkSigningKey(values.key);
+  }
   const start = performance.now();
   await mkdir(logDir, { recursive: true });
   const log = join(logDir, "release.log");
   await ensurePackages(aptPackages, log);
   const revision = values.commit ?? releasedCommit(version) ?? "HEAD";
+  // Under its name it is whole: one that was interrupted is not taken for it.
+  const draft = `${out}.draft`;
+  await rm(draft, { recursive: true, force: true });
   const tree = await step(`sources of ${revision}`, () => checkOut(revision, log), log);
   try {
-    const options = { version, out, databases, programs: programs === "on", keyFile: values.key } as const;
+    const keyFile = values.key;
+    const options = { version, out: draft, databases, programs: programs === "on", keyFile } as const;
     await step(`bundle of ${version}`, () => writeBundle(tree, options), log);
-  } catch (error) {
-    await rm(out, { recursive: true, force: true });
-    throw error;
+    await rename(draft, out);
   } finally {
+    await rm(draft, { recursive: true, force: true });
     await tree.remove();
   }
   const [size = ""] = (await run("du", ["-sh", out])).split("\t");

@@ -235,7 +235,7 @@ for (const name of failed) {
   console.log(`\n== ${name} failed:\n${(await failureDetails(name)).map((line) => `  ${line}`).join("\n")}`);
 }
 console.log(`\nlongest files:\n${(await longestFiles(15)).join("\n")}`);
-await writeSummary(results);
+await writeSummary(results, results.length === Object.keys(stages).length);
 console.log(`\n${rows.join("\n")}\nlogs: .slipway/logs/test\n`);
 console.log(closingLine(total));
 process.exit(total.failed > 0 ? 1 : 0);

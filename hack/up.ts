@@ -15,6 +15,7 @@ import { type Bundle, openBundle } from "./releases/bundle/open.ts";
 import { buildsOfChart, deliverBuildImages, writeBuildSecrets } from "./stack/builds.ts";
 import { allowListOf, installChart, ownChart } from "./stack/chart.ts";
 import { chooseCluster, inspectMachine } from "./stack/choice.ts";
+import { chosenImages } from "./stack/database-choice.ts";
 import { deliverDatabases, expectedDatabases, planDatabases } from "./stack/databases.ts";
 import { writeStackFile } from "./stack/file.ts";
 import { deliverImages } from "./stack/images.ts";
@@ -64,6 +65,8 @@ async function main(): Promise<void> {
   }
   const start = performance.now();
   const { chart, images: sources } = await installable(options);
+  // A choice that cannot be met is refused before anything is changed.
+  chosenImages(options.databases, sources.databases);
   const cluster = await ensureCluster(options);
   const images = await step("images of the stack", () => deliverImages(cluster, sources.stack), log);
   const databases = await planDatabases(cluster, options.databases, sources.databases);
@@ -88,7 +91,7 @@ async function main(): Promise<void> {
         },
         rateLimitScale: options.rateLimitScale,
         networks: cluster.networks,
-        builds: builds && (await buildsOfChart(builds.registry, builds.git, cluster.apiUrl, sources.builder)),
+        builds: builds && (await buildsOfChart(builds.registry, builds.git, cluster.apiUrl, sources)),
         collector: cluster.collector,
         allowList: await allowListOf(cluster),
         // kind's kubelet signs its certificate itself.

@@ -10,6 +10,8 @@ export interface DatabaseImageSource {
   engine: EngineName;
   /** As projects name it. */
   version: string;
+  /** Whether a stack has it that has one version of each engine. */
+  isDefault: boolean;
   /** What its containers run as; docs/databases.md. */
   uid: number;
   gid: number;
@@ -34,7 +36,7 @@ const defaultVersions: Record<EngineName, string> = {
   valkey: "9.1.1",
 };
 
-type Source = Omit<DatabaseImageSource, "engine" | "version">;
+type Source = Omit<DatabaseImageSource, "engine" | "version" | "isDefault">;
 const sources: { [Engine in EngineName]: Record<(typeof versionsOfType)[Engine][number], Source> } = {
   postgresql: {
     "15": image(postgresqlUser, () => postgresql("15")),
@@ -63,14 +65,15 @@ function image(user: number, recipe: () => ImageRecipe | Promise<ImageRecipe>): 
 
 /** The images of the engines that a stack is to have. */
 export function databaseImages(selection: DatabaseSelection): DatabaseImageSource[] {
-  if (selection === "none") {
-    return [];
-  }
-  return databaseTypes.flatMap((engine) =>
-    Object.entries<Source>(sources[engine])
-      .filter(([version]) => selection === "all" || version === defaultVersions[engine])
-      .map(([version, source]) => ({ engine, version, ...source })),
+  const all = databaseTypes.flatMap((engine) =>
+    Object.entries<Source>(sources[engine]).map(([version, source]) => ({
+      engine,
+      version,
+      isDefault: version === defaultVersions[engine],
+      ...source,
+    })),
   );
+  return all.filter(({ isDefault }) => selection === "all" || (selection === "default" && isDefault));
 }
 
 /** An image as the chart's values name it. */
@@ -87,7 +90,7 @@ interface DatabaseImageValue {
  * @param delivered every source with the reference under which the nodes have or pull it
  */
 export function databaseImageValues(
-  delivered: { source: Omit<DatabaseImageSource, "build" | "reference">; reference: string }[],
+  delivered: { source: Omit<DatabaseImageSource, "build" | "reference" | "isDefault">; reference: string }[],
 ): Record<string, Record<string, DatabaseImageValue>> {
   const values: ReturnType<typeof databaseImageValues> = {};
   for (const { source, reference } of delivered) {

@@ -17,8 +17,8 @@ export interface ImageSources {
   /** All that there are. */
   databases: readonly DatabaseImageSource[];
   builder: ImageSource;
-  /** What builds start from, each with the tag by which the registry of builds has it: `24` of `base/node`. */
-  bases: readonly (ImageSource & { tag: string | undefined })[];
+  /** What builds start from, each with the name and tag by which the registry of builds has it: `base/node` and `24`. */
+  bases: readonly (ImageSource & { name: string; tag: string | undefined })[];
 }
 
 const sourceOf = (recipe: ImageRecipe): ImageSource => ({
@@ -31,5 +31,5 @@ export const ownImages = (): ImageSources => ({
   stack: images,
   databases: databaseImages("all"),
   builder: sourceOf(builder()),
-  bases: baseImages().map((recipe) => ({ ...sourceOf(recipe), tag: recipe.version })),
+  bases: baseImages().map((recipe) => ({ ...sourceOf(recipe), name: recipe.name, tag: recipe.version })),
 });

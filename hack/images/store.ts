@@ -30,6 +30,15 @@ export async function hasImage(reference: string): Promise<boolean> {
   );
 }
 
+/** The id of an image in the cache, which is the digest of its configuration; undefined when there is none. */
+export async function imageId(reference: string): Promise<string | undefined> {
+  if (!(await hasImage(reference))) {
+    return undefined;
+  }
+  const id = await buildah(["inspect", "--type", "image", "--format", "{{.FromImageID}}", reference]);
+  return `sha256:${id}`;
+}
+
 /** Makes the folders of the image cache and returns the one for scratch files. */
 export async function scratchRoot(): Promise<string> {
   const folder = join(imageCache, "scratch");

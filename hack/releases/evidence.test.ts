@@ -13,8 +13,10 @@ const contract: Contract = {
 test("each section has what its run left, and says where nothing was measured", () => {
   const page = evidencePage({
     version: "0.2.0",
+    commit: "abcdef12+",
     tests: {
       commit: "abcdef12",
+      isWhole: true,
       stages: [
         { name: "unit", about: "unit tests", seconds: 80, passed: 10, failed: 0, skipped: 0 },
         { name: "e2e", about: "end to end", seconds: 800, passed: 5, failed: 1, skipped: 2 },
@@ -26,7 +28,7 @@ test("each section has what its run left, and says where nothing was measured", 
   expect(page).toContain("`hack/test.sh` on commit abcdef12: 15 passed, 1 failed, 2 skipped.");
   expect(page).toContain("| e2e | end to end | 5 | 1 | 2 | 800 |");
   expect(page).toContain("## Upgrade, and back\n\nNot measured for this release.");
-  expect(page).toContain("2 operations, 1 failure codes, 1 kinds of resources, 1 metrics.");
+  expect(page).toContain("Commit abcdef12+: 2 operations, 1 failure codes, 1 kinds of resources, 1 metrics.");
   expect(page).toContain("- Nothing of 0.1.0 is broken.");
   expect(page).toContain("- Of 0.0.9 is broken:\n  - the metric slipway_down is gone");
 });

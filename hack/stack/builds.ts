@@ -6,7 +6,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { applyManifests } from "../cluster/kubectl.ts";
 import { baseImageValues } from "../images/base/index.ts";
 import { pushWithToken } from "../images/index.ts";
-import type { ImageSource, ImageSources } from "../images/sources.ts";
+import type { ImageSources } from "../images/sources.ts";
 import { say, seconds } from "../lib/steps.ts";
 import { buildAuthorities, buildTools } from "./build-tools.ts";
 import { type BuildsOfChart, systemNamespace } from "./chart.ts";
@@ -53,13 +53,14 @@ export async function buildsOfChart(
   registry: BuildsRegistryAccess,
   git: { host: string; caFile: string },
   hookUrl: string | undefined,
-  builder: ImageSource,
+  { builder, bases }: Pick<ImageSources, "bases" | "builder">,
 ): Promise<BuildsOfChart> {
+  const names = bases.map(({ name, tag }) => `${name}:${tag}`);
   return {
     image: await builder.reference(),
     registry: { host: registry.host, ca: await readFile(registry.caFile, "utf8") },
     git: { host: git.host, ca: await readFile(git.caFile, "utf8"), hookUrl },
-    baseImages: baseImageValues(registry.host),
+    baseImages: baseImageValues((name) => (names.includes(name) ? `${registry.host}/${name}` : undefined)),
     ca: await buildAuthorities(),
     toolsSecret: buildToolsSecret,
   };
@@ -88,14 +89,14 @@ export async function deliverBuildImages(
     const tag = base.tag ?? image.tag;
     const { pushed } = await pushWithToken(image, tag, { ...registry, token }, crane);
     if (pushed) {
-      say(`${image.name}:${tag} built and pushed in ${seconds(performance.now() - start)}`);
+      say(`${image.name}:${tag} delivered in ${seconds(performance.now() - start)}`);
     }
   }
   const start = performance.now();
   const image = await builder.build();
   const reference = await deliver(cluster, { name: "builder", deliver: "import" }, image);
   if (image.built) {
-    say(`builder built in ${seconds(performance.now() - start)}`);
+    say(`builder added to the image cache in ${seconds(performance.now() - start)}`);
   }
   return reference;
 }

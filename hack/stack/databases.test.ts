@@ -46,10 +46,3 @@ test("the chart gets references, users and the real engine before anything is bu
     },
   });
 });
-
-test("an image that a bundle lacks is named, with those that it has", async () => {
-  const plan = planDatabases(clusterWith(undefined), ["postgresql:18"], databaseImages("default"));
-  await expect(plan).rejects.toThrow(
-    "the bundle has no image of postgresql:18; it has postgresql:17, mariadb:11, clickhouse:26.8.6.5, valkey:9.1.1",
-  );
-});

@@ -5,7 +5,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { type DatabaseImageSource, type DatabaseValues, databaseImageValues } from "../images/databases.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { stateDir } from "../lib/paths.ts";
-import { say, seconds, UserError } from "../lib/steps.ts";
+import { say, seconds } from "../lib/steps.ts";
 import { waitFor } from "../lib/wait.ts";
 import { systemNamespace } from "./chart.ts";
 import { chosenImages, type DatabaseChoice, imageKey } from "./database-choice.ts";
@@ -16,7 +16,7 @@ const authorityFile = join(stateDir, "database-ca.crt");
 
 /**
  * Which images the stack is to have, and which it has been offering until now.
- * @throws UserError for one that `images` lacks
+ * @param images all that there are
  */
 export async function planDatabases(
   cluster: Cluster,
@@ -28,16 +28,7 @@ export async function planDatabases(
   const keys = Object.entries(offered ?? {}).flatMap(([engine, versions]) =>
     Object.keys(versions).map((version) => imageKey({ engine, version })),
   );
-  const wanted = chosenImages(choice, keys).map((image) => {
-    const source = images.find((one) => imageKey(one) === imageKey(image));
-    if (source === undefined) {
-      throw new UserError(
-        `the bundle has no image of ${imageKey(image)}; it has ${images.map(imageKey).join(", ")}`,
-      );
-    }
-    return source;
-  });
-  return { wanted, first: keys.length === 0 };
+  return { wanted: chosenImages(choice, images, keys), first: keys.length === 0 };
 }
 
 /** The chart's values for these images, built or not, where the references of images do not depend on a registry. */
@@ -58,7 +49,7 @@ export async function deliverDatabases(
     const built = await source.build();
     const reference = await deliver(cluster, { name, deliver: "import" }, built);
     delivered.push({ source, reference });
-    const did = built.built ? `built in ${seconds(performance.now() - start)}` : "there";
+    const did = built.built ? `added to the image cache in ${seconds(performance.now() - start)}` : "there";
     say(`${name} ${did} (${index + 1} of ${images.length})`);
   }
   return databaseImageValues(delivered);

@@ -47,12 +47,7 @@ test.each([
   [["--context", "a"], {}, "--context needs --registry"],
   [["--context", ""], {}, "--context needs a name"],
   [["--registry", "r"], {}, "--registry goes with --context"],
-  [
-    ["--databases", "postgresql:9"],
-    {},
-    "--databases has no postgresql:9; it is default, all, none, or a list of postgresql:",
-  ],
-  [["--databases", ""], {}, "--databases has no empty entry"],
+  [["--bundle-key", "release.pub"], {}, "--bundle-key goes with --bundle"],
   [["--nope"], {}, "Unknown option '--nope'"],
   [["now"], {}, "hack/up.sh --help"],
   [[], { SLIPWAY_API_PORT: "http" }, "SLIPWAY_API_PORT is no port: http"],

@@ -12,15 +12,28 @@ export interface StageResult extends Counts {
 }
 
 export interface Summary {
-  /** Commit that was tested. */
+  /** Commit that was tested; with `+` where files were changed since. */
   readonly commit: string;
+  /** Whether all stages ran. */
+  readonly isWhole: boolean;
   readonly stages: readonly StageResult[];
 }
 
 /** Where the newest run leaves it. */
 export const summaryFile = join(root, ".slipway", "logs", "test", "summary.json");
 
-export async function writeSummary(stages: readonly StageResult[]): Promise<void> {
-  const commit = (await run("git", ["-C", root, "rev-parse", "--short=8", "HEAD"])).trim();
-  await writeFile(summaryFile, `${JSON.stringify({ commit, stages } satisfies Summary, null, 2)}\n`);
+export async function writeSummary(stages: readonly StageResult[], isWhole: boolean): Promise<void> {
+  const summary: Summary = { commit: await testedCommit(), isWhole, stages };
+  await writeFile(summaryFile, `${JSON.stringify(summary, null, 2)}\n`);
+}
+
+/** The commit of these sources, with `+` where files differ from it; `unknown` outside of a repository. */
+export async function testedCommit(): Promise<string> {
+  const git = async (args: string[]) => (await run("git", ["-C", root, ...args])).trim();
+  try {
+    const changes = await git(["status", "--porcelain"]);
+    return `${await git(["rev-parse", "--short=8", "HEAD"])}${changes === "" ? "" : "+"}`;
+  } catch {
+    return "unknown";
+  }
 }

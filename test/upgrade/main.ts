@@ -5,7 +5,7 @@
  * anybody noticed.
  */
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { run as execute } from "../../hack/lib/exec.ts";
@@ -32,10 +32,12 @@ async function releaseOf(folder: string): Promise<Release> {
   return { version, bundle };
 }
 
+const bundles = join(root, ".slipway", "bundles");
+
 /** The bundle of a commit, made where it is not there. */
 async function bundleOf(version: string, revision: string): Promise<string> {
   const commit = (await execute("git", ["-C", root, "rev-parse", revision])).trim();
-  const out = join(root, ".slipway", "bundles", `${version}-${commit.slice(0, 8)}`);
+  const out = join(bundles, `${version}-${commit.slice(0, 8)}`);
   if (!existsSync(out)) {
     log(`making the bundle of ${version}, commit ${commit.slice(0, 8)}`);
     const options = ["--commit", commit, "--out", out, "--programs", "off"];
@@ -48,6 +50,12 @@ const last = recordedVersions().at(-1) ?? "";
 const [major, minor] = last.split(".").map(Number);
 const from = await releaseOf(values.from ?? (await bundleOf(last, releasedCommit(last) ?? "HEAD")));
 const to = await releaseOf(values.to ?? (await bundleOf(`${major}.${Number(minor) + 1}.0`, "HEAD")));
+// Those of commits before, each as large as these.
+for (const name of await readdir(bundles).catch(() => [])) {
+  if (![from.bundle, to.bundle].includes(join(bundles, name))) {
+    await rm(join(bundles, name), { recursive: true });
+  }
+}
 const releases = Array.from({ length: Number(values.rounds) + 1 }, (_, index) =>
   index % 2 === 0 ? from : to,
 );

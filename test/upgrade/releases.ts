@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { logDir, root } from "../../hack/lib/paths.ts";
 
-/** A multiplier of rate limits that a constant load does not reach. */
-const RATE_LIMIT_SCALE = "100";
+/** A multiplier of the API's rate limits that a constant load does not reach. */
+export const RATE_LIMIT_SCALE = 100;
 
 /**
  * Runs `hack/up.sh --bundle`.
@@ -21,7 +21,7 @@ export async function install(bundle: string, killAfter?: number): Promise<boole
   const log = createWriteStream(path, { flags: "a" });
   const child = spawn("bash", ["hack/up.sh", "--bundle", bundle], {
     cwd: root,
-    env: { ...process.env, SLIPWAY_RATE_LIMIT_SCALE: RATE_LIMIT_SCALE },
+    env: { ...process.env, SLIPWAY_RATE_LIMIT_SCALE: String(RATE_LIMIT_SCALE) },
     // A group of its own: helm and all others end with it.
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
@@ -39,7 +39,7 @@ export async function install(bundle: string, killAfter?: number): Promise<boole
           code.then(() => false),
           sleep(killAfter, true, { signal: ended.signal }).catch(() => false),
         ]);
-  if (killed && child.pid !== undefined) {
+  if (killed && child.pid !== undefined && child.exitCode === null) {
     process.kill(-child.pid, "SIGKILL");
   }
   const ending = await code;

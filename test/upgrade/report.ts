@@ -28,8 +28,8 @@ export interface Outcome {
     readonly engine: string;
     readonly acknowledged: number;
     readonly lost: number;
-    /** Why sessions ended. */
-    readonly failures: readonly string[];
+    /** Why sessions ended; undefined where that is counted as failed requests. */
+    readonly failures?: readonly string[];
   }[];
 }
 
@@ -64,7 +64,7 @@ export function faults({ steps, outcome }: Results): string[] {
   }
   found.push(...outcome.missedRuns.map((at) => `no run of the job succeeded that was due at ${at}`));
   found.push(...outcome.violations);
-  for (const { engine, acknowledged, lost, failures } of outcome.rows) {
+  for (const { engine, acknowledged, lost, failures = [] } of outcome.rows) {
     if (acknowledged === 0) {
       found.push(`${engine} acknowledged no row`);
     }
@@ -109,7 +109,7 @@ export function markdown(results: Results): string {
     row(["database", "rows acknowledged", "lost", "sessions ended"]),
     row(["---", "---", "---", "---"]),
     ...outcome.rows.map(({ engine, acknowledged, lost, failures }) =>
-      row([engine, acknowledged, lost, failures.length]),
+      row([engine, acknowledged, lost, failures?.length ?? "see row"]),
     ),
     "",
     `Runs due ${outcome.dueRuns}, missed ${outcome.missedRuns.length}; contradictions between pods, runs and charges: ${outcome.violations.length}.`,

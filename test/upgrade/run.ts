@@ -8,7 +8,7 @@ import { startStackObserver } from "../e2e/support/stack-observer.ts";
 import { observeWindow } from "../hostile/run.ts";
 import { startVictim, type Victim } from "../hostile/victim.ts";
 import { startDatabases } from "./databases.ts";
-import { install } from "./releases.ts";
+import { install, RATE_LIMIT_SCALE } from "./releases.ts";
 import type { Outcome, Step } from "./report.ts";
 
 /** A release and where its bundle is. */
@@ -27,8 +27,6 @@ export interface RunOptions {
 
 /** For which the load goes on after a step: what it left undone shows. */
 const AFTER_MS = 20_000;
-/** Multiplier of the API's rate limits on the stack; see releases.ts. */
-const RATE_LIMIT_SCALE = 100;
 /** What ends by itself: a run, a build, a backup. */
 const TEMPORARY = ["Job", "JobRun", "Build", "Backup"];
 
@@ -39,11 +37,14 @@ export async function run({
 }: RunOptions): Promise<{ steps: Step[]; outcome: Outcome }> {
   log("preparing");
   const organization = await createOrganization("upgraded");
+  const databases = await startDatabases(organization);
+  const victim = await startVictim(organization, { rateLimitScale: RATE_LIMIT_SCALE, builds: true }).catch(
+    async (error: unknown) => {
+      await databases.remove();
+      throw error;
+    },
+  );
   const observer = await startStackObserver();
-  const [victim, databases] = await Promise.all([
-    startVictim(organization, { rateLimitScale: RATE_LIMIT_SCALE, builds: true }),
-    startDatabases(organization),
-  ]);
   const steps: Step[] = [];
   try {
     for (const [index, to] of releases.slice(1).entries()) {
@@ -55,7 +56,7 @@ export async function run({
     const rows = await databases.finish();
     const { dueRuns, missedRuns, acknowledgedRows, lostRows } = await victim.finish();
     const violations = await observer.check([victim.job]);
-    const ofVictim = { engine: "PostgreSQL", acknowledged: acknowledgedRows, lost: lostRows, failures: [] };
+    const ofVictim = { engine: "PostgreSQL", acknowledged: acknowledgedRows, lost: lostRows };
     return {
       steps,
       outcome: {

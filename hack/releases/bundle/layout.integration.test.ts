@@ -8,11 +8,12 @@ import { startRegistry } from "../../../test/kit/servers/registry.ts";
 import { ensureBinary } from "../../cluster/binaries.ts";
 import { buildImage } from "../../images/index.ts";
 import { sampleJob } from "../../images/samples.ts";
+import { imageId } from "../../images/store.ts";
 import { run } from "../../lib/exec.ts";
 import { root } from "../../lib/paths.ts";
 import { freePorts } from "../../lib/ports.ts";
 import { packChart } from "./chart.ts";
-import { addChart, addImage, digestOf, extract, loadImage } from "./layout.ts";
+import { addChart, addImage, configOf, digestOf, extract, loadImage } from "./layout.ts";
 import { layoutName } from "./manifest.ts";
 
 /** The layout of a bundle with one image and the chart, against a real registry and real clients. */
@@ -56,6 +57,7 @@ test("an image keeps its digest in a registry, and comes back into the image cac
   expect((await run(crane, ["digest", "--insecure", `${host}/${layoutName(image)}`])).trim()).toBe(digest);
 
   await loadImage(layout, image);
+  expect(await imageId(image.reference)).toBe(await configOf(layout, { digest }));
   const again = join(folder, "again");
   expect(await addImage(again, image)).toBe(digest);
 });

@@ -45,6 +45,18 @@ async function descriptorOf(layout: string, name: string): Promise<Descriptor> {
   return found;
 }
 
+/** The digest of the configuration of an image in a layout, by the digest of its manifest. */
+export async function configOf(layout: string, { digest }: { digest: string }): Promise<string> {
+  return (await readManifest(layout, digest)).config.digest;
+}
+
+async function readManifest(layout: string, digest: string) {
+  const text = await readFile(join(layout, blobPath(digest)), "utf8");
+  return z.object({ config: descriptor, layers: z.array(descriptor) }).parse(JSON.parse(text));
+}
+
+const blobPath = (digest: string): string => join("blobs/sha256", digest.replace("sha256:", ""));
+
 /** Puts an image of a layout into the image cache, under its reference. */
 export async function loadImage(layout: string, image: Omit<BuiltImage, "built">): Promise<void> {
   // buildah makes a name of the path, and names have no capitals.
@@ -92,13 +104,10 @@ async function addBlob(layout: string, content: string | Buffer, mediaType: stri
  */
 export async function extract(layout: string, name: string, folder: string): Promise<void> {
   const wanted = await descriptorOf(layout, name);
-  const blob = (digest: string) => join("blobs/sha256", digest.replace("sha256:", ""));
   await mkdir(join(folder, "blobs/sha256"), { recursive: true });
-  const manifest = z
-    .object({ config: descriptor, layers: z.array(descriptor) })
-    .parse(JSON.parse(await readFile(join(layout, blob(wanted.digest)), "utf8")));
+  const manifest = await readManifest(layout, wanted.digest);
   for (const { digest } of [wanted, manifest.config, ...manifest.layers]) {
-    await copyFile(join(layout, blob(digest)), join(folder, blob(digest)));
+    await copyFile(join(layout, blobPath(digest)), join(folder, blobPath(digest)));
   }
   await writeFile(join(folder, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
   await writeFile(join(folder, "index.json"), JSON.stringify({ schemaVersion: 2, manifests: [wanted] }));

@@ -57,6 +57,8 @@ const manifest = z.object({
     z.object({
       engine: z.enum(databaseTypes),
       version: z.string(),
+      /** Whether a stack has it that has one version of each engine. */
+      isDefault: z.boolean(),
       uid: z.int(),
       gid: z.int(),
       runs: z.string().optional(),

@@ -1,16 +1,16 @@
 /** A bundle that is installed: checked, and its images as sources of a stack's. */
 import { existsSync } from "node:fs";
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { StackImage } from "../../images/index.ts";
 import type { ImageSource, ImageSources } from "../../images/sources.ts";
-import { hasImage } from "../../images/store.ts";
+import { imageId } from "../../images/store.ts";
+import { run } from "../../lib/exec.ts";
 import { binaryCache } from "../../lib/paths.ts";
-import { say, UserError } from "../../lib/steps.ts";
-import { verifyChecksums } from "./checksums.ts";
-import { loadImage } from "./layout.ts";
-import { BUNDLE, type BundledImage, parseManifest, type ReleaseManifest } from "./manifest.ts";
-import { verifySignature } from "./signature.ts";
+import { UserError } from "../../lib/steps.ts";
+import { configOf, loadImage } from "./layout.ts";
+import { BUNDLE, type BundledImage, type ReleaseManifest } from "./manifest.ts";
+import { readRelease } from "./read.ts";
 
 export interface Bundle {
   release: ReleaseManifest;
@@ -29,14 +29,7 @@ export async function openBundle(path: string, keyFile: string | undefined): Pro
   if (!existsSync(folder)) {
     throw new UserError(`there is no bundle at ${path}`);
   }
-  if (keyFile === undefined) {
-    say("the signature is not checked: --bundle-key FILE names the public key of whoever released it");
-  } else {
-    await verifySignature(folder, keyFile);
-  }
-  await verifyChecksums(folder);
-  const release = parseManifest(await readFile(join(folder, BUNDLE.manifest), "utf8"));
-  say(`release ${release.version} of commit ${release.commit.slice(0, 8)}: all files are as they were made`);
+  const release = await readRelease(folder, keyFile);
   await copyPrograms(join(folder, BUNDLE.programs), binaryCache);
   return {
     release,
@@ -45,22 +38,39 @@ export async function openBundle(path: string, keyFile: string | undefined): Pro
   };
 }
 
-/** Copies programs that a cache lacks; their folders are named by what they were built from. */
+/**
+ * Copies programs that a cache lacks, file by file: an interrupted build may have left a folder without its program. Folders are named by
+ * what their program was built from.
+ */
 export async function copyPrograms(folder: string, cache: string): Promise<void> {
   if (!existsSync(folder)) {
     return;
   }
-  await mkdir(cache, { recursive: true });
   for (const name of await readdir(folder)) {
-    const to = join(cache, basename(name));
-    if (existsSync(to)) {
-      continue;
+    await mkdir(join(cache, name), { recursive: true });
+    for (const file of await readdir(join(folder, name))) {
+      await copyInto(join(folder, name, file), join(cache, name, file));
     }
-    const draft = await mkdtemp(join(cache, ".bundle-"));
-    await cp(join(folder, name), draft, { recursive: true });
-    // A temporary folder is its owner's alone, and some programs run as other users.
-    await chmod(draft, 0o755);
-    await rename(draft, to).catch(() => rm(draft, { recursive: true }));
+  }
+}
+
+/** A file or folder as a whole, or not at all. Checksums do not cover modes, so that those are not taken over. */
+async function copyInto(from: string, to: string): Promise<void> {
+  if (existsSync(to)) {
+    return;
+  }
+  const draft = `${to}.${process.pid}.tmp`;
+  try {
+    await cp(from, draft, { recursive: true });
+    await run("chmod", ["-R", "u=rwX,go=rX,a-s", draft]);
+    await rename(draft, to).catch((error: NodeJS.ErrnoException) => {
+      // Another process has put the same there meanwhile.
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") {
+        throw error;
+      }
+    });
+  } finally {
+    await rm(draft, { recursive: true, force: true });
   }
 }
 
@@ -70,7 +80,8 @@ function bundledImages(layout: string, release: ReleaseManifest): ImageSources {
     reference: async () => image.reference,
     build: async () => {
       const { name, tag, reference } = image;
-      const built = !(await hasImage(reference));
+      // A name alone does not vouch for what an earlier installation has put there.
+      const built = (await imageId(reference)) !== (await configOf(layout, image));
       if (built) {
         await loadImage(layout, { name, tag, reference });
       }
@@ -86,6 +97,6 @@ function bundledImages(layout: string, release: ReleaseManifest): ImageSources {
     })),
     databases: release.databases.map(({ image, ...database }) => ({ ...database, ...sourceOf(image) })),
     builder: sourceOf(release.builder),
-    bases: release.bases.map(({ image, tag }) => ({ ...sourceOf(image), tag })),
+    bases: release.bases.map(({ image, tag }) => ({ ...sourceOf(image), name: image.name, tag })),
   };
 }

@@ -1,12 +1,12 @@
 /** Pushes a bundle to a registry, from which `helm install oci://…` and the nodes of a cluster pull. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { baseImageValues } from "../../images/base/index.ts";
 import { databaseImageValues } from "../../images/databases.ts";
 import { run } from "../../lib/exec.ts";
 import { say } from "../../lib/steps.ts";
-import { verifyChecksums } from "./checksums.ts";
 import { extract } from "./layout.ts";
 import {
   BUNDLE,
@@ -14,10 +14,9 @@ import {
   chartName,
   imagesOf,
   layoutName,
-  parseManifest,
   type ReleaseManifest,
 } from "./manifest.ts";
-import { verifySignature } from "./signature.ts";
+import { readRelease } from "./read.ts";
 
 export interface PushOptions {
   /** Host with a path, where there is one: `registry.example.com/platform`. */
@@ -36,11 +35,7 @@ export interface PushOptions {
  * @throws UserError for a bundle that is not as it was made
  */
 export async function pushBundle(folder: string, options: PushOptions): Promise<Record<string, unknown>> {
-  if (options.keyFile !== undefined) {
-    await verifySignature(folder, options.keyFile);
-  }
-  await verifyChecksums(folder);
-  const release = parseManifest(await readFile(join(folder, BUNDLE.manifest), "utf8"));
+  const release = await readRelease(folder, options.keyFile);
   for (const name of [...imagesOf(release).map(layoutName), chartName(release)]) {
     await push(join(folder, BUNDLE.images), name, options);
     say(`${options.registry}/${name}`);
@@ -65,7 +60,13 @@ export function valuesOf(release: ReleaseManifest, registry: string): Record<str
         release.databases.map(({ image, ...source }) => ({ source, reference: reference(image) })),
       ),
     },
-    builds: { image: reference(release.builder) },
+    builds: {
+      image: reference(release.builder),
+      baseImages: baseImageValues((name) => {
+        const base = release.bases.find(({ image, tag }) => `${image.name}:${tag}` === name);
+        return base && reference(base.image);
+      }),
+    },
   };
 }
 

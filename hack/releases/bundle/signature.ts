@@ -11,6 +11,11 @@ import { BUNDLE } from "./manifest.ts";
 
 const isP256 = (key: KeyObject): boolean => key.asymmetricKeyDetails?.namedCurve === "prime256v1";
 
+/** @throws UserError for a file that has no key to sign with */
+export async function checkSigningKey(keyFile: string): Promise<void> {
+  await readKey(keyFile, createPrivateKey);
+}
+
 /** Signs a bundle's checksums. @param keyFile PEM of a private P-256 key @throws UserError when it is none */
 export async function signChecksums(folder: string, keyFile: string): Promise<void> {
   const key = await readKey(keyFile, createPrivateKey);

@@ -39,9 +39,14 @@ export async function checkOut(revision: string, log: string): Promise<ReleaseTr
   };
   // What an interrupted release left.
   await remove();
-  await git(["worktree", "add", "--quiet", "--detach", path, commit]);
-  const flags = ["--no-audit", "--no-fund", "--prefer-offline"];
-  await run("npm", ["ci", ...flags], { cwd: path, log });
+  try {
+    await git(["worktree", "add", "--quiet", "--detach", path, commit]);
+    const flags = ["--no-audit", "--no-fund", "--prefer-offline"];
+    await run("npm", ["ci", ...flags], { cwd: path, log });
+  } catch (error) {
+    await remove();
+    throw error;
+  }
   return { path, commit, remove };
 }
 

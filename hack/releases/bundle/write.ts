@@ -89,8 +89,11 @@ async function writeImages(
     stack[image.name] = await bundled(await image.build());
   }
   const ofDatabases: ReleaseManifest["databases"] = [];
+  const keyOf = ({ engine, version }: { engine: string; version: string }) => `${engine}:${version}`;
+  const defaults = recipes.databaseImages("default").map(keyOf);
   for (const { build, reference: _, ...database } of recipes.databaseImages(databases)) {
-    ofDatabases.push({ ...database, image: await bundled(await build()) });
+    const isDefault = defaults.includes(keyOf(database));
+    ofDatabases.push({ ...database, isDefault, image: await bundled(await build()) });
   }
   const bases: ReleaseManifest["bases"] = [];
   for (const recipe of recipes.baseImages()) {
