@@ -9,6 +9,11 @@ test("waiting for a disk is not busy, and stolen time is", () => {
   expect(busy(from, to)).toBe("processors 60 % busy, 5 % stolen");
 });
 
+test("a stage that ends at once used nothing that could be measured", () => {
+  const now = stat("cpu  100 0 50 1000 10 0 5 1 7 0");
+  expect(busy(now, now)).toBe("processors not measured");
+});
+
 test("the machine's own times are read", () => {
   expect(processorTimes().total).toBeGreaterThan(processorTimes().idle);
 });

@@ -25,6 +25,9 @@ export const processorTimes = (): ProcessorTimes => parseProcessorTimes(readFile
 /** How busy the processors were between two moments, as a stage's line says it. */
 export function busy(from: ProcessorTimes, to: ProcessorTimes): string {
   const total = to.total - from.total;
+  if (total === 0) {
+    return "processors not measured";
+  }
   const percent = (part: number): string => `${Math.round((100 * part) / total)} %`;
   const stolen = percent(to.stolen - from.stolen);
   return `processors ${percent(total - (to.idle - from.idle))} busy, ${stolen} stolen`;
