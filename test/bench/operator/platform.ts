@@ -20,12 +20,8 @@ export interface Platform extends ContenderOptions {
  * Starts etcd, kube-apiserver, the controllers that act on an operator's children, and a PostgreSQL with an organization; nothing limits how much
  * an organization may have.
  * @param cleanups to be called from the last to the first
- * @param flags more of kube-apiserver's
  */
-export async function startPlatform(
-  cleanups: (() => unknown)[],
-  flags: Readonly<Record<string, string>> = {},
-): Promise<Platform> {
+export async function startPlatform(cleanups: (() => unknown)[]): Promise<Platform> {
   const [cluster, postgres] = await Promise.all([
     startTestCluster({
       controllers: [
@@ -35,7 +31,7 @@ export async function startPlatform(
         "endpoints-controller",
         "endpointslice-controller",
       ],
-      flags: { "audit-log-maxsize": 10_000, ...flags },
+      flags: { "audit-log-maxsize": 10_000 },
       limits: "raised",
     }),
     startPostgres(),

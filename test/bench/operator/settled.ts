@@ -37,9 +37,7 @@ const TURN_EVERY_MS = 1_000;
 const cleanups: (() => unknown)[] = [];
 const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${text}`);
 
-// Kubernetes 1.34 assigns the addresses of Services one after the other, each in a request to itself: 10,000 took 40 minutes. Beside the
-// allocator of before, it does not. Nothing is measured while they are created.
-const platform = await startPlatform(cleanups, { "feature-gates": "DisableAllocatorDualWrite=false" });
+const platform = await startPlatform(cleanups);
 const { cluster, kube } = platform;
 /** One may have 500 projects. */
 const organizations = Array.from({ length: Math.ceil(objects / 450) }, (_, index) => `bench${index}`);
