@@ -1,8 +1,9 @@
 /** Makes the bundle of a release; hack/release.sh calls this once Node and the dependencies are installed. */
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { stringify } from "yaml";
 import { ensureBinary } from "./cluster/binaries.ts";
 import { ensurePackages } from "./cluster/packages.ts";
 import { aptPackages } from "./images/index.ts";
@@ -10,7 +11,7 @@ import { run } from "./lib/exec.ts";
 import { logDir, root } from "./lib/paths.ts";
 import { say, seconds, step, UserError } from "./lib/steps.ts";
 import { BUNDLE, parseManifest } from "./releases/bundle/manifest.ts";
-import { type PushOptions, pushBundle, writeValues } from "./releases/bundle/push.ts";
+import { type PushOptions, pushBundle } from "./releases/bundle/push.ts";
 import { checkSigningKey } from "./releases/bundle/signature.ts";
 import { checkOut } from "./releases/bundle/sources.ts";
 import { writeBundle } from "./releases/bundle/write.ts";
@@ -46,7 +47,7 @@ async function push(
   const crane = await ensureBinary("crane");
   const values = await step("push", () => pushBundle(resolve(bundle), { ...options, registry, crane }));
   const file = `${resolve(bundle)}-values.yaml`;
-  await writeValues(file, values);
+  await writeFile(file, stringify(values));
   const { version } = parseManifest(await readFile(join(bundle, BUNDLE.manifest), "utf8"));
   say(
     `helm install slipway oci://${registry}/charts/slipway --version ${version} -n slipway-system --create-namespace -f ${file}`,

@@ -3,6 +3,7 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { forEachConcurrently } from "../lib/concurrently.ts";
 import { run } from "../lib/exec.ts";
+import { createWhole } from "../lib/files.ts";
 import { contentHash, normalizeGoMod } from "../lib/hash.ts";
 import { binaryCache, logDir, root } from "../lib/paths.ts";
 import { say, seconds } from "../lib/steps.ts";
@@ -99,21 +100,8 @@ async function ensureFiles(name: BinaryName): Promise<void> {
   }
   const source = await moduleFolder(join(clusterDir, binaries[name].module), module);
   for (const [file, from] of missing) {
-    await copyInto(join(source, from), binaryFile(name, file));
+    await createWhole(binaryFile(name, file), (draft) => copyFromModule(join(source, from), draft));
   }
-}
-
-/** A file or folder as a whole, or not at all. */
-async function copyInto(from: string, to: string): Promise<void> {
-  const temporary = `${to}.${process.pid}.tmp`;
-  await copyFromModule(from, temporary);
-  await rename(temporary, to).catch((error: NodeJS.ErrnoException) => {
-    // Another process has put the same folder there meanwhile.
-    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") {
-      throw error;
-    }
-    return rm(temporary, { recursive: true });
-  });
 }
 
 async function ensureBuilt(name: BinaryName): Promise<string> {

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { dirname, join } from "node:path";
 import { run } from "../lib/exec.ts";
+import { createWhole } from "../lib/files.ts";
 import type { BuiltImage } from "./build.ts";
 import { buildah, imageCache, scratchRoot } from "./store.ts";
 
@@ -107,16 +108,9 @@ async function ociLayout(image: BuiltImage): Promise<string> {
   const layout = join(imageCache, "layouts", image.name, image.tag);
   if (!existsSync(layout)) {
     await mkdir(dirname(layout), { recursive: true });
-    await withScratch(async (scratch) => {
-      const draft = join(scratch, "layout");
-      await buildah(["push", "--quiet", image.reference, `oci:${draft}:${image.tag}`]);
-      await rename(draft, layout).catch((error: NodeJS.ErrnoException) => {
-        // Another process was first.
-        if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") {
-          throw error;
-        }
-      });
-    });
+    await createWhole(layout, (draft) =>
+      buildah(["push", "--quiet", image.reference, `oci:${draft}:${image.tag}`]),
+    );
   }
   return layout;
 }

@@ -1,8 +1,8 @@
 /** A run on the stack of `hack/up.sh`, with its report on disk. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { run as execute } from "../../hack/lib/exec.ts";
 import { root } from "../../hack/lib/paths.ts";
+import { testedCommit } from "../../hack/testing/summary.ts";
 import { cluster } from "../e2e/support/cluster.ts";
 import { attackNamed, attacks } from "./attacks/index.ts";
 import { measuredFirst } from "./priority.ts";
@@ -35,7 +35,7 @@ export async function measureStack({
 }): Promise<{ faults: string[]; slow: string[] }> {
   const chosen = names?.map(attackNamed) ?? attacks.filter(({ isShort }) => isLong || isShort === true);
   const options: RunOptions = {
-    commit: (await execute("git", ["-C", root, "rev-parse", "--short", "HEAD"])).trim(),
+    commit: await testedCommit(),
     rateLimitScale: await rateLimitScale(),
     attacks: chosen,
     // Those that are named are measured one by one.

@@ -12,6 +12,7 @@ import { run as execute } from "../../hack/lib/exec.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { BUNDLE, parseManifest } from "../../hack/releases/bundle/manifest.ts";
 import { recordedVersions, releasedCommit } from "../../hack/releases/recorded.ts";
+import { testedCommit } from "../../hack/testing/summary.ts";
 import { install } from "./releases.ts";
 import { faults, markdown, type Results } from "./report.ts";
 import type { Release } from "./run.ts";
@@ -68,7 +69,7 @@ const kills = values.kills
   .filter(Boolean)
   .map((seconds) => Number(seconds) * 1_000);
 const results: Results = {
-  commit: (await execute("git", ["-C", root, "rev-parse", "--short", "HEAD"])).trim(),
+  commit: await testedCommit(),
   ...(await run({ releases, kills, log })),
 };
 const folder = join(root, ".slipway", "upgrade");

@@ -1,11 +1,12 @@
 /** A bundle that is installed: checked, and its images as sources of a stack's. */
 import { existsSync } from "node:fs";
-import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { cp, mkdir, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { StackImage } from "../../images/index.ts";
 import type { ImageSource, ImageSources } from "../../images/sources.ts";
 import { imageId } from "../../images/store.ts";
 import { run } from "../../lib/exec.ts";
+import { createWhole } from "../../lib/files.ts";
 import { binaryCache } from "../../lib/paths.ts";
 import { UserError } from "../../lib/steps.ts";
 import { configOf, loadImage } from "./layout.ts";
@@ -49,28 +50,15 @@ export async function copyPrograms(folder: string, cache: string): Promise<void>
   for (const name of await readdir(folder)) {
     await mkdir(join(cache, name), { recursive: true });
     for (const file of await readdir(join(folder, name))) {
-      await copyInto(join(folder, name, file), join(cache, name, file));
-    }
-  }
-}
-
-/** A file or folder as a whole, or not at all. Checksums do not cover modes, so that those are not taken over. */
-async function copyInto(from: string, to: string): Promise<void> {
-  if (existsSync(to)) {
-    return;
-  }
-  const draft = `${to}.${process.pid}.tmp`;
-  try {
-    await cp(from, draft, { recursive: true });
-    await run("chmod", ["-R", "u=rwX,go=rX,a-s", draft]);
-    await rename(draft, to).catch((error: NodeJS.ErrnoException) => {
-      // Another process has put the same there meanwhile.
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") {
-        throw error;
+      const to = join(cache, name, file);
+      if (!existsSync(to)) {
+        await createWhole(to, async (draft) => {
+          await cp(join(folder, name, file), draft, { recursive: true });
+          // Checksums do not cover modes, so that those of the bundle are not taken over.
+          await run("chmod", ["-R", "u=rwX,go=rX,a-s", draft]);
+        });
       }
-    });
-  } finally {
-    await rm(draft, { recursive: true, force: true });
+    }
   }
 }
 

@@ -1,8 +1,7 @@
 /** Pushes a bundle to a registry, from which `helm install oci://…` and the nodes of a cluster pull. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { stringify } from "yaml";
 import { baseImageValues } from "../../images/base/index.ts";
 import { databaseImageValues } from "../../images/databases.ts";
 import { run } from "../../lib/exec.ts";
@@ -84,7 +83,3 @@ async function push(layout: string, name: string, { crane, registry, plain }: Pu
     await rm(scratch, { recursive: true, force: true });
   }
 }
-
-/** Writes such values to a file, for `helm install -f`. */
-export const writeValues = (file: string, values: Record<string, unknown>): Promise<void> =>
-  writeFile(file, stringify(values));

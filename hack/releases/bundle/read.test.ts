@@ -42,7 +42,7 @@ test("a bundle is opened as it was made, with its chart and what its databases a
   expect(await images.builder.reference()).toBe("slipway.local/slipway/builder:1");
 });
 
-test("one whose manifest names another image is not, whoever made the checksums", async () => {
+test("a changed manifest is refused, with its old checksum and with a new one", async () => {
   const folder = await bundle();
   await writeFile(join(folder, "release.json"), JSON.stringify({ ...exampleRelease, version: "0.3.0" }));
   await expect(openBundle(folder, keys.public)).rejects.toThrow("release.json is not what it was");
@@ -74,7 +74,6 @@ test("the chart's values name what was pushed by digest, and no runtime without 
     builds: { baseImages: { node: { "24": `registry.example/slipway/base/node@${digest}` } } },
   });
   // Go's programs run in an image that this release does not have.
-  expect(Object.keys(valuesOf(exampleRelease, "r").builds as { baseImages: object })).toContain("baseImages");
   expect((valuesOf(exampleRelease, "r").builds as { baseImages: object }).baseImages).not.toHaveProperty(
     "go",
   );

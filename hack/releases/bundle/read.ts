@@ -14,7 +14,7 @@ import { verifySignature } from "./signature.ts";
 export async function readRelease(folder: string, keyFile: string | undefined): Promise<ReleaseManifest> {
   if (keyFile === undefined) {
     say(
-      "the signature is not checked, so the bundle may be anybody's: --bundle-key FILE names the public key of whoever released it",
+      "the signature is not checked, so the bundle may have been replaced: --bundle-key FILE names the public key of the release",
     );
   } else {
     await verifySignature(folder, keyFile);

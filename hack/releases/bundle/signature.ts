@@ -23,7 +23,7 @@ export async function signChecksums(folder: string, keyFile: string): Promise<vo
   await writeFile(join(folder, BUNDLE.signature), `${signature.toString("base64")}\n`);
 }
 
-/** @param keyFile PEM of the public key of whoever releases @throws UserError when the bundle is not signed with its private key */
+/** @param keyFile PEM of the release's public key @throws UserError when the bundle is not signed with its private key */
 export async function verifySignature(folder: string, keyFile: string): Promise<void> {
   const key = await readKey(keyFile, createPublicKey);
   const text = await readFile(join(folder, BUNDLE.signature), "utf8").catch(() => {

@@ -151,7 +151,7 @@ describe("a database", () => {
     }
   });
 
-  test("runs from its image until its instances are replaced anyway", async () => {
+  test("runs from its image until its template changes for another reason", async () => {
     type Set = KubernetesObject & { spec: { template: { spec: { containers: { image: string }[] } } } };
     const imageOf = async () => {
       const set = await get<Set>(resources.statefulSets, "kept");

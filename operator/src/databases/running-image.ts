@@ -1,13 +1,12 @@
-/** The image that a database runs from: what a release brings is used once its instances are replaced anyway. Pure. */
+/** The image that a database runs from: that of a later release is used from the next replacement of its instances. Pure. */
 
 import { resources } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
 import { appStatus, hasStartFault } from "../applications/pod-problem.ts";
+import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseDriver, LiveDatabase, LivePod, LiveStatefulSet } from "./driver.ts";
-
-const CONTAINER = "database";
 
 /** An image, and the hash of the template that it was in. */
 interface Used {
@@ -28,7 +27,7 @@ export function withRunningImage(
 ): Database {
   const template = statefulSet?.spec?.template;
   if (
-    imageOf(template?.spec) === database.image.image &&
+    containerImage(template?.spec) === database.image.image &&
     hashOf(template?.metadata) === settingsHashOf(driver, database)
   ) {
     return database;
@@ -45,17 +44,20 @@ export function withRunningImage(
   return database;
 }
 
-/** Those of the instances, and that of their template, from which one is created anew that is just gone. */
+/** Those of the instances, and that of their template, from which a deleted one is created again. */
 function usedImages({ statefulSet, pods }: Pick<LiveDatabase, "statefulSet" | "pods">): Used[] {
   const staying = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const ofPods = staying.map((pod) => ({ image: imageOf(pod.spec), settingsHash: hashOf(pod.metadata) }));
+  const ofPods = staying.map((pod) => ({
+    image: containerImage(pod.spec),
+    settingsHash: hashOf(pod.metadata),
+  }));
   const { replicas = 0, template } = statefulSet?.spec ?? {};
-  const ofTemplate = { image: imageOf(template?.spec), settingsHash: hashOf(template?.metadata) };
+  const ofTemplate = { image: containerImage(template?.spec), settingsHash: hashOf(template?.metadata) };
   const all = replicas > 0 ? [...ofPods, ofTemplate] : ofPods;
   return [...new Map(all.map((used) => [`${used.image} ${used.settingsHash}`, used])).values()];
 }
 
-const imageOf = (spec: LivePod["spec"]): string | undefined =>
+const containerImage = (spec: LivePod["spec"]): string | undefined =>
   spec?.containers?.find(({ name }) => name === CONTAINER)?.image;
 
 const hashOf = (metadata: { annotations?: Readonly<Record<string, string>> } | undefined) =>
@@ -63,7 +65,7 @@ const hashOf = (metadata: { annotations?: Readonly<Record<string, string>> } | u
 
 /** Whether an instance cannot start from an image, or all end again and again: only another one can repair that. */
 function isFaulty(image: string, pods: readonly LivePod[]): boolean {
-  const own = pods.filter((pod) => imageOf(pod.spec) === image);
+  const own = pods.filter((pod) => containerImage(pod.spec) === image);
   const crashes = (pod: LivePod) => appStatus(pod, CONTAINER)?.state?.waiting?.reason === "CrashLoopBackOff";
   return (
     own.some((pod) => hasStartFault(pod, CONTAINER)) ||
