@@ -1,7 +1,10 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 
-interface Found {
+export interface Found {
+  /** On this machine. */
   readonly id: number;
+  /** In its own process namespace, where 1 is the init. */
+  readonly innerId: number;
   readonly command: string;
   readonly environment: readonly string[];
   readonly pidNamespace: string;
@@ -10,13 +13,15 @@ interface Found {
 /** A process of this machine; undefined once it has ended. */
 async function look(id: number): Promise<Found | undefined> {
   try {
-    const [environment, command, pidNamespace] = await Promise.all([
+    const [environment, command, pidNamespace, status] = await Promise.all([
       readFile(`/proc/${id}/environ`, "utf8"),
       readFile(`/proc/${id}/cmdline`, "utf8"),
       readlink(`/proc/${id}/ns/pid`),
+      readFile(`/proc/${id}/status`, "utf8"),
     ]);
     return {
       id,
+      innerId: Number(/^NSpid:.*\s(\d+)$/m.exec(status)?.[1] ?? id),
       command: command.replaceAll("\0", " "),
       environment: environment.split("\0"),
       pidNamespace,
@@ -38,8 +43,17 @@ const namespacesOf = (pod: string, all: readonly Found[]): Set<string> =>
   );
 
 /**
+ * Of processes with the same command line the one that does the work: neither an init that forked it, nor a child of it that has
+ * not yet started its own program. Ids of the machine do not say so: they start over at a limit.
+ */
+export function workerOf(found: readonly Found[]): Found | undefined {
+  const byInnerId = found.toSorted((a, b) => a.innerId - b.innerId);
+  return byInnerId.find(({ innerId }) => innerId !== 1) ?? byInnerId[0];
+}
+
+/**
  * The process of a pod whose command line contains the words, on this machine: the embedded cluster's node is this
- * machine. Of several, such as an init that forked the real one, it is the newest.
+ * machine. Of several it is the one that does the work; see `workerOf`.
  * @throws when there is none
  */
 export async function processOf(pod: string, words: string): Promise<number> {
@@ -49,10 +63,11 @@ export async function processOf(pod: string, words: string): Promise<number> {
   const matching = all.filter(
     ({ pidNamespace, command }) => containers.has(pidNamespace) && command.includes(words),
   );
-  if (matching.length === 0) {
+  const worker = workerOf(matching);
+  if (!worker) {
     throw new Error(`no process ${words} of pod ${pod} runs on this machine`);
   }
-  return Math.max(...matching.map(({ id }) => id));
+  return worker.id;
 }
 
 /** The only process of this machine whose command line contains the words. @throws when there is none, or several */
