@@ -159,6 +159,8 @@ function reloadParameters({ memoryBytes, cpus, storage, image }: Database): Para
     max_wal_size: mebibytes(Math.min(disk / 8, 4096), 64),
     min_wal_size: mebibytes(Math.min(disk / 32, 512), 32),
     max_slot_wal_keep_size: mebibytes(Math.min(disk / 4, 16_384), 128),
+    // A primary that has restarted acknowledges nothing until a replica follows it again: 5 s by default.
+    wal_retrieve_retry_interval: "500ms",
     checkpoint_completion_target: "0.9",
     random_page_cost: "1.1",
     password_encryption: "scram-sha-256",
