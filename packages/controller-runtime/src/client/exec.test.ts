@@ -70,6 +70,49 @@ describe("a command in a container", () => {
     expect(words).toEqual(command);
   });
 
+  test("reads a stream, and gives its output as it is consumed, in order", async () => {
+    const client = await serve((socket) => {
+      socket.on("message", (data) => {
+        const bytes = data as Buffer;
+        if (bytes[0] === 255) {
+          socket.send(end(0));
+          socket.close();
+        } else {
+          socket.send(message(1, bytes.subarray(1).toString().toUpperCase()));
+        }
+      });
+    });
+    async function* stdin() {
+      for (const word of ["one ", "two ", "three"]) {
+        yield Buffer.from(word);
+      }
+    }
+    const seen: string[] = [];
+    const onStdout = async (chunk: Buffer) => {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      seen.push(chunk.toString());
+    };
+    const options = { container: "database", command: ["cat"], stdin: stdin(), onStdout };
+    expect(await client.podExec(pod, options)).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+    expect(seen).toEqual(["ONE ", "TWO ", "THREE"]);
+  });
+
+  test("fails when its input cannot be read, and when its output cannot be consumed", async () => {
+    const client = await serve((socket) => socket.send(message(1, "text")));
+    const command = ["cat"];
+    // biome-ignore lint/correctness/useYield: it fails before its first chunk.
+    async function* stdin() {
+      throw new Error("no input");
+    }
+    await expect(client.podExec(pod, { container: "database", command, stdin: stdin() })).rejects.toThrow(
+      "no input",
+    );
+    const onStdout = () => Promise.reject(new Error("the disk is full"));
+    await expect(client.podExec(pod, { container: "database", command, onStdout })).rejects.toThrow(
+      "the disk is full",
+    );
+  });
+
   test("succeeds with 0", async () => {
     const client = await serve((socket) => {
       socket.send(end(0));

@@ -17,8 +17,10 @@ export interface ExecRequest {
   url: URL;
   credentials: Credentials;
   userAgent: string;
-  /** What the command reads; its input is closed then. */
-  stdin?: string;
+  /** What the command reads; its input is closed then. Of a stream no more is read than the command takes. */
+  stdin?: string | AsyncIterable<Uint8Array>;
+  /** Receives what the command writes, in order, in place of `ExecResult.stdout`; no more is read until it resolves. */
+  onStdout?: (chunk: Buffer) => Promise<void> | void;
   /** Milliseconds that all of it may take. */
   timeoutMs: number;
   signal?: AbortSignal;
@@ -39,7 +41,7 @@ const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 } as con
  *   `signal` was aborted with
  */
 export function exec(request: ExecRequest): Promise<ExecResult> {
-  const { url, credentials, userAgent, stdin, timeoutMs, signal } = request;
+  const { url, credentials, userAgent, stdin, onStdout, timeoutMs, signal } = request;
   const address = new URL(url);
   address.protocol = url.protocol === "http:" ? "ws:" : "wss:";
   const what = `exec ${url.pathname}`;
@@ -57,6 +59,7 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
     }
     const output = { stdout: new Output(), stderr: new Output() };
     let exitCode: number | undefined;
+    let consumed = Promise.resolve();
     const socket = new WebSocket(address, [PROTOCOL], options);
     const finish = (error?: Error) => {
       clearTimeout(timer);
@@ -78,16 +81,23 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
     });
     socket.on("error", (error) => fail("NetworkError", error.message, error));
     socket.on("open", () => {
-      if (stdin !== undefined) {
-        socket.send(Buffer.concat([Buffer.of(channels.stdin), Buffer.from(stdin)]));
-      }
-      socket.send(Buffer.of(channels.close, channels.stdin));
+      // A command that ends before it has read everything says so by its exit code.
+      sendInput(socket, stdin).catch((error: Error) => socket.readyState === WebSocket.OPEN && finish(error));
     });
+    const consume = (chunk: Buffer) => {
+      socket.pause();
+      consumed = consumed.then(() => onStdout?.(chunk)).then(() => socket.resume());
+      consumed.catch(finish);
+    };
     socket.on("message", (data) => {
       const message = bytes(data);
       const rest = message.subarray(1);
       if (message[0] === channels.stdout) {
-        output.stdout.add(rest);
+        if (onStdout) {
+          consume(rest);
+        } else {
+          output.stdout.add(rest);
+        }
       } else if (message[0] === channels.stderr) {
         output.stderr.add(rest);
       } else if (message[0] === channels.error) {
@@ -98,10 +108,23 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
       if (exitCode === undefined) {
         fail("NetworkError", "the connection ended before the command");
       } else {
-        finish();
+        consumed.then(() => finish(), finish);
       }
     });
   });
+}
+
+/** Sends all of a command's input, each chunk once the one before it has left, and closes it. */
+async function sendInput(socket: WebSocket, stdin: ExecRequest["stdin"]): Promise<void> {
+  const send = (...parts: Uint8Array[]) =>
+    new Promise<void>((resolve, reject) => {
+      socket.send(Buffer.concat(parts), (error) => (error ? reject(error) : resolve()));
+    });
+  const chunks = typeof stdin === "string" ? [Buffer.from(stdin)] : (stdin ?? []);
+  for await (const chunk of chunks) {
+    await send(Buffer.of(channels.stdin), chunk);
+  }
+  await send(Buffer.of(channels.close, channels.stdin));
 }
 
 /** The first bytes of what a command writes. */

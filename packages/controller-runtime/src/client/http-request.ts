@@ -29,7 +29,9 @@ export interface ExecTransportRequest {
   path: string;
   /** Pairs: `command` is repeated for each word. */
   query: readonly (readonly [string, string])[];
-  stdin?: string;
+  /** As `PodExecOptions` has them. */
+  stdin?: string | AsyncIterable<Uint8Array>;
+  onStdout?: (chunk: Buffer) => Promise<void> | void;
   signal?: AbortSignal;
   timeoutMs?: number;
 }

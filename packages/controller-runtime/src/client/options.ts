@@ -85,7 +85,9 @@ export interface PodExecOptions extends CallOptions {
   /** Program and arguments. Never a secret: every process of the node can list them. */
   command: readonly string[];
   /** What the command reads. */
-  stdin?: string;
+  stdin?: string | AsyncIterable<Uint8Array>;
+  /** Receives what the command writes, in order, in place of `ExecResult.stdout`; no more is read until it resolves. */
+  onStdout?: (chunk: Buffer) => Promise<void> | void;
 }
 
 /** How a patch is merged. */

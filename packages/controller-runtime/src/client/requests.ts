@@ -132,7 +132,7 @@ export function podLogStreamRequest(
 }
 
 export function podExecRequest(ref: ObjectRef, options: PodExecOptions): ExecTransportRequest {
-  const { container, command, stdin } = options;
+  const { container, command, stdin, onStdout } = options;
   return {
     path: objectPath(resources.pods, ref, "exec"),
     query: [
@@ -143,6 +143,7 @@ export function podExecRequest(ref: ObjectRef, options: PodExecOptions): ExecTra
       ...command.map((part): [string, string] => ["command", part]),
     ],
     ...(stdin === undefined ? {} : { stdin }),
+    ...(onStdout === undefined ? {} : { onStdout }),
   };
 }
 

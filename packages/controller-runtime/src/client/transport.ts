@@ -113,7 +113,7 @@ export class Transport {
   }
 
   /** Runs a command over a connection of its own. A proxy is not used. @throws KubeError */
-  async exec({ path, query, stdin, signal, timeoutMs }: ExecTransportRequest): Promise<ExecResult> {
+  async exec({ path, query, signal, timeoutMs, ...streams }: ExecTransportRequest): Promise<ExecResult> {
     const started = this.#clock.monotonic();
     let status = 0;
     try {
@@ -125,7 +125,7 @@ export class Transport {
         url,
         credentials: await this.#options.credentials.get(),
         userAgent: this.#options.userAgent ?? "controller-runtime",
-        stdin,
+        ...streams,
         signal,
         timeoutMs: timeoutMs ?? this.#options.timeoutMs ?? 30_000,
       });
