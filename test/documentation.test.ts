@@ -77,6 +77,7 @@ const ROOMS = [
   "hack",
   "operator",
   "packages",
+  "recovery",
   "test",
 ];
 

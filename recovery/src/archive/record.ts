@@ -1,0 +1,36 @@
+/** What an archive of the platform consists of: one record a line, as JSON. Schemas only. */
+
+import type { KubernetesObject } from "@slipway/controller-runtime";
+import { z } from "zod";
+
+/** Version of the records below. */
+export const ARCHIVE_FORMAT = 1;
+/** Bytes of one line at most: an object of etcd's own limit, or a piece of the ledger. */
+export const MAX_LINE = 8 * 1024 * 1024;
+
+const header = z.strictObject({
+  type: z.literal("header"),
+  format: z.literal(ARCHIVE_FORMAT),
+  /** Identifies the backup. */
+  id: z.uuid(),
+  createdAt: z.iso.datetime(),
+});
+const object = z.strictObject({
+  type: z.literal("object"),
+  object: z.custom<KubernetesObject>(
+    (value) => typeof (value as KubernetesObject | null)?.metadata?.name === "string",
+  ),
+});
+/** Whole lines of what `pg_dump` writes as SQL. */
+const ledger = z.strictObject({ type: z.literal("ledger"), sql: z.string() });
+/** The last one: an archive without it is not whole. */
+const end = z.strictObject({
+  type: z.literal("end"),
+  objects: z.int().min(0),
+  ledgerBytes: z.int().min(0),
+});
+
+export const archiveRecord = z.discriminatedUnion("type", [header, object, ledger, end]);
+export type ArchiveRecord = z.output<typeof archiveRecord>;
+export type ArchiveHeader = z.output<typeof header>;
+export type ArchiveEnd = z.output<typeof end>;
