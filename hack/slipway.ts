@@ -13,8 +13,8 @@ if (command !== "admin") {
   process.exit(2);
 }
 try {
-  const { runAdmin } = await import("./stack/admin.ts");
-  process.exitCode = await runAdmin(args);
+  const { runAdmin, runPlatform } = await import("./stack/admin.ts");
+  process.exitCode = await (args[0] === "platform" ? runPlatform(args.slice(1)) : runAdmin(args));
 } catch (error) {
   console.error(`slipway: ${(error as Error).message}`);
   process.exitCode = 1;

@@ -104,6 +104,19 @@ export async function runAdmin(args: string[]): Promise<number> {
   return exitCode;
 }
 
+/** Runs a command of `admin platform`, with the stack's kubeconfig; resolves to its exit code. */
+export async function runPlatform(args: string[]): Promise<number> {
+  process.env.KUBECONFIG = stackKubeconfig();
+  // Imported only for it: the other commands need none of it.
+  const { platformProgram } = await import("@slipway/recovery");
+  const program = platformProgram(
+    (text) => process.stdout.write(text),
+    (text) => process.stderr.write(text),
+  );
+  await program.parseAsync(args, { from: "user" });
+  return 0;
+}
+
 /** Runs the admin command and returns the one JSON object that it prints. */
 export async function adminJson<T>(kubeconfig: string, args: string[]): Promise<T> {
   const { exitCode, stdout, stderr } = await askAdminServer(kubeconfig, [...args, "--json"]);

@@ -1,0 +1,85 @@
+/** Creates a backup's objects in the cluster. */
+
+import {
+  isAlreadyExists,
+  type KubeClient,
+  type KubernetesObject,
+  type ObjectRef,
+  type Resource,
+  resources,
+} from "@slipway/controller-runtime";
+import type { LedgerPlace } from "./ledger.ts";
+import { restoredResources } from "./objects.ts";
+import { restoredObject, type Uids } from "./restored-object.ts";
+
+type WithStatus = KubernetesObject & { status?: object };
+type Secret = KubernetesObject & { data?: object };
+
+/**
+ * Creates each object, and its status; one that exists by now is left as it is, but for the platform's Secrets, which are replaced.
+ * @param objects in the order in which a backup has them
+ * @returns the uids of those that were there before
+ */
+export async function createObjects(
+  { client, signal }: LedgerPlace,
+  objects: AsyncIterable<KubernetesObject>,
+  backups: ReadonlyMap<string, string>,
+): Promise<Uids> {
+  const uids = new Map<string, string>();
+  for await (const saved of objects) {
+    const resource = restoredResources.find(({ kind }) => kind === saved.kind);
+    if (!resource) {
+      throw new Error(`an object of kind ${saved.kind} is not restored`);
+    }
+    const live = await created(client, resource, restoredObject(saved, uids, backups), signal);
+    if (saved.metadata?.uid && live.metadata?.uid) {
+      uids.set(saved.metadata.uid, live.metadata.uid);
+    }
+  }
+  return uids;
+}
+
+async function created(
+  client: KubeClient,
+  resource: Resource,
+  object: WithStatus,
+  signal?: AbortSignal,
+): Promise<KubernetesObject> {
+  const { status, ...rest } = object;
+  const { namespace, name = "" } = object.metadata ?? {};
+  const ref = { namespace: resource.namespaced ? namespace : undefined, name };
+  const live = await createdOrLive(client, resource, rest, ref, signal);
+  // Over what is there: one that was created may have lost its status to the end of the process.
+  if (status !== undefined) {
+    await client.patch(
+      resource,
+      ref,
+      { status },
+      { subresource: "status", fieldManager: FIELD_MANAGER, signal },
+    );
+  }
+  if (resource === resources.secrets) {
+    const patch = { data: (rest as Secret).data ?? {} };
+    await client.patch(resource, ref, patch, { fieldManager: FIELD_MANAGER, signal });
+  }
+  return live;
+}
+
+const FIELD_MANAGER = "slipway-recovery";
+
+async function createdOrLive(
+  client: KubeClient,
+  resource: Resource,
+  object: KubernetesObject,
+  ref: ObjectRef,
+  signal?: AbortSignal,
+): Promise<KubernetesObject> {
+  try {
+    return await client.create(resource, object, { fieldManager: FIELD_MANAGER, signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) {
+      throw error;
+    }
+    return await client.get(resource, ref, { signal });
+  }
+}

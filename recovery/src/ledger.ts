@@ -1,0 +1,108 @@
+/** The embedded ledger as SQL: `pg_dump` and `psql` run in its own pod, so that both are of its version. */
+
+import { StringDecoder } from "node:string_decoder";
+import type { ExecResult, KubeClient } from "@slipway/controller-runtime";
+
+const CONTAINER = "postgres";
+const POD = "slipway-ledger-0";
+/** The password is read in the pod: what a command is given, every process of the node can list. */
+const CONNECT =
+  'export PGPASSWORD="$(cat /etc/slipway/ledger/password)" PGHOST=127.0.0.1 PGUSER=slipway PGDATABASE=ledger';
+/** Milliseconds that all of it may take. */
+const TIMEOUT_MS = 3_600_000;
+/** Characters of SQL a record. */
+const PIECE = 256 * 1024;
+
+/** Where the ledger is. */
+export interface LedgerPlace {
+  client: KubeClient;
+  /** Where Slipway is installed. */
+  namespace: string;
+  signal?: AbortSignal;
+}
+
+/** The whole ledger as of one moment, in pieces of whole lines. @throws Error with what `pg_dump` wrote, when it fails */
+export async function* dumpLedger(place: LedgerPlace): AsyncGenerator<string> {
+  const pieces = new TransformStream<Buffer, Buffer>();
+  const writer = pieces.writable.getWriter();
+  const ended = run(place, "exec pg_dump --no-owner --no-privileges", {
+    onStdout: (chunk) => writer.write(chunk),
+  }).then(
+    () => writer.close(),
+    (error) => writer.abort(error),
+  );
+  yield* wholeLines(pieces.readable);
+  await ended;
+}
+
+/**
+ * Replaces all that the ledger has, in one transaction.
+ * @param sql as {@link dumpLedger} gives it
+ */
+export async function loadLedger(place: LedgerPlace, sql: AsyncIterable<string>): Promise<void> {
+  async function* stdin() {
+    yield Buffer.from("drop schema public cascade;\ncreate schema public;\n");
+    for await (const piece of sql) {
+      yield Buffer.from(piece);
+    }
+  }
+  await run(
+    place,
+    "exec psql --quiet --no-psqlrc --single-transaction --set ON_ERROR_STOP=1 --file=- --output /dev/null",
+    {
+      stdin: stdin(),
+    },
+  );
+}
+
+/** Rows of tables that a ledger which was used has. */
+export async function rowsOfLedger(place: LedgerPlace): Promise<number> {
+  const counts = ["deployments", "job_runs", "charges", "storage_hours"].map(
+    (table) => `(select count(*) from ${table})`,
+  );
+  const { stdout } = await run(place, "exec psql --no-psqlrc --tuples-only --no-align", {
+    stdin: `select ${counts.join(" + ")};\n`,
+  });
+  return Number(stdout.trim());
+}
+
+async function run(
+  { client, namespace, signal }: LedgerPlace,
+  command: string,
+  streams: Pick<Parameters<KubeClient["podExec"]>[1], "stdin" | "onStdout">,
+): Promise<ExecResult> {
+  const result = await client.podExec(
+    { namespace, name: POD },
+    {
+      container: CONTAINER,
+      command: ["sh", "-c", `${CONNECT}; ${command}`],
+      timeoutMs: TIMEOUT_MS,
+      signal,
+      ...streams,
+    },
+  );
+  if (result.exitCode !== 0) {
+    throw new Error(`${command.split(" ")[1]} in ${POD} failed: ${result.stderr.trim().slice(0, 1_000)}`);
+  }
+  return result;
+}
+
+/** Text in pieces that end with a line feed, but for the last one. */
+async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new StringDecoder("utf8");
+  let text = "";
+  for await (const chunk of chunks) {
+    text += decoder.write(chunk);
+    if (text.length >= PIECE) {
+      const end = text.lastIndexOf("\n") + 1;
+      if (end > 0) {
+        yield text.slice(0, end);
+        text = text.slice(end);
+      }
+    }
+  }
+  text += decoder.end();
+  if (text !== "") {
+    yield text;
+  }
+}
