@@ -1,0 +1,119 @@
+/**
+ * `node test/recovery/main.ts`: users fill the stack, it is backed up, destroyed with its volumes, made again on an empty cluster and
+ * restored; prints what came back, and when. The stack is gone afterwards. Leaves `.slipway/recovery/report.md` and `.json`; exits 1
+ * when anything that was to come back is missing. Databases are backed up to an S3 server on the node's own address.
+ */
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { addresses } from "../../hack/cluster/addresses.ts";
+import { run } from "../../hack/lib/exec.ts";
+import { root } from "../../hack/lib/paths.ts";
+import { testedCommit } from "../../hack/testing/summary.ts";
+import { startS3, type TestS3 } from "../kit/servers/s3.ts";
+
+const log = (line: string) => console.log(`recovery: ${line}`);
+const folder = join(root, ".slipway", "recovery");
+const [archive, key] = [join(folder, "platform.age"), join(folder, "key")];
+
+/** How long a step took, in seconds. */
+const seconds: Record<string, number> = {};
+async function timed<T>(step: string, work: () => Promise<T>): Promise<T> {
+  log(step);
+  const began = performance.now();
+  const result = await work();
+  seconds[step] = (performance.now() - began) / 1_000;
+  return result;
+}
+
+const slipway = (...args: string[]) =>
+  run("npm", ["run", "--silent", "slipway", "--", "admin", "platform", ...args, "--json"], { cwd: root });
+
+const install = (values: Record<string, string> = {}) =>
+  run("bash", ["hack/up.sh"], { cwd: root, env: { SLIPWAY_RATE_LIMIT_SCALE: "100", ...values } });
+
+/** Installs with backups to the store. */
+async function installWith(s3: TestS3): Promise<void> {
+  const { endpoint, bucket, ca, host, port } = s3;
+  const networkPolicy = { cidrs: [`${host}/32`], port };
+  const store = { endpoint, bucket, prefix: "recovery/", ca, existingSecret: "platform-s3", networkPolicy };
+  const values = join(folder, "values.yaml");
+  await writeFile(values, stringify({ backups: { store: "s3", s3: store } }));
+  // The Secret that the values name is created as soon as its namespace is there.
+  const secret = setInterval(() => void createSecret(s3).then((is) => is && clearInterval(secret)), 2_000);
+  try {
+    await install({ SLIPWAY_VALUES: values });
+  } finally {
+    clearInterval(secret);
+  }
+}
+
+/** @returns whether it is there */
+async function createSecret({ accessKeyId, secretAccessKey }: TestS3): Promise<boolean> {
+  const kubectl = [
+    join(root, ".slipway/bin/kubectl"),
+    "--kubeconfig",
+    join(root, ".slipway/kubeconfig"),
+  ] as const;
+  const body = stringify({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "platform-s3", namespace: "slipway-system" },
+    stringData: { accessKeyId, secretAccessKey },
+  });
+  const file = join(folder, "secret.yaml");
+  await writeFile(file, body, { mode: 0o600 });
+  return run(kubectl[0], [...kubectl.slice(1), "apply", "-f", file]).then(
+    () => true,
+    () => false,
+  );
+}
+
+await rm(folder, { recursive: true, force: true });
+await mkdir(folder, { recursive: true });
+// The node has its address from then on.
+await timed("first installation", () => install());
+const s3 = await startS3({ host: addresses.node, tls: true });
+try {
+  await installWith(s3);
+  // They read the stack's file when they are imported.
+  const { populate } = await import("./population.ts");
+  const { check, history } = await import("./check.ts");
+  const { stack } = await import("../e2e/support/stack.ts");
+  const people = await timed("projects of users", () => populate(log));
+  const { recipient } = JSON.parse(await slipway("key", "--to", key)) as { recipient: string };
+  const before = await history(people);
+  const backup = JSON.parse(
+    await timed("backup", () => slipway("backup", "--to", archive, "--recipient", recipient)),
+  ) as { objects: object; ledgerBytes: number };
+  const authority = await readFile(stack.databaseCa);
+  await timed("destruction", () => run("bash", ["hack/down.sh", "--purge"], { cwd: root }));
+  await timed("installation on an empty cluster", () => installWith(s3));
+  const began = performance.now();
+  const restored = JSON.parse(
+    await timed("restore", () => slipway("restore", "--from", archive, "--identity", key)),
+  ) as { emptyDatabases: string[] };
+  // Clients have kept theirs.
+  await writeFile(stack.databaseCa, authority);
+  const lines = await timed("until all is back", () => check(people, before, began));
+  const rows = lines.map(
+    ({ what, before: expected, after, seconds: at }) =>
+      `| ${what} | ${expected} | ${after} | ${at.toFixed(0)} |`,
+  );
+  const steps = Object.entries(seconds).map(([step, took]) => `| ${step} | ${took.toFixed(1)} |`);
+  const markdown = [
+    `Commit ${await testedCommit()}. ${JSON.stringify(backup)}; empty: ${restored.emptyDatabases.length} databases.`,
+    ...["", "| what | before | after | s after the restore began |", "| --- | --- | --- | --- |", ...rows],
+    ...["", "| step | s |", "| --- | --- |", ...steps, ""],
+  ].join("\n");
+  console.log(markdown);
+  await writeFile(join(folder, "report.md"), markdown);
+  await writeFile(
+    join(folder, "report.json"),
+    JSON.stringify({ lines, seconds, backup, restored }, undefined, 2),
+  );
+  const missing = lines.filter((line) => line.after < line.before);
+  process.exitCode = missing.length > 0 || restored.emptyDatabases[0] !== people.emptyDatabase ? 1 : 0;
+} finally {
+  await s3.stop();
+}
