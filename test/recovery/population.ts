@@ -44,7 +44,8 @@ export async function populate(log: (line: string) => void): Promise<Population>
   const call = apiClient(first.api_key);
   const other = apiClient(second.api_key);
   log("creating applications, a job and databases");
-  const withEnv = (name: string) => httpProject(name, { envs: [{ key: "GREETING", value: `from ${name}` }] });
+  const withEnv = (name: string) =>
+    httpProject(name, { envs: [{ name: "GREETING", value: `from ${name}` }] });
   const applications = [
     await eventually(() => createProject(call, withEnv("shop-one"))),
     await eventually(() => createProject(other, withEnv("shop-two"))),
