@@ -47,6 +47,11 @@ test("kind accepts our configuration, as far as the image of the node", async ()
   expect(await refusal(config)).toMatch(/Ensuring node image \(kindest\/node:v1\.34\.11\)/);
 });
 
+test("its node has another version of Kubernetes when that is asked for", async () => {
+  const config = await kindConfig({ apiPort: 8081, ingressPort: 8080, kubernetes: "1.32" });
+  expect(await refusal(config)).toMatch(/Ensuring node image \(kindest\/node:v1\.32\.11\)/);
+});
+
 test("node ports are Kubernetes' own choice of those that lead to loopback", async () => {
   const { nodes } = parse(await kindConfig({ apiPort: 8081, ingressPort: 8080 })) as {
     nodes: { extraPortMappings: Record<string, unknown>[]; kubeadmConfigPatches: string[] }[];

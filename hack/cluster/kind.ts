@@ -11,6 +11,7 @@ import { binaryPath, ensureBinaries } from "./binaries.ts";
 import type { Cluster } from "./cluster.ts";
 import type { EmbeddedOptions } from "./embedded.ts";
 import { kubectlFor } from "./kubectl.ts";
+import { checkRunningVersion, defaultKubernetes, type KubernetesVersion, nodeImage } from "./node-images.ts";
 import { linkTools } from "./tools.ts";
 
 const name = "slipway";
@@ -24,8 +25,13 @@ const nodePorts = { ingress: 8000, api: 8001 };
  */
 const databasePorts = { first: 32_600, count: 100 };
 
-/** kind's configuration for these loopback ports. */
-export async function kindConfig(options: EmbeddedOptions): Promise<string> {
+export interface KindOptions extends EmbeddedOptions {
+  /** Version of Kubernetes of the node; that of the embedded cluster unless given. */
+  kubernetes?: KubernetesVersion | undefined;
+}
+
+/** kind's configuration for these loopback ports and this version of Kubernetes. */
+export async function kindConfig(options: KindOptions): Promise<string> {
   const text = await readFile(join(root, "hack/cluster/kind/config.yaml"), "utf8");
   const { first, count } = databasePorts;
   const mappings = Array.from({ length: count }, (_, index) => {
@@ -35,6 +41,7 @@ export async function kindConfig(options: EmbeddedOptions): Promise<string> {
   return fillIn(text, {
     API_PORT: String(options.apiPort),
     INGRESS_PORT: String(options.ingressPort),
+    NODE_IMAGE: nodeImage(options.kubernetes ?? defaultKubernetes),
     NODE_PORTS: mappings.join("\n      "),
     NODE_PORT_RANGE: `${first}-${first + count - 1}`,
   });
@@ -44,7 +51,7 @@ export async function kindConfig(options: EmbeddedOptions): Promise<string> {
  * Starts a cluster of one node by kind, which runs it on Docker. kind has DNS, storage and network policies;
  * Traefik and metrics-server are added as on the embedded cluster. Images are loaded into the node.
  */
-export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
+export async function ensureKind(options: KindOptions): Promise<Cluster> {
   for (const dir of [stateDir, logDir, confDir]) {
     await mkdir(dir, { recursive: true });
   }
@@ -54,6 +61,7 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
     throw new Error("a tool is missing");
   }
   await linkTools(kubernetes, helm);
+  const kubectl = kubectlFor([kubernetes, "kubectl"], adminKubeconfig);
   const create = async () => {
     const clusters = (await run(kind, ["get", "clusters"], { log })).split("\n");
     if (clusters.includes(name)) {
@@ -65,6 +73,7 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
       });
     }
     await run(kind, ["export", "kubeconfig", "--name", name, "--kubeconfig", adminKubeconfig], { log });
+    checkRunningVersion(await kubectl(["get", "--raw", "/version"]), options.kubernetes);
   };
   await step("kind cluster", create, log);
   const importImage = async (image: BuiltImage) => {
@@ -76,7 +85,6 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
       await rm(archive, { force: true });
     }
   };
-  const kubectl = kubectlFor([kubernetes, "kubectl"], adminKubeconfig);
   const services = async () => {
     const values: Record<string, string> = {
       HOST_ADDRESS: "0.0.0.0",

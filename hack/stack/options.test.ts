@@ -6,6 +6,7 @@ test("without anything: ports and scale of the stack contract, no cluster named"
     help: false,
     context: undefined,
     cluster: undefined,
+    kubernetes: undefined,
     registry: undefined,
     registryCa: undefined,
     databases: "default",
@@ -33,6 +34,7 @@ test("reads options and environment", () => {
     values: "more.yaml",
   });
   expect(parseUpOptions(["--cluster", "kind"], { SLIPWAY_API_PORT: "" }).cluster).toBe("kind");
+  expect(parseUpOptions(["--cluster", "kind", "--kubernetes", "1.33"], {}).kubernetes).toBe("1.33");
   expect(parseUpOptions(["--help", "--context", "x"], {}).help).toBe(true);
   expect(options.databases).toBe("none");
   expect(parseUpOptions(["--databases", "postgresql:16, mariadb:10"], {}).databases).toEqual([
@@ -43,6 +45,13 @@ test("reads options and environment", () => {
 
 test.each([
   [["--cluster", "minikube"], {}, "--cluster is embedded or kind, not minikube"],
+  [["--kubernetes", "1.33"], {}, "--kubernetes goes with --cluster kind"],
+  [["--cluster", "embedded", "--kubernetes", "1.34"], {}, "--kubernetes goes with --cluster kind"],
+  [
+    ["--cluster", "kind", "--kubernetes", "1.2"],
+    {},
+    "--kubernetes is one of 1.32, 1.33, 1.34, 1.35, not 1.2",
+  ],
   [["--context", "a", "--cluster", "kind"], {}, "exclude each other"],
   [["--context", "a"], {}, "--context needs --registry"],
   [["--context", ""], {}, "--context needs a name"],

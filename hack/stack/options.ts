@@ -1,4 +1,10 @@
 import { parseArgs } from "node:util";
+import {
+  defaultKubernetes,
+  isKubernetesVersion,
+  type KubernetesVersion,
+  kubernetesVersions,
+} from "../cluster/node-images.ts";
 import { UserError } from "../lib/steps.ts";
 import { type DatabaseChoice, parseDatabaseChoice } from "./database-choice.ts";
 
@@ -7,6 +13,8 @@ export interface UpOptions {
   /** Context of the current kubeconfig: the only way to a cluster that these scripts did not make. */
   context: string | undefined;
   cluster: "embedded" | "kind" | undefined;
+  /** Version of Kubernetes of kind's node. */
+  kubernetes: KubernetesVersion | undefined;
   /** Registry, as `host[:port][/path]`, that takes the images for `--context`. */
   registry: string | undefined;
   /** File of the CA that signs that registry's certificate. */
@@ -26,7 +34,7 @@ export interface UpOptions {
   bundleKey: string | undefined;
 }
 
-export const usage = `usage: hack/up.sh [--cluster embedded|kind] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
+export const usage = `usage: hack/up.sh [--cluster embedded|kind [--kubernetes VERSION]] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
                   [--databases default|all|none|ENGINE:VERSION,...] [--builds on|off] [--bundle DIR [--bundle-key FILE]]
 
 Installs Slipway on a cluster of its own, or on an existing one. Run again, it upgrades what
@@ -34,6 +42,7 @@ changed, repairs what failed, and keeps the data.
 
   --cluster embedded   Kubernetes from processes of this machine (Linux, root); chosen where no Docker engine answers
   --cluster kind       kind on Docker; chosen where a Docker engine answers
+  --kubernetes VERSION with --cluster kind: ${kubernetesVersions.join(", ")}; ${defaultKubernetes} by default
   --context NAME       an existing cluster: that context of the current kubeconfig
   --registry HOST      with --context: a registry that this machine pushes to and the cluster pulls from
   --registry-ca FILE   with --registry: the CA of its certificate, if not one that the machine trusts
@@ -79,10 +88,18 @@ export function parseUpOptions(argv: string[], env: Record<string, string | unde
   if (values["bundle-key"] !== undefined && values.bundle === undefined) {
     throw new UserError("--bundle-key goes with --bundle");
   }
+  const { kubernetes } = values;
+  if (kubernetes !== undefined && values.cluster !== "kind") {
+    throw new UserError("--kubernetes goes with --cluster kind; the other clusters have their own version");
+  }
+  if (kubernetes !== undefined && !isKubernetesVersion(kubernetes)) {
+    throw new UserError(`--kubernetes is one of ${kubernetesVersions.join(", ")}, not ${kubernetes}`);
+  }
   const options: UpOptions = {
     help: values.help ?? false,
     context: values.context,
     cluster: values.cluster,
+    kubernetes,
     registry: values.registry,
     registryCa: values["registry-ca"],
     databases: parseDatabaseChoice(values.databases ?? (values.context === undefined ? "default" : "none")),
@@ -108,6 +125,7 @@ function readArguments(argv: string[]) {
         help: { type: "boolean", short: "h" },
         context: { type: "string" },
         cluster: { type: "string" },
+        kubernetes: { type: "string" },
         registry: { type: "string" },
         "registry-ca": { type: "string" },
         databases: { type: "string" },
