@@ -31,7 +31,6 @@ export const stack = {
   apiKey: value("SLIPWAY_API_KEY"),
   ownerToken: value("SLIPWAY_OWNER_TOKEN"),
   domainZone: value("SLIPWAY_DOMAIN_ZONE"),
-  metricsUrls: value("SLIPWAY_METRICS_URLS").split(","),
   imageHttp: value("SLIPWAY_IMAGE_HTTP"),
   imageHttpV2: value("SLIPWAY_IMAGE_HTTP_V2"),
   imageJob: value("SLIPWAY_IMAGE_JOB"),
