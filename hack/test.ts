@@ -34,7 +34,7 @@ interface Stage {
 
 const stages: Readonly<Record<string, Stage>> = {
   verify: {
-    about: "generated files, format, lint, types, clean tree",
+    about: "generated files, format, lint, types, shell scripts, workflows, clean tree",
     beside: "up",
     run: (isBeside) => single("verify", "hack/verify.sh", [], isBeside),
   },

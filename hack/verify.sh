@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that needs no cluster and no test runner: generated files are current, format, lint, types, shell scripts,
-# and a tree that stayed clean. Each step prints its time; the first failure stops and says what to run.
+# workflows, and a tree that stayed clean. Each step prints its time; the first failure stops and says what to run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/node_modules/.bin:$PATH"
@@ -34,10 +34,18 @@ shell_scripts() {
   git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 }
 
+workflows() {
+  local actionlint
+  actionlint=$(node hack/cluster/build.ts actionlint | tail -n 1) || return 1
+  # Which has shellcheck read the commands of their steps, too.
+  "$actionlint" -no-color -oneline -pyflakes=
+}
+
 before=$(git status --porcelain)
 step generate "Run 'npm run generate' and commit what it wrote." node hack/generate.ts --check
 step format+lint "Run 'npm run format'." biome ci --colors=off --error-on-warnings .
 step types "Run 'npm run typecheck'." tsc --noEmit -p .
 step console "Run 'npm run typecheck'." tsc --noEmit -p api-server/console
 step scripts "shellcheck found something in a shell script." shell_scripts
+step workflows "actionlint found something in .github/workflows." workflows
 step tree "Something above wrote into the tree." clean_tree

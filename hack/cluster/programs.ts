@@ -108,6 +108,8 @@ export const binaries = {
   kind: { module: "kind", package: "sigs.k8s.io/kind", cold: 4 },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok", cold: 63 },
   versitygw: { module: "s3", package: "github.com/versity/versitygw/cmd/versitygw", cold: 70 },
+  // Reads the workflows of .github: see hack/verify.sh.
+  actionlint: { module: "actionlint", package: "github.com/rhysd/actionlint/cmd/actionlint", cold: 8 },
 } satisfies Record<string, Binary>;
 
 export type BinaryName = keyof typeof binaries;

@@ -27,7 +27,7 @@ export interface BundleOptions {
 }
 
 /** Programs that tests alone need. */
-const OF_TESTS: readonly string[] = ["kwok", "versitygw"];
+const OF_TESTS: readonly string[] = ["actionlint", "kwok", "versitygw"];
 
 type Recipes = Awaited<ReturnType<typeof recipesOf>>;
 
