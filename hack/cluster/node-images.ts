@@ -1,9 +1,6 @@
 import { UserError } from "../lib/steps.ts";
 
-/**
- * Images of kind's nodes, by version of Kubernetes: those that the release notes of kind name, v0.33.0 for 1.34 and 1.35, v0.32.0 for
- * 1.33 and v0.31.0 for 1.32, the last that had one.
- */
+/** Images of kind's nodes by version of Kubernetes, by the digests with which public repositories pin them for kind v0.31.0 to v0.33.0. */
 const nodeImages = {
   "1.32": "kindest/node:v1.32.11@sha256:5fc52d52a7b9574015299724bd68f183702956aa4a2116ae75a63cb574b35af8",
   "1.33": "kindest/node:v1.33.12@sha256:3f5c8443c620245e4d355cfe09e96a91ead32ceaa569d3f1ca9edf0cb2fe2ff4",
