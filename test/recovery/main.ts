@@ -3,7 +3,8 @@
  * restored; prints what came back, and when. The stack is gone afterwards. Leaves `.slipway/recovery/report.md` and `.json`; exits 1
  * when anything that was to come back is missing. Databases are backed up to an S3 server on the node's own address.
  */
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { addresses } from "../../hack/cluster/addresses.ts";
@@ -13,7 +14,8 @@ import { testedCommit } from "../../hack/testing/summary.ts";
 import { startS3, type TestS3 } from "../kit/servers/s3.ts";
 
 const log = (line: string) => console.log(`recovery: ${line}`);
-const folder = join(root, ".slipway", "recovery");
+/** Apart from the stack, whose folder is destroyed with it. */
+const folder = await mkdtemp(join(tmpdir(), "slipway-recovery-"));
 const [archive, key] = [join(folder, "platform.age"), join(folder, "key")];
 
 /** How long a step took, in seconds. */
@@ -69,8 +71,6 @@ async function createSecret({ accessKeyId, secretAccessKey }: TestS3): Promise<b
   );
 }
 
-await rm(folder, { recursive: true, force: true });
-await mkdir(folder, { recursive: true });
 // The node has its address from then on.
 await timed("first installation", () => install());
 const s3 = await startS3({ host: addresses.node, tls: true });
@@ -116,4 +116,5 @@ try {
   process.exitCode = missing.length > 0 || restored.emptyDatabases[0] !== people.emptyDatabase ? 1 : 0;
 } finally {
   await s3.stop();
+  await rm(folder, { recursive: true });
 }
