@@ -148,6 +148,20 @@ describe("rendering", () => {
     expect(data("slipway-valkey", "auth.conf")).toBe(`requirepass ${valkey.password}\n`);
   });
 
+  test("what `helm test` runs is there once its Secret is named, and has neither a token nor any other Secret", async () => {
+    const hooksOf = async (name: string) =>
+      (await renderedCase(name)).filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"] === "test");
+    expect(await hooksOf("default")).toEqual([]);
+    expect((await hooksOf("external-ledger")).map(({ kind }) => kind)).toEqual(["Pod"]);
+    const hooks = await hooksOf("everything");
+    expect(hooks.map(({ kind }) => kind).sort()).toEqual(["NetworkPolicy", "NetworkPolicy", "Pod"]);
+    const pod = hooks.find(({ kind }) => kind === "Pod");
+    expect(pod?.spec).toMatchObject({ automountServiceAccountToken: false, restartPolicy: "Never" });
+    expect(pod?.spec).not.toHaveProperty("volumes");
+    const secrets = [...JSON.stringify(pod).matchAll(/"secretKeyRef":\{"name":"([^"]+)"/g)];
+    expect(secrets.map(([, name]) => name)).toEqual(["own-test-key"]);
+  });
+
   test.each([
     ["an image that is not named", ["images.operator="], /images\.operator: name the operator's image/],
     ["a value that does not exist", ["apiServer.replica=3"], /replica/],
@@ -163,6 +177,7 @@ describe("rendering", () => {
     ["a setting of builds that does not exist", ["builds.limits.cpus=2"], /cpus/],
     ["a Secret of a store that is not named", ["analytics.existingSecret.name=a"], /needs analytics\.url/],
     ["a folder that is none", ["analytics.collector.podLogs=logs"], /podLogs/],
+    ["a test that waits for longer than a run may take", ["tests.timeoutSeconds=3600"], /timeoutSeconds/],
     ["a CIDR that is none", ["networkPolicy.deniedCidrs={10.0.0.0}"], /deniedCidrs/],
   ])("%s is refused", async (_, sets, message) => {
     await expect(renderChart(valuesOf("default"), sets)).rejects.toThrow(message);
@@ -198,6 +213,8 @@ describe("on a real apiserver", () => {
     // Every object is checked against the strictest of the Pod Security Standards on the way in.
     const level = "pod-security.kubernetes.io/enforce=restricted";
     await kubectl(["label", "namespace", "slipway-system", level]);
+    // No controller runs here that would make it; a pod is not admitted without one.
+    await kubectl(["-n", "slipway-system", "create", "serviceaccount", "default"]);
     // The chart's own: a dry run makes no namespace that its other objects would be in.
     const own = {
       "meta.helm.sh/release-name": "slipway",
@@ -253,7 +270,6 @@ describe("on a real apiserver", () => {
     const objects = await renderChart(valuesOf("default"), ["analytics.enabled=true"]);
     const workloads = objects.filter(({ kind }) => ["Deployment", "StatefulSet", "CronJob"].includes(kind));
     expect(workloads).toHaveLength(7);
-    await kubectl(["-n", "slipway-system", "create", "serviceaccount", "default"]);
     for (const { metadata, spec } of workloads) {
       const workload = spec as unknown as WorkloadSpec & { jobTemplate?: { spec: WorkloadSpec } };
       const { template, volumeClaimTemplates = [] } = workload.jobTemplate?.spec ?? workload;
