@@ -107,9 +107,11 @@ try {
     ...["", "| step | s |", "| --- | --- |", ...steps, ""],
   ].join("\n");
   console.log(markdown);
-  await writeFile(join(folder, "report.md"), markdown);
+  const reports = join(root, ".slipway", "recovery");
+  await mkdir(reports, { recursive: true });
+  await writeFile(join(reports, "report.md"), markdown);
   await writeFile(
-    join(folder, "report.json"),
+    join(reports, "report.json"),
     JSON.stringify({ lines, seconds, backup, restored }, undefined, 2),
   );
   const missing = lines.filter((line) => line.after < line.before);
