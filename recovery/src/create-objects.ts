@@ -1,10 +1,10 @@
 /** Creates a backup's objects in the cluster. */
 
 import {
+  equalJson,
   isAlreadyExists,
   type KubeClient,
   type KubernetesObject,
-  type ObjectRef,
   type Resource,
   resources,
 } from "@slipway/controller-runtime";
@@ -14,6 +14,8 @@ import { restoredObject, type Uids } from "./restored-object.ts";
 
 type WithStatus = KubernetesObject & { status?: object };
 type Secret = KubernetesObject & { data?: object };
+
+const FIELD_MANAGER = "slipway-recovery";
 
 /**
  * Creates each object, and its status; one that exists by now is left as it is, but for the platform's Secrets, which are replaced.
@@ -48,7 +50,19 @@ async function created(
   const { status, ...rest } = object;
   const { namespace, name = "" } = object.metadata ?? {};
   const ref = { namespace: resource.namespaced ? namespace : undefined, name };
-  const live = await createdOrLive(client, resource, rest, ref, signal);
+  const create = () => client.create(resource, rest, { fieldManager: FIELD_MANAGER, signal });
+  const live = await create().catch(async (error: unknown) => {
+    if (!isAlreadyExists(error)) {
+      throw error;
+    }
+    const found = await client.get<Secret>(resource, ref, { signal });
+    if (resource !== resources.secrets || equalJson(found.data, (rest as Secret).data)) {
+      return found;
+    }
+    // It may be immutable.
+    await client.delete(resource, ref, { signal });
+    return await create();
+  });
   // Over what is there: one that was created may have lost its status to the end of the process.
   if (status !== undefined) {
     await client.patch(
@@ -58,28 +72,5 @@ async function created(
       { subresource: "status", fieldManager: FIELD_MANAGER, signal },
     );
   }
-  if (resource === resources.secrets) {
-    const patch = { data: (rest as Secret).data ?? {} };
-    await client.patch(resource, ref, patch, { fieldManager: FIELD_MANAGER, signal });
-  }
   return live;
-}
-
-const FIELD_MANAGER = "slipway-recovery";
-
-async function createdOrLive(
-  client: KubeClient,
-  resource: Resource,
-  object: KubernetesObject,
-  ref: ObjectRef,
-  signal?: AbortSignal,
-): Promise<KubernetesObject> {
-  try {
-    return await client.create(resource, object, { fieldManager: FIELD_MANAGER, signal });
-  } catch (error) {
-    if (!isAlreadyExists(error)) {
-      throw error;
-    }
-    return await client.get(resource, ref, { signal });
-  }
 }

@@ -11,8 +11,9 @@ const STOP_MS = 180_000;
 const FIELD_MANAGER = "slipway-recovery";
 
 type Deployment = KubernetesObject & {
+  metadata?: { generation?: number };
   spec?: { replicas?: number };
-  status?: { replicas?: number; readyReplicas?: number };
+  status?: { observedGeneration?: number; readyReplicas?: number };
 };
 
 /** Stops them, and waits until none is left. May be repeated. @throws Error when one has not ended in three minutes */
@@ -25,7 +26,12 @@ export async function stopProcesses(
     const replicas = deployment.metadata?.annotations?.[REPLICAS] ?? `${deployment.spec?.replicas ?? 1}`;
     await scale(client, deployment, 0, replicas, signal);
   }
-  await until(client, namespace, ({ status }) => (status?.replicas ?? 0) === 0, signal);
+  const labelSelector = `app.kubernetes.io/name in (${DEPLOYMENTS.join(",")})`;
+  await until("pods of the platform have not ended", namespace, async () => {
+    // Those that are being deleted are pods still.
+    const { items } = await client.list(resources.pods, { namespace, labelSelector, limit: 1, signal });
+    return items.length === 0;
+  });
 }
 
 /** Starts those that were stopped, as many as before, and waits until they are ready. */
@@ -40,8 +46,14 @@ export async function startProcesses(
       await scale(client, deployment, Number(replicas), null, signal);
     }
   }
-  const isReady = ({ spec, status }: Deployment) => (status?.readyReplicas ?? 0) >= (spec?.replicas ?? 1);
-  await until(client, namespace, isReady, signal);
+  await until("the platform is not ready", namespace, async () => {
+    const deployments = await deploymentsOf(client, namespace, signal);
+    return deployments.every(
+      ({ metadata, spec, status }) =>
+        (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0) &&
+        (status?.readyReplicas ?? 0) >= (spec?.replicas ?? 1),
+    );
+  });
 }
 
 async function deploymentsOf(
@@ -69,22 +81,12 @@ async function scale(
   await client.patch(resources.deployments, ref, patch, { fieldManager: FIELD_MANAGER, signal });
 }
 
-async function until(
-  client: KubeClient,
-  namespace: string,
-  is: (deployment: Deployment) => boolean,
-  signal?: AbortSignal,
-): Promise<void> {
+async function until(failure: string, namespace: string, is: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + STOP_MS;
-  for (;;) {
-    const waiting = (await deploymentsOf(client, namespace, signal)).filter((deployment) => !is(deployment));
-    if (waiting.length === 0) {
-      return;
-    }
+  while (!(await is())) {
     if (performance.now() > deadline) {
-      const names = waiting.map(({ metadata }) => metadata?.name).join(", ");
-      throw new Error(`${names}: not in three minutes; see kubectl describe deployment -n ${namespace}`);
+      throw new Error(`${failure} within three minutes; see kubectl get pods -n ${namespace}`);
     }
-    await sleep(POLL_MS, undefined, { signal });
+    await sleep(POLL_MS);
   }
 }

@@ -101,6 +101,7 @@ describe("a platform of every valid example", () => {
     const client = after as KubeClient;
     const own = {
       metadata: { name: "slipway-token-key", namespace },
+      immutable: true,
       stringData: { "ed25519.pem": "of the new one" },
     };
     await client.create(resources.secrets, own as KubernetesObject);

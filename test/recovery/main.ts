@@ -118,5 +118,9 @@ try {
   process.exitCode = missing.length > 0 || restored.emptyDatabases[0] !== people.emptyDatabase ? 1 : 0;
 } finally {
   await s3.stop();
-  await rm(folder, { recursive: true });
+  if (process.exitCode === 0) {
+    await rm(folder, { recursive: true });
+  } else {
+    log(`the backup and its key stay in ${folder}`);
+  }
 }
