@@ -50,7 +50,7 @@ describe("an object as it is created again", () => {
       status: { conditions: [{ type: "Ready", observedGeneration: 3 }], observedGeneration: 3 },
     };
     expect(restoredObject(claim, uids, none)).toMatchObject({
-      spec: { project: { uid: NEW }, reservedFor: { generation: 0, at: "2026-01-01T00:00:00Z" } },
+      spec: { project: { uid: NEW }, reservedFor: { generation: 1, at: "2026-01-01T00:00:00Z" } },
       status: { conditions: [{ type: "Ready", observedGeneration: 0 }], observedGeneration: 0 },
     });
   });

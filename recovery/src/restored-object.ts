@@ -40,7 +40,13 @@ export function restoredObject(
   if (!object.apiVersion?.startsWith(`${GROUP}/`)) {
     return restored;
   }
-  const current = withoutGenerations(restored) as KubernetesObject;
+  const { spec, status } = restored as { spec?: unknown; status?: unknown };
+  const current = {
+    ...restored,
+    // What is reserved for a generation is so for the first one; none was observed yet.
+    ...(spec === undefined ? {} : { spec: withGenerations(spec, 1) }),
+    ...(status === undefined ? {} : { status: withGenerations(status, 0) }),
+  } as KubernetesObject;
   return object.kind === "Project" ? project(current as ProjectLike, backups) : current;
 }
 
@@ -50,17 +56,19 @@ function namespace({ apiVersion, kind, metadata }: KubernetesObject): Kubernetes
   return { apiVersion, kind, metadata: { name: metadata?.name, labels: Object.fromEntries(own) } };
 }
 
-/** A new object begins with its first generation: none that was observed before is this one. */
-function withoutGenerations(value: unknown): unknown {
+/** A new object begins with its first generation: those of before say nothing of it. */
+function withGenerations(value: unknown, generation: number): unknown {
   if (Array.isArray(value)) {
-    return value.map(withoutGenerations);
+    return value.map((item) => withGenerations(item, generation));
   }
   if (value === null || typeof value !== "object") {
     return value;
   }
   const fields = Object.entries(value).map(([name, field]) => [
     name,
-    /^(observedG|g)eneration$/.test(name) && typeof field === "number" ? 0 : withoutGenerations(field),
+    /^(observedG|g)eneration$/.test(name) && typeof field === "number"
+      ? generation
+      : withGenerations(field, generation),
   ]);
   return Object.fromEntries(fields);
 }

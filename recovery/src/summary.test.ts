@@ -29,8 +29,8 @@ test("the newest backup of each database", () => {
 test("what comes back, and what comes back empty", () => {
   const summary = summaryOf();
   for (const object of [
-    project("shop", { type: "http" }),
-    project("wiki", { type: "http", storage: {} }),
+    project("shop", { type: "http", storage: { persistent: false } }),
+    project("wiki", { type: "http", storage: { persistent: true } }),
     project("site", { type: "http" }, { build: { publishedBuild: "site-1" } }),
     project("nightly", { type: "job" }),
     project("data", { type: "postgresql" }),

@@ -16,7 +16,7 @@ export interface Restorable {
 }
 
 type ProjectLike = KubernetesObject & {
-  spec?: { type?: string; storage?: unknown };
+  spec?: { type?: string; storage?: { persistent?: boolean } };
   status?: { build?: { publishedBuild?: string } };
 };
 type BackupLike = KubernetesObject & {
@@ -55,7 +55,7 @@ export function summaryOf() {
         databases.push({ key: `${metadata?.namespace}/${id}`, id });
         return;
       }
-      if (spec.storage !== undefined) {
+      if (spec.storage?.persistent) {
         emptyVolumes.push(id);
       }
       if (status?.build?.publishedBuild !== undefined) {

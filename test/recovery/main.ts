@@ -3,9 +3,12 @@
  * restored; prints what came back, and when. The stack is gone afterwards. Leaves `.slipway/recovery/report.md` and `.json`; exits 1
  * when anything that was to come back is missing. Databases are backed up to an S3 server on the node's own address.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { addresses } from "../../hack/cluster/addresses.ts";
 import { run } from "../../hack/lib/exec.ts";
@@ -26,6 +29,19 @@ async function timed<T>(step: string, work: () => Promise<T>): Promise<T> {
   const result = await work();
   seconds[step] = (performance.now() - began) / 1_000;
   return result;
+}
+
+/** Seconds after which a restore is killed, and begun again: while processes stop, objects are created, and processes start. */
+const KILLS = [3, 7, 9];
+
+/** Begins a restore and kills it. */
+async function restoreUntilKilled(after: number): Promise<void> {
+  const args = ["hack/slipway.ts", "admin", "platform", "restore", "--from", archive, "--identity", key];
+  const child = spawn("node", args, { cwd: root, stdio: "ignore" });
+  const ended = once(child, "exit");
+  await sleep(after * 1_000);
+  child.kill("SIGKILL");
+  await ended;
 }
 
 const slipway = (...args: string[]) =>
@@ -90,6 +106,9 @@ try {
   await timed("destruction", () => run("bash", ["hack/down.sh", "--purge"], { cwd: root }));
   await timed("installation on an empty cluster", () => installWith(s3));
   const began = performance.now();
+  for (const after of KILLS) {
+    await timed(`restore, killed after ${after} s`, () => restoreUntilKilled(after));
+  }
   const restored = JSON.parse(
     await timed("restore", () => slipway("restore", "--from", archive, "--identity", key)),
   ) as { emptyDatabases: string[] };
