@@ -120,6 +120,14 @@ const stages: Readonly<Record<string, Stage>> = {
     about: "every permission that the chart grants was needed by a request of the stages before",
     run: () => permissions(recordedPermissions),
   },
+  // The last one: what the stack has is lost.
+  recovery: {
+    about: "the stack is destroyed, and restored from a backup of the platform (--long)",
+    run: () =>
+      process.env.SLIPWAY_TEST_LONG === "1"
+        ? single("recovery", process.execPath, ["test/recovery/main.ts"])
+        : Promise.resolve({ ...none, skipped: 1 }),
+  },
 };
 
 /**

@@ -1,12 +1,13 @@
 /**
  * The evidence of a release: `node hack/releases/evidence.ts VERSION` writes `docs/releases/VERSION/evidence.md` from what the newest runs on
- * this machine left (`hack/test.sh`, `test/upgrade/main.ts`, `test/hostile/main.ts`). No figure of it is typed.
+ * this machine left (`hack/test.sh`, `test/upgrade/main.ts`, `test/hostile/main.ts`, `test/recovery/main.ts`). No figure of it is typed.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Results as Hostile, markdown as hostileMarkdown } from "../../test/hostile/report.ts";
+import { type Results as Recovery, markdown as recoveryMarkdown } from "../../test/recovery/report.ts";
 import { type Results as Upgrade, markdown as upgradeMarkdown } from "../../test/upgrade/report.ts";
-import { root, stateDir } from "../lib/paths.ts";
+import { logDir, root } from "../lib/paths.ts";
 import { add, closingLine, none } from "../testing/counts.ts";
 import { type Summary, summaryFile, testedCommit } from "../testing/summary.ts";
 import { breaksOf, type Contract, readContract } from "./contract.ts";
@@ -20,6 +21,7 @@ export interface Evidence {
   readonly tests?: Summary;
   readonly upgrade?: Upgrade;
   readonly hostile?: Hostile;
+  readonly recovery?: Recovery;
   readonly contract: Contract;
   /** What of each earlier release is broken, by its version. */
   readonly breaks: Readonly<Record<string, readonly string[]>>;
@@ -27,11 +29,12 @@ export interface Evidence {
 
 /** The page. Pure. */
 export function evidencePage(evidence: Evidence): string {
-  const { version, tests, upgrade, hostile } = evidence;
+  const { version, tests, upgrade, hostile, recovery } = evidence;
   const sections: [title: string, text: string | undefined][] = [
     ["Tests", tests && testsSection(tests)],
     ["Upgrade, and back", upgrade && upgradeMarkdown(upgrade)],
     ["Hostile tenants", hostile && hostileMarkdown(hostile)],
+    ["Destroyed and restored", recovery && recoveryMarkdown(recovery)],
     ["Contract", contractSection(evidence)],
   ];
   const parts = sections.map(
@@ -93,8 +96,9 @@ async function main([version = ""]: string[]): Promise<void> {
     version,
     commit: await testedCommit(),
     tests: left(summaryFile),
-    upgrade: left(join(stateDir, "upgrade/report.json")),
-    hostile: left(join(stateDir, "hostile/report.json")),
+    upgrade: left(join(logDir, "upgrade/report.json")),
+    hostile: left(join(logDir, "hostile/report.json")),
+    recovery: left(join(logDir, "recovery/report.json")),
     contract,
     breaks: Object.fromEntries(earlier.map((one) => [one, breaksOf(recordedContract(one), contract)])),
   });

@@ -1,6 +1,6 @@
 /**
  * Attacks the running stack and prints the table: `node test/hostile/main.ts [--long] [--only NAME,...] [--builds off]`. Leaves it as
- * `.slipway/hostile/report.md` and `.json`. Exits 1 when something was wrong; with `--no-latency` not for latencies. With
+ * `.slipway/logs/hostile/report.md` and `.json`. Exits 1 when something was wrong; with `--no-latency` not for latencies. With
  * `--rate-limit-scale N` the API has that multiplier of its rate limits meanwhile: what those of users reject, those of tests accept.
  * `--no-restore` leaves it that multiplier, on a stack that is removed next.
  */

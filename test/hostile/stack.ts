@@ -1,7 +1,7 @@
 /** A run on the stack of `hack/up.sh`, with its report on disk. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { root } from "../../hack/lib/paths.ts";
+import { logDir } from "../../hack/lib/paths.ts";
 import { testedCommit } from "../../hack/testing/summary.ts";
 import { cluster } from "../e2e/support/cluster.ts";
 import { attackNamed, attacks } from "./attacks/index.ts";
@@ -21,7 +21,7 @@ async function rateLimitScale(): Promise<number> {
 
 /**
  * Runs the short form, which is some attacks concurrently, or the whole with `isLong`, or the attacks that are named; writes
- * `.slipway/hostile/report.md` and `report.json`.
+ * `.slipway/logs/hostile/report.md` and `report.json`.
  * @returns all that was wrong, and where it was slow
  */
 export async function measureStack({
@@ -46,7 +46,7 @@ export async function measureStack({
     log: (line) => console.log(`hostile: ${line}`),
   };
   const results = await measuredFirst(() => run(options));
-  const folder = join(root, ".slipway", "hostile");
+  const folder = join(logDir, "hostile");
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "report.md"), markdown(results));
   await writeFile(join(folder, "report.json"), JSON.stringify(results, null, 2));

@@ -6,15 +6,7 @@ import { eventually } from "../e2e/support/eventually.ts";
 import { Job } from "../e2e/support/jobs.ts";
 import { stack } from "../e2e/support/stack.ts";
 import { engineOf, type Population, ROWS } from "./population.ts";
-
-/** One line of the table. */
-export interface Restored {
-  what: string;
-  before: number;
-  after: number;
-  /** Seconds after the restore began at which all of it was there. */
-  seconds: number;
-}
+import type { Restored } from "./report.ts";
 
 /** Charges and finished runs as the API reports them, to be compared before and after. */
 export async function history({ organizations: [first], job }: Population) {

@@ -1,6 +1,6 @@
 /**
  * `node test/recovery/main.ts`: users fill the stack, it is backed up, destroyed with its volumes, made again on an empty cluster and
- * restored; prints what came back, and when. The stack is gone afterwards. Leaves `.slipway/recovery/report.md` and `.json`; exits 1
+ * restored, after the restore was killed a few times; prints what came back, and when. What the stack had before is lost. Leaves `.slipway/logs/recovery/report.md` and `.json`; exits 1
  * when anything that was to come back is missing. Databases are backed up to an S3 server on the node's own address.
  */
 import { spawn } from "node:child_process";
@@ -12,22 +12,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { addresses } from "../../hack/cluster/addresses.ts";
 import { run } from "../../hack/lib/exec.ts";
-import { root } from "../../hack/lib/paths.ts";
+import { logDir, root } from "../../hack/lib/paths.ts";
 import { testedCommit } from "../../hack/testing/summary.ts";
 import { startS3, type TestS3 } from "../kit/servers/s3.ts";
+import { faults, markdown, type Results } from "./report.ts";
 
 const log = (line: string) => console.log(`recovery: ${line}`);
 /** Apart from the stack, whose folder is destroyed with it. */
 const folder = await mkdtemp(join(tmpdir(), "slipway-recovery-"));
 const [archive, key] = [join(folder, "platform.age"), join(folder, "key")];
 
-/** How long a step took, in seconds. */
-const seconds: Record<string, number> = {};
+const steps: { name: string; seconds: number }[] = [];
 async function timed<T>(step: string, work: () => Promise<T>): Promise<T> {
   log(step);
   const began = performance.now();
   const result = await work();
-  seconds[step] = (performance.now() - began) / 1_000;
+  steps.push({ name: step, seconds: (performance.now() - began) / 1_000 });
   return result;
 }
 
@@ -101,7 +101,7 @@ try {
   const before = await history(people);
   const backup = JSON.parse(
     await timed("backup", () => slipway("backup", "--to", archive, "--recipient", recipient)),
-  ) as { objects: object; ledgerBytes: number };
+  ) as Results["backup"];
   const authority = await readFile(stack.databaseCa);
   await timed("destruction", () => run("bash", ["hack/down.sh", "--purge"], { cwd: root }));
   await timed("installation on an empty cluster", () => installWith(s3));
@@ -115,26 +115,19 @@ try {
   // Clients have kept theirs.
   await writeFile(stack.databaseCa, authority);
   const lines = await timed("until all is back", () => check(people, before, began));
-  const rows = lines.map(
-    ({ what, before: expected, after, seconds: at }) =>
-      `| ${what} | ${expected} | ${after} | ${at.toFixed(0)} |`,
-  );
-  const steps = Object.entries(seconds).map(([step, took]) => `| ${step} | ${took.toFixed(1)} |`);
-  const markdown = [
-    `Commit ${await testedCommit()}. ${JSON.stringify(backup)}; empty: ${restored.emptyDatabases.length} databases.`,
-    ...["", "| what | before | after | s after the restore began |", "| --- | --- | --- | --- |", ...rows],
-    ...["", "| step | s |", "| --- | --- |", ...steps, ""],
-  ].join("\n");
-  console.log(markdown);
-  const reports = join(root, ".slipway", "recovery");
+  const results: Results = {
+    commit: await testedCommit(),
+    lines,
+    steps,
+    backup,
+    emptyDatabases: { found: restored.emptyDatabases, expected: [people.emptyDatabase] },
+  };
+  const reports = join(logDir, "recovery");
   await mkdir(reports, { recursive: true });
-  await writeFile(join(reports, "report.md"), markdown);
-  await writeFile(
-    join(reports, "report.json"),
-    JSON.stringify({ lines, seconds, backup, restored }, undefined, 2),
-  );
-  const missing = lines.filter((line) => line.after < line.before);
-  process.exitCode = missing.length > 0 || restored.emptyDatabases[0] !== people.emptyDatabase ? 1 : 0;
+  await writeFile(join(reports, "report.md"), markdown(results));
+  await writeFile(join(reports, "report.json"), JSON.stringify(results, undefined, 2));
+  console.log(markdown(results));
+  process.exitCode = faults(results).length > 0 ? 1 : 0;
 } finally {
   await s3.stop();
   if (process.exitCode === 0) {

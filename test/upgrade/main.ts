@@ -1,7 +1,7 @@
 /**
  * `node test/upgrade/main.ts [--from DIR] [--to DIR] [--rounds 3] [--kills 2,8,20]`: installs the release of one bundle, then the other and
  * so on while users work, and prints what they saw. Without bundles it makes those of the last release and of HEAD. Kills are seconds
- * into each step after which it is killed with SIGKILL, and begun again. Leaves `.slipway/upgrade/report.md` and `.json`; exits 1 when
+ * into each step after which it is killed with SIGKILL, and begun again. Leaves `.slipway/logs/upgrade/report.md` and `.json`; exits 1 when
  * anybody noticed.
  */
 import { existsSync } from "node:fs";
@@ -9,7 +9,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { run as execute } from "../../hack/lib/exec.ts";
-import { root } from "../../hack/lib/paths.ts";
+import { logDir, root } from "../../hack/lib/paths.ts";
 import { BUNDLE, parseManifest } from "../../hack/releases/bundle/manifest.ts";
 import { recordedVersions, releasedCommit } from "../../hack/releases/recorded.ts";
 import { testedCommit } from "../../hack/testing/summary.ts";
@@ -72,7 +72,7 @@ const results: Results = {
   commit: await testedCommit(),
   ...(await run({ releases, kills, log })),
 };
-const folder = join(root, ".slipway", "upgrade");
+const folder = join(logDir, "upgrade");
 await mkdir(folder, { recursive: true });
 await writeFile(join(folder, "report.md"), markdown(results));
 await writeFile(join(folder, "report.json"), `${JSON.stringify(results, null, 2)}\n`);
