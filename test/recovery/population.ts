@@ -1,6 +1,6 @@
 /** What users have before the platform is lost: two organizations with applications, a job, databases, keys and a domain. */
 import { mariadbDriver, postgresqlDriver } from "../chaos/support/engines.ts";
-import { apiClient, createProject, httpProject, untilStatus } from "../e2e/support/api.ts";
+import { apiClient, createProject, httpProject, uniqueName, untilStatus } from "../e2e/support/api.ts";
 import { backUp } from "../e2e/support/backups.ts";
 import {
   createDatabase,
@@ -16,7 +16,7 @@ import { admin, createOrganization, type Organization } from "../e2e/support/org
 export const ROWS = 1_000;
 /** Projects altogether. */
 const PROJECTS = 50;
-const HOSTNAME = "shop.recovery.example.com";
+const HOSTNAME = `${uniqueName("shop")}.example.com`;
 
 export interface Population {
   organizations: [Organization, Organization];
