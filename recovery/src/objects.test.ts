@@ -4,6 +4,10 @@ import { isKept } from "./objects.ts";
 
 const namespace = "slipway-org-a";
 const secret = (more: object, type = "Opaque") => ({ metadata: { name: "a", namespace, ...more }, type });
+const service = (place: string, type: string) => ({
+  metadata: { name: "a", namespace: place },
+  spec: { type },
+});
 const owned = (kind: string) => ({
   ownerReferences: [{ kind, controller: true, apiVersion: "v1", name: "a", uid: "a" }],
 });
@@ -40,6 +44,9 @@ test.for([
     secret({ deletionTimestamp: "2026-01-01T00:00:00Z" }),
     false,
   ],
+  ["a Service with a port of the nodes", resources.services, service(namespace, "NodePort"), true],
+  ["a Service that the operator creates again", resources.services, service(namespace, "ClusterIP"), false],
+  ["a Service of another namespace", resources.services, service("kube-system", "NodePort"), false],
   ["a build that has ended", build, withStatus({ phase: "success" }), true],
   ["a build whose pod is gone", build, withStatus({ phase: "building" }), false],
   ["a backup in a bucket", backup, withStatus({ phase: "succeeded", bucket: {} }), true],

@@ -22,6 +22,7 @@ export const restoredResources: readonly Resource[] = [
   slipway("GitConnection"),
   slipway("Project"),
   resources.secrets,
+  resources.services,
   slipway("Build"),
   slipway("Backup"),
   slipway("DomainClaim", false),
@@ -33,6 +34,7 @@ const PLATFORM_SECRETS = ["slipway-token-key", "slipway-database-ca", "slipway-r
 const PAGE = 100;
 
 type Secret = KubernetesObject & { type?: string };
+type Service = KubernetesObject & { spec?: { type?: string } };
 type WithPhase = KubernetesObject & { status?: { phase?: string; bucket?: unknown } };
 
 /** Every object that a backup has, page by page. @param namespace where Slipway is installed */
@@ -71,6 +73,9 @@ export function isKept(resource: Resource, object: KubernetesObject): boolean {
   switch (resource.kind) {
     case "Secret":
       return isKeptSecret(object as Secret);
+    case "Service":
+      // The port of a node that clients of a database know. The operator creates the others again.
+      return isOfOrganization(object) && (object as Service).spec?.type === "NodePort";
     case "Build":
       return phase === "success" || phase === "failed" || phase === "superseded";
     case "Backup":
@@ -87,12 +92,15 @@ function isKeptSecret({ metadata, type }: Secret): boolean {
   const isDerived =
     (type === "kubernetes.io/tls" && controller?.kind === "Project") || controller?.kind === "Job";
   return (
-    metadata?.namespace?.startsWith(ORGANIZATION_NAMESPACE_PREFIX) === true &&
+    isOfOrganization({ metadata }) &&
     type !== "kubernetes.io/service-account-token" &&
     type !== "helm.sh/release.v1" &&
     !isDerived
   );
 }
+
+const isOfOrganization = ({ metadata }: KubernetesObject): boolean =>
+  metadata?.namespace?.startsWith(ORGANIZATION_NAMESPACE_PREFIX) === true;
 
 /** An object without what only the apiserver may set. Its uid stays: the ledger and other objects name it. */
 function kept(object: KubernetesObject): KubernetesObject {

@@ -41,6 +41,27 @@ describe("an object as it is created again", () => {
     });
   });
 
+  test("is a Service with its port of the nodes, and no address", () => {
+    const ports = [{ name: "database", port: 5432, nodePort: 32_510 }];
+    const spec = {
+      type: "NodePort",
+      selector: { a: "b" },
+      ports,
+      clusterIP: "10.96.0.7",
+      clusterIPs: ["10.96.0.7"],
+    };
+    const annotations = { "slipway.dev/applied-hash": "x" };
+    const metadata = { name: "shop-outside", namespace: "n", uid: OTHER, annotations };
+    expect(
+      restoredObject({ apiVersion: "v1", kind: "Service", metadata, spec } as never, uids, none),
+    ).toEqual({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "shop-outside", namespace: "n" },
+      spec: { type: "NodePort", selector: { a: "b" }, ports },
+    });
+  });
+
   test("has no generation that it has not yet had", () => {
     const claim = {
       apiVersion: "slipway.dev/v1alpha1",

@@ -37,6 +37,9 @@ export function restoredObject(
   if (object.kind === "Namespace") {
     return namespace(restored);
   }
+  if (object.kind === "Service") {
+    return service(restored);
+  }
   if (!object.apiVersion?.startsWith(`${GROUP}/`)) {
     return restored;
   }
@@ -54,6 +57,13 @@ export function restoredObject(
 function namespace({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const own = Object.entries(metadata?.labels ?? {}).filter(([name]) => !name.startsWith("kubernetes.io/"));
   return { apiVersion, kind, metadata: { name: metadata?.name, labels: Object.fromEntries(own) } };
+}
+
+/** With the ports of nodes that it had; its addresses are the new cluster's, and the operator applies all else to it. */
+function service({ apiVersion, kind, metadata, ...object }: KubernetesObject): KubernetesObject {
+  const { type, selector, ports } = (object as { spec?: Json }).spec ?? {};
+  const { annotations: _, ...rest } = metadata ?? {};
+  return { apiVersion, kind, metadata: rest, spec: { type, selector, ports } } as KubernetesObject;
 }
 
 /** A new object begins with its first generation: those of before say nothing of it. */

@@ -87,7 +87,8 @@ async function createSecret({ accessKeyId, secretAccessKey }: TestS3): Promise<b
   );
 }
 
-// The node has its address from then on.
+// Nothing of before is in the backup; the node has its address from then on.
+await run("bash", ["hack/down.sh", "--purge"], { cwd: root });
 await timed("first installation", () => install());
 const s3 = await startS3({ host: addresses.node, tls: true });
 try {
