@@ -2,7 +2,6 @@
 
 import {
   equalJson,
-  isAlreadyExists,
   type KubeClient,
   type KubernetesObject,
   type Resource,
@@ -50,19 +49,9 @@ async function created(
   const { status, ...rest } = object;
   const { namespace, name = "" } = object.metadata ?? {};
   const ref = { namespace: resource.namespaced ? namespace : undefined, name };
-  const create = () => client.create(resource, rest, { fieldManager: FIELD_MANAGER, signal });
-  const live = await create().catch(async (error: unknown) => {
-    if (!isAlreadyExists(error)) {
-      throw error;
-    }
-    const found = await client.get<Secret>(resource, ref, { signal });
-    if (resource !== resources.secrets || equalJson(found.data, (rest as Secret).data)) {
-      return found;
-    }
-    // It may be immutable.
-    await client.delete(resource, ref, { signal });
-    return await create();
-  });
+  const live =
+    (await unchanged(client, resource, object, signal)) ??
+    (await client.create(resource, rest, { fieldManager: FIELD_MANAGER, signal }));
   // Over what is there: one that was created may have lost its status to the end of the process.
   if (status !== undefined) {
     await client.patch(
@@ -71,6 +60,26 @@ async function created(
       { status },
       { subresource: "status", fieldManager: FIELD_MANAGER, signal },
     );
+  }
+  return live;
+}
+
+/**
+ * The object as it is there by now, unless it is a Secret of other content, which is deleted: it may be immutable. It is read first: a Service
+ * that is created once more is refused for its own port.
+ */
+async function unchanged(
+  client: KubeClient,
+  resource: Resource,
+  object: KubernetesObject,
+  signal?: AbortSignal,
+): Promise<KubernetesObject | undefined> {
+  const { namespace, name = "" } = object.metadata ?? {};
+  const ref = { namespace: resource.namespaced ? namespace : undefined, name };
+  const live = await client.getOrUndefined<Secret>(resource, ref, { signal });
+  if (live && resource === resources.secrets && !equalJson(live.data, (object as Secret).data)) {
+    await client.delete(resource, ref, { signal });
+    return undefined;
   }
   return live;
 }

@@ -7,20 +7,21 @@ import type { LedgerPlace } from "./ledger.ts";
 const CONFIG_MAP = "slipway-restore";
 const FIELD_MANAGER = "slipway-recovery";
 
-type ConfigMap = KubernetesObject & { data?: { backup?: string; endedAt?: string } };
+type ConfigMap = KubernetesObject & { data?: { backup?: string; loadedAt?: string; endedAt?: string } };
 
 const projects = customResource(GROUP, VERSION, plurals.Project, "Project");
 
 /**
  * Notes that a backup is being restored, in the ConfigMap `slipway-restore`.
  * @param rows of a ledger that was used
+ * @returns whether all of it is loaded by now: the platform's processes may run since then, and nothing is loaded again
  * @throws Error when the installation has projects or such rows that are not this backup's
  */
 export async function beginRestore(
   place: LedgerPlace,
   backup: string,
   rows: () => Promise<number>,
-): Promise<void> {
+): Promise<boolean> {
   const { client, namespace, signal } = place;
   const live = await client.getOrUndefined<ConfigMap>(
     resources.configMaps,
@@ -28,7 +29,7 @@ export async function beginRestore(
     { signal },
   );
   if (live?.data?.backup === backup && live.data.endedAt === undefined) {
-    return;
+    return live.data.loadedAt !== undefined;
   }
   const { items } = await client.list(projects, { limit: 1, signal });
   if (items.length > 0 || (await rows()) > 0) {
@@ -37,7 +38,12 @@ export async function beginRestore(
     );
   }
   await note(place, { backup });
+  return false;
 }
+
+/** Notes that all of it is loaded. */
+export const noteLoaded = (place: LedgerPlace, backup: string): Promise<void> =>
+  note(place, { backup, loadedAt: new Date().toISOString() });
 
 /** Notes that it has ended: it is not repeated after that. */
 export const endRestore = (place: LedgerPlace, backup: string): Promise<void> =>

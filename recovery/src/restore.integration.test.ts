@@ -6,7 +6,7 @@ import { acquireApiserver } from "../../test/kit/clusters/shared-apiserver.ts";
 import { type FixtureResource, validFixtures } from "../../test/kit/crds/fixtures.ts";
 import { createObjects } from "./create-objects.ts";
 import { objectsOf, restoredResources } from "./objects.ts";
-import { beginRestore, endRestore } from "./progress.ts";
+import { beginRestore, endRestore, noteLoaded } from "./progress.ts";
 import { newestBackups } from "./summary.ts";
 
 /** From one real kube-apiserver into another: every valid example of every kind that is restored. */
@@ -154,9 +154,11 @@ describe("a platform of every valid example", () => {
       await client.patch(project, ref, { metadata: { finalizers: null } });
       await client.delete(project, ref);
     }
-    await beginRestore(place(), "one", async () => 0);
+    expect(await beginRestore(place(), "one", async () => 0)).toBe(false);
     // Its own rows.
-    await beginRestore(place(), "one", async () => 7);
+    expect(await beginRestore(place(), "one", async () => 7)).toBe(false);
+    await noteLoaded(place(), "one");
+    expect(await beginRestore(place(), "one", async () => 7)).toBe(true);
     await expect(beginRestore(place(), "other", async () => 7)).rejects.toThrow("in use");
     await endRestore(place(), "one");
     await expect(beginRestore(place(), "one", async () => 7)).rejects.toThrow("in use");

@@ -5,7 +5,7 @@ import { readArchive } from "./archive/file.ts";
 import { createObjects } from "./create-objects.ts";
 import { type LedgerPlace, loadLedger, rowsOfLedger } from "./ledger.ts";
 import { startProcesses, stopProcesses } from "./processes.ts";
-import { beginRestore, endRestore } from "./progress.ts";
+import { beginRestore, endRestore, noteLoaded } from "./progress.ts";
 import type { Report } from "./report.ts";
 import { type Uids, withUids } from "./restored-object.ts";
 import { newestBackups, type Restorable, summaryOf } from "./summary.ts";
@@ -24,13 +24,16 @@ export async function restore(place: LedgerPlace, archive: Archive, report: Repo
   report("archive: reading all of it");
   const { id, objects, backups } = await inspect(archive);
   report("installation: is it new?");
-  await beginRestore(place, id, () => rowsOfLedger(place));
-  report("processes: stopping");
-  await stopProcesses(place.client, place.namespace, place.signal);
-  report("objects");
-  const uids = await createObjects(place, objectsIn(archive), backups);
-  report("ledger");
-  await loadLedger(place, ledgerIn(archive, uids));
+  const isLoaded = await beginRestore(place, id, () => rowsOfLedger(place));
+  if (!isLoaded) {
+    report("processes: stopping");
+    await stopProcesses(place.client, place.namespace, place.signal);
+    report("objects");
+    const uids = await createObjects(place, objectsIn(archive), backups);
+    report("ledger");
+    await loadLedger(place, ledgerIn(archive, uids));
+    await noteLoaded(place, id);
+  }
   report("processes: starting");
   await startProcesses(place.client, place.namespace, place.signal);
   await endRestore(place, id);
