@@ -21,6 +21,7 @@ COPY builder/package.json builder/
 COPY packages/git/package.json packages/git/
 COPY packages/analytics/package.json packages/analytics/
 COPY collector/package.json collector/
+COPY recovery/package.json recovery/
 COPY hack/package.json hack/
 COPY test/package.json test/
 # The root's own dependency is the Node binary, which the base image has.
@@ -28,7 +29,7 @@ COPY test/package.json test/
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
       --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace operator --workspace api-server \
-    && rm -rf hack test
+    && rm -rf hack test recovery
 
 FROM dependencies AS sources
 COPY crds crds
