@@ -13,8 +13,8 @@ const CONFIG_MAPS = "v1/configmaps";
 const ELECTION = {
   namespace: "system",
   name: "lock",
-  leaseDurationMs: 900,
-  renewDeadlineMs: 600,
+  leaseDurationMs: 2_400,
+  renewDeadlineMs: 1_600,
   retryPeriodMs: 100,
 };
 
