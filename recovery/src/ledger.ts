@@ -1,7 +1,7 @@
 /** The embedded ledger as SQL: `pg_dump` and `psql` run in its own pod, so that both are of its version. */
 
 import { StringDecoder } from "node:string_decoder";
-import type { ExecResult, KubeClient } from "@slipway/controller-runtime";
+import { type ExecResult, isNotFound, type KubeClient } from "@slipway/controller-runtime";
 
 const CONTAINER = "postgres";
 const POD = "slipway-ledger-0";
@@ -71,16 +71,20 @@ async function run(
   command: string,
   streams: Pick<Parameters<KubeClient["podExec"]>[1], "stdin" | "onStdout">,
 ): Promise<ExecResult> {
-  const result = await client.podExec(
-    { namespace, name: POD },
-    {
-      container: CONTAINER,
-      command: ["sh", "-c", `${CONNECT}; ${command}`],
-      timeoutMs: TIMEOUT_MS,
-      signal,
-      ...streams,
-    },
-  );
+  const options = {
+    container: CONTAINER,
+    command: ["sh", "-c", `${CONNECT}; ${command}`],
+    timeoutMs: TIMEOUT_MS,
+    signal,
+    ...streams,
+  };
+  const result = await client.podExec({ namespace, name: POD }, options).catch((error: unknown) => {
+    throw isNotFound(error)
+      ? new Error(
+          `there is no pod ${POD} in ${namespace}: an external ledger (ledger.url) is backed up by its provider's means`,
+        )
+      : error;
+  });
   if (result.exitCode !== 0) {
     throw new Error(`${command.split(" ")[1]} in ${POD} failed: ${result.stderr.trim().slice(0, 1_000)}`);
   }

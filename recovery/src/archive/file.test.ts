@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readArchive, writeArchive } from "./file.ts";
-import type { ArchiveRecord } from "./record.ts";
+import { type ArchiveRecord, MAX_LINE } from "./record.ts";
 
 let folder: string;
 let identity: string;
@@ -60,6 +60,14 @@ describe("an archive", () => {
       "does not answer",
     );
     expect((await readdir(folder)).filter((name) => /broken|partial/.test(name))).toEqual([]);
+  });
+
+  test("is not written with a record that could not be read", async () => {
+    const huge: ArchiveRecord = { type: "ledger", sql: "\u0001".repeat(MAX_LINE / 6) };
+    const file = join(folder, "huge");
+    await expect(writeArchive(file, [recipient], of([records[0] as ArchiveRecord, huge]))).rejects.toThrow(
+      "longer than",
+    );
   });
 
   test("is read by no other identity", async () => {

@@ -15,7 +15,7 @@ const LINE_FEED = 10;
 /**
  * Writes an archive: the file gets its name once all of it is on disk.
  * @param recipients public keys, `age1...`; each of their identities alone can read it
- * @throws Error with code `EEXIST` when the file exists; what `records` throws
+ * @throws Error with code `EEXIST` when the file exists; when a record is too long to be read; what `records` throws
  */
 export async function writeArchive(
   file: string,
@@ -44,7 +44,13 @@ export async function writeArchive(
 
 async function* lines(records: AsyncIterable<ArchiveRecord>): AsyncGenerator<string> {
   for await (const record of records) {
-    yield `${JSON.stringify(record)}\n`;
+    const line = `${JSON.stringify(record)}\n`;
+    if (Buffer.byteLength(line) > MAX_LINE) {
+      throw new Error(
+        `a record of type ${record.type} is longer than ${MAX_LINE} bytes: it could not be read`,
+      );
+    }
+    yield line;
   }
 }
 

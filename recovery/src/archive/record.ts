@@ -5,8 +5,8 @@ import { z } from "zod";
 
 /** Version of the records below. */
 export const ARCHIVE_FORMAT = 1;
-/** Bytes of one line at most: an object of etcd's own limit, or a piece of the ledger. */
-export const MAX_LINE = 8 * 1024 * 1024;
+/** Bytes of one line at most: a piece of the ledger has a row more than its size, each of whose bytes may be six in JSON. */
+export const MAX_LINE = 32 * 1024 * 1024;
 
 const header = z.strictObject({
   type: z.literal("header"),

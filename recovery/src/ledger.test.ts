@@ -1,0 +1,75 @@
+import { type KubeClient, KubeError } from "@slipway/controller-runtime";
+import { expect, test } from "vitest";
+import { dumpLedger, loadLedger } from "./ledger.ts";
+
+type Options = Parameters<KubeClient["podExec"]>[1];
+
+/** A place whose pod answers as given. */
+const place = (
+  exec: (options: Options) => Promise<{ exitCode: number; stdout: string; stderr: string }>,
+) => ({
+  client: { podExec: (_: unknown, options: Options) => exec(options) } as unknown as KubeClient,
+  namespace: "slipway-system",
+});
+const ok = { exitCode: 0, stdout: "", stderr: "" };
+
+async function dumped(chunks: Buffer[], result = ok): Promise<string[]> {
+  const pieces: string[] = [];
+  const from = place(async ({ onStdout }) => {
+    for (const chunk of chunks) {
+      await onStdout?.(chunk);
+    }
+    return result;
+  });
+  for await (const piece of dumpLedger(from)) {
+    pieces.push(piece);
+  }
+  return pieces;
+}
+
+test("a dump comes in pieces of whole lines, whatever the chunks were", async () => {
+  const line = `${"ü".repeat(70_000)}\n`;
+  const bytes = Buffer.from(line.repeat(9));
+  const chunks = Array.from({ length: Math.ceil(bytes.length / 9_999) }, (_, index) =>
+    bytes.subarray(index * 9_999, (index + 1) * 9_999),
+  );
+  const pieces = await dumped(chunks);
+  expect(pieces.join("")).toBe(line.repeat(9));
+  expect(pieces.length).toBeGreaterThan(1);
+  expect(pieces.every((piece) => piece.endsWith("\n"))).toBe(true);
+});
+
+test("a dump that fails in the middle is not taken for a whole one", async () => {
+  const failed = { exitCode: 1, stdout: "", stderr: "pg_dump: error: no space left" };
+  await expect(dumped([Buffer.from("begin;\n")], failed)).rejects.toThrow("no space left");
+});
+
+test("all of the ledger is replaced in one transaction", async () => {
+  let input = "";
+  let command: readonly string[] = [];
+  const to = place(async (options) => {
+    command = options.command;
+    for await (const chunk of options.stdin as AsyncIterable<Buffer>) {
+      input += chunk.toString();
+    }
+    return ok;
+  });
+  async function* sql() {
+    yield "create table a (b int);\n";
+  }
+  await loadLedger(to, sql());
+  expect(input).toBe("drop schema public cascade;\ncreate schema public;\ncreate table a (b int);\n");
+  expect(command.join(" ")).toContain("--single-transaction --set ON_ERROR_STOP=1");
+});
+
+test("without a pod of the embedded ledger the error says what to do", async () => {
+  const missing = place(() =>
+    Promise.reject(new KubeError({ status: 404, reason: "NotFound", message: "no such pod" })),
+  );
+  const read = async () => {
+    for await (const _ of dumpLedger(missing)) {
+      // Nothing comes.
+    }
+  };
+  await expect(read()).rejects.toThrow("ledger.url");
+});
