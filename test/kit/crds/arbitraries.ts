@@ -113,6 +113,22 @@ export const wellFormedSpec: fc.Arbitrary<Record<string, unknown>> = fc
     ),
   }));
 
+/**
+ * Specs of which some fields are random: most are valid where the given ones are.
+ * @param specs of projects
+ */
+export function variationsOf(
+  specs: readonly Record<string, unknown>[],
+): fc.Arbitrary<Record<string, unknown>> {
+  return fc.constantFrom(...specs).chain((spec) => {
+    const { optional } = fieldsOfType[spec.type as ProjectType];
+    const fields = fc.subarray([...optional]);
+    return fields
+      .chain((names) => fc.record(Object.fromEntries(names.map((name) => [name, values[name]]))))
+      .map((random) => ({ ...spec, ...random }));
+  });
+}
+
 const octet = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 255 }).map(String) },
   fc.constantFrom("256", "01", "", "-1", "1e1"),
