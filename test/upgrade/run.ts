@@ -37,14 +37,16 @@ export async function run({
 }: RunOptions): Promise<{ steps: Step[]; outcome: Outcome }> {
   log("preparing");
   const organization = await createOrganization("upgraded");
+  // Before there is a job: a run that is due while the rest is prepared has been charged, and its pod deleted, by the end of that.
+  const observer = await startStackObserver();
   const databases = await startDatabases(organization);
   const victim = await startVictim(organization, { rateLimitScale: RATE_LIMIT_SCALE, builds: true }).catch(
     async (error: unknown) => {
+      await observer.stop();
       await databases.remove();
       throw error;
     },
   );
-  const observer = await startStackObserver();
   const steps: Step[] = [];
   try {
     for (const [index, to] of releases.slice(1).entries()) {
