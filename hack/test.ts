@@ -122,9 +122,9 @@ const stages: Readonly<Record<string, Stage>> = {
   },
   // The last one: what the stack has is lost.
   recovery: {
-    about: "the stack is destroyed, and restored from a backup of the platform (--long)",
+    about: "the stack is destroyed, and restored from a backup of the platform (--long, unless it is kept)",
     run: () =>
-      process.env.SLIPWAY_TEST_LONG === "1"
+      process.env.SLIPWAY_TEST_LONG === "1" && !isStackKept
         ? single("recovery", process.execPath, ["test/recovery/main.ts"])
         : Promise.resolve({ ...none, skipped: 1 }),
   },

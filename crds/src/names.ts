@@ -85,6 +85,8 @@ export const annotations = {
   backupScheduledAt: `${GROUP}/backup-scheduled-at`,
   /** On a database's Project: the last occurrence of its schedule of restore tests that was dealt with. */
   backupVerifyScheduledAt: `${GROUP}/backup-verify-scheduled-at`,
+  /** On a Deployment of the platform that a restore has stopped: how many replicas it is to have again. */
+  replicasBeforeRestore: `${GROUP}/replicas-before-restore`,
 } as const;
 
 /** Annotations in which earlier versions kept what is in fields of the spec now. The operator converts them; nothing writes them. */
@@ -110,6 +112,7 @@ export const fieldManagers = {
   backup: "slipway-backup",
   gitConnection: "slipway-gitconnection",
   api: "slipway-api",
+  recovery: "slipway-recovery",
 } as const;
 
 /** Finalizers, one per kind whose end needs work. */

@@ -3,7 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { writeArchive } from "./archive/file.ts";
 import { ARCHIVE_FORMAT, type ArchiveRecord } from "./archive/record.ts";
-import { dumpLedger, type LedgerPlace } from "./ledger.ts";
+import type { Installation } from "./installation.ts";
+import { dumpLedger } from "./ledger.ts";
 import { objectsOf } from "./objects.ts";
 import type { Report } from "./report.ts";
 
@@ -22,7 +23,7 @@ export interface BackedUp {
  * @throws Error with code `EEXIST` when the file exists
  */
 export async function backUp(
-  place: LedgerPlace,
+  installation: Installation,
   file: string,
   recipients: readonly string[],
   report: Report,
@@ -33,13 +34,13 @@ export async function backUp(
   async function* records(): AsyncGenerator<ArchiveRecord> {
     yield { type: "header", format: ARCHIVE_FORMAT, id, createdAt: new Date().toISOString() };
     report("objects");
-    for await (const object of objectsOf(place.client, place.namespace, place.signal)) {
+    for await (const object of objectsOf(installation)) {
       const kind = object.kind ?? "";
       objects[kind] = (objects[kind] ?? 0) + 1;
       yield { type: "object", object };
     }
     report("ledger");
-    for await (const sql of dumpLedger(place)) {
+    for await (const sql of dumpLedger(installation)) {
       ledgerBytes += Buffer.byteLength(sql);
       yield { type: "ledger", sql };
     }

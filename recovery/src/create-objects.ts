@@ -7,22 +7,22 @@ import {
   type Resource,
   resources,
 } from "@slipway/controller-runtime";
-import type { LedgerPlace } from "./ledger.ts";
+import { fieldManagers } from "@slipway/crds";
+import type { Installation } from "./installation.ts";
 import { restoredResources } from "./objects.ts";
 import { restoredObject, type Uids } from "./restored-object.ts";
 
 type WithStatus = KubernetesObject & { status?: object };
 type Secret = KubernetesObject & { data?: object };
 
-const FIELD_MANAGER = "slipway-recovery";
-
 /**
- * Creates each object, and its status; one that exists by now is left as it is, but for the platform's Secrets, which are replaced.
+ * Creates each object, and its status. One that is there by now is left as it is, but for its status, and a Secret of other content, which is
+ * replaced: those of the platform are.
  * @param objects in the order in which a backup has them
- * @returns the uids of those that were there before
+ * @returns the uid of each object by the uid that it has in the backup
  */
 export async function createObjects(
-  { client, signal }: LedgerPlace,
+  { client }: Installation,
   objects: AsyncIterable<KubernetesObject>,
   backups: ReadonlyMap<string, string>,
 ): Promise<Uids> {
@@ -32,7 +32,7 @@ export async function createObjects(
     if (!resource) {
       throw new Error(`an object of kind ${saved.kind} is not restored`);
     }
-    const live = await created(client, resource, restoredObject(saved, uids, backups), signal);
+    const live = await created(client, resource, restoredObject(saved, uids, backups));
     if (saved.metadata?.uid && live.metadata?.uid) {
       uids.set(saved.metadata.uid, live.metadata.uid);
     }
@@ -44,21 +44,20 @@ async function created(
   client: KubeClient,
   resource: Resource,
   object: WithStatus,
-  signal?: AbortSignal,
 ): Promise<KubernetesObject> {
   const { status, ...rest } = object;
   const { namespace, name = "" } = object.metadata ?? {};
   const ref = { namespace: resource.namespaced ? namespace : undefined, name };
   const live =
-    (await unchanged(client, resource, object, signal)) ??
-    (await client.create(resource, rest, { fieldManager: FIELD_MANAGER, signal }));
+    (await unchanged(client, resource, object)) ??
+    (await client.create(resource, rest, { fieldManager: fieldManagers.recovery }));
   // Over what is there: one that was created may have lost its status to the end of the process.
   if (status !== undefined) {
     await client.patch(
       resource,
       ref,
       { status },
-      { subresource: "status", fieldManager: FIELD_MANAGER, signal },
+      { subresource: "status", fieldManager: fieldManagers.recovery },
     );
   }
   return live;
@@ -72,13 +71,12 @@ async function unchanged(
   client: KubeClient,
   resource: Resource,
   object: KubernetesObject,
-  signal?: AbortSignal,
 ): Promise<KubernetesObject | undefined> {
   const { namespace, name = "" } = object.metadata ?? {};
   const ref = { namespace: resource.namespaced ? namespace : undefined, name };
-  const live = await client.getOrUndefined<Secret>(resource, ref, { signal });
+  const live = await client.getOrUndefined<Secret>(resource, ref);
   if (live && resource === resources.secrets && !equalJson(live.data, (object as Secret).data)) {
-    await client.delete(resource, ref, { signal });
+    await client.delete(resource, ref);
     return undefined;
   }
   return live;

@@ -2,6 +2,7 @@
 
 import { StringDecoder } from "node:string_decoder";
 import { type ExecResult, isNotFound, type KubeClient } from "@slipway/controller-runtime";
+import type { Installation } from "./installation.ts";
 
 const CONTAINER = "postgres";
 const POD = "slipway-ledger-0";
@@ -13,19 +14,11 @@ const TIMEOUT_MS = 3_600_000;
 /** Characters of SQL a record. */
 const PIECE = 256 * 1024;
 
-/** Where the ledger is. */
-export interface LedgerPlace {
-  client: KubeClient;
-  /** Where Slipway is installed. */
-  namespace: string;
-  signal?: AbortSignal;
-}
-
 /** The whole ledger as of one moment, in pieces of whole lines. @throws Error with what `pg_dump` wrote, when it fails */
-export async function* dumpLedger(place: LedgerPlace): AsyncGenerator<string> {
+export async function* dumpLedger(installation: Installation): AsyncGenerator<string> {
   const pieces = new TransformStream<Buffer, Buffer>();
   const writer = pieces.writable.getWriter();
-  const ended = run(place, "exec pg_dump --no-owner --no-privileges", {
+  const ended = run(installation, "exec pg_dump --no-owner --no-privileges", {
     onStdout: (chunk) => writer.write(chunk),
   }).then(
     () => writer.close(),
@@ -39,7 +32,7 @@ export async function* dumpLedger(place: LedgerPlace): AsyncGenerator<string> {
  * Replaces all that the ledger has, in one transaction.
  * @param sql as {@link dumpLedger} gives it
  */
-export async function loadLedger(place: LedgerPlace, sql: AsyncIterable<string>): Promise<void> {
+export async function loadLedger(installation: Installation, sql: AsyncIterable<string>): Promise<void> {
   async function* stdin() {
     yield Buffer.from("drop schema public cascade;\ncreate schema public;\n");
     for await (const piece of sql) {
@@ -47,7 +40,7 @@ export async function loadLedger(place: LedgerPlace, sql: AsyncIterable<string>)
     }
   }
   await run(
-    place,
+    installation,
     "exec psql --quiet --no-psqlrc --single-transaction --set ON_ERROR_STOP=1 --file=- --output /dev/null",
     {
       stdin: stdin(),
@@ -56,18 +49,18 @@ export async function loadLedger(place: LedgerPlace, sql: AsyncIterable<string>)
 }
 
 /** Rows of tables that a ledger which was used has. */
-export async function rowsOfLedger(place: LedgerPlace): Promise<number> {
+export async function rowsOfLedger(installation: Installation): Promise<number> {
   const counts = ["deployments", "job_runs", "charges", "storage_hours"].map(
     (table) => `(select count(*) from ${table})`,
   );
-  const { stdout } = await run(place, "exec psql --no-psqlrc --tuples-only --no-align", {
+  const { stdout } = await run(installation, "exec psql --no-psqlrc --tuples-only --no-align", {
     stdin: `select ${counts.join(" + ")};\n`,
   });
   return Number(stdout.trim());
 }
 
 async function run(
-  { client, namespace, signal }: LedgerPlace,
+  { client, namespace }: Installation,
   command: string,
   streams: Pick<Parameters<KubeClient["podExec"]>[1], "stdin" | "onStdout">,
 ): Promise<ExecResult> {
@@ -75,7 +68,6 @@ async function run(
     container: CONTAINER,
     command: ["sh", "-c", `${CONNECT}; ${command}`],
     timeoutMs: TIMEOUT_MS,
-    signal,
     ...streams,
   };
   const result = await client.podExec({ namespace, name: POD }, options).catch((error: unknown) => {

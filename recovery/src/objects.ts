@@ -2,16 +2,18 @@
 
 import {
   customResource,
-  type KubeClient,
   type KubernetesObject,
   type Resource,
   resources,
   withType,
 } from "@slipway/controller-runtime";
 import { GROUP, labels, ORGANIZATION_NAMESPACE_PREFIX, plurals, VERSION } from "@slipway/crds";
+import type { Installation } from "./installation.ts";
 
 const slipway = (kind: keyof typeof plurals, namespaced = true): Resource =>
   customResource(GROUP, VERSION, plurals[kind], kind, namespaced);
+
+export const projectResource = slipway("Project");
 
 /**
  * Kinds that are restored, in an order in which what an object refers to is created before it. Runs are not among them: what was
@@ -20,7 +22,7 @@ const slipway = (kind: keyof typeof plurals, namespaced = true): Resource =>
 export const restoredResources: readonly Resource[] = [
   resources.namespaces,
   slipway("GitConnection"),
-  slipway("Project"),
+  projectResource,
   resources.secrets,
   resources.services,
   slipway("Build"),
@@ -37,14 +39,10 @@ type Secret = KubernetesObject & { type?: string };
 type Service = KubernetesObject & { spec?: { type?: string } };
 type WithPhase = KubernetesObject & { status?: { phase?: string; bucket?: unknown } };
 
-/** Every object that a backup has, page by page. @param namespace where Slipway is installed */
-export async function* objectsOf(
-  client: KubeClient,
-  namespace: string,
-  signal?: AbortSignal,
-): AsyncGenerator<KubernetesObject> {
+/** Every object that a backup has, page by page. */
+export async function* objectsOf({ client, namespace }: Installation): AsyncGenerator<KubernetesObject> {
   for (const name of PLATFORM_SECRETS) {
-    const found = await client.getOrUndefined(resources.secrets, { namespace, name }, { signal });
+    const found = await client.getOrUndefined(resources.secrets, { namespace, name });
     if (found) {
       yield kept(withType(found, resources.secrets));
     }
@@ -53,7 +51,7 @@ export async function* objectsOf(
     const labelSelector = resource === resources.namespaces ? `${labels.role}=organization` : undefined;
     let next: string | undefined;
     do {
-      const page = await client.list(resource, { limit: PAGE, continue: next, labelSelector, signal });
+      const page = await client.list(resource, { limit: PAGE, continue: next, labelSelector });
       for (const object of page.items) {
         if (isKept(resource, object)) {
           yield kept(withType(object, resource));

@@ -6,6 +6,7 @@ import { SYSTEM_NAMESPACE } from "@slipway/crds";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { Command, Option } from "commander";
 import { backUp } from "./backup.ts";
+import type { Installation } from "./installation.ts";
 import { reportTo } from "./report.ts";
 import { inspect, restore } from "./restore.ts";
 
@@ -52,9 +53,9 @@ export function platformProgram(out: (text: string) => void, err: (text: string)
     .addOption(namespace())
     .addOption(json())
     .action((options: Options & { to: string; recipient: string[] }) =>
-      withPlace(options, async (place) => {
+      withInstallation(options, async (installation) => {
         const report = reportTo(err);
-        const result = await backUp(place, options.to, options.recipient, report);
+        const result = await backUp(installation, options.to, options.recipient, report);
         report(`written: keep ${options.to} and the private key in different places`);
         print(result, options);
       }),
@@ -77,16 +78,16 @@ export function platformProgram(out: (text: string) => void, err: (text: string)
     .addOption(namespace())
     .addOption(json())
     .action((options: Options & { from: string; identity: string }) =>
-      withPlace(options, async (place) =>
-        print(await restore(place, await archiveOf(options), reportTo(err)), options),
+      withInstallation(options, async (installation) =>
+        print(await restore(installation, await archiveOf(options), reportTo(err)), options),
       ),
     );
   return program;
 }
 
-async function withPlace(
+async function withInstallation(
   { namespace }: Options,
-  work: (place: { client: KubeClient; namespace: string }) => Promise<void>,
+  work: (installation: Installation) => Promise<void>,
 ): Promise<void> {
   const client = KubeClient.fromConfig(await loadClusterConfig(), { userAgent: "slipway-recovery" });
   try {

@@ -90,7 +90,7 @@ describe("a platform of every valid example", () => {
       stringData: { "ed25519.pem": "of before" },
     };
     await client.create(resources.secrets, key as KubernetesObject);
-    for await (const object of objectsOf(client, namespace)) {
+    for await (const object of objectsOf({ client, namespace })) {
       saved.push(object);
     }
     const projects = saved.filter(({ kind }) => kind === "Project");

@@ -3,7 +3,8 @@
 import type { KubernetesObject } from "@slipway/controller-runtime";
 import { readArchive } from "./archive/file.ts";
 import { createObjects } from "./create-objects.ts";
-import { type LedgerPlace, loadLedger, rowsOfLedger } from "./ledger.ts";
+import type { Installation } from "./installation.ts";
+import { loadLedger, rowsOfLedger } from "./ledger.ts";
 import { startProcesses, stopProcesses } from "./processes.ts";
 import { beginRestore, endRestore, noteLoaded } from "./progress.ts";
 import type { Report } from "./report.ts";
@@ -20,23 +21,27 @@ export interface Archive {
  * @returns what came back, and what did not: databases without a backup in a bucket are empty
  * @throws Error when the archive is not whole, or the installation is in use
  */
-export async function restore(place: LedgerPlace, archive: Archive, report: Report): Promise<Restorable> {
+export async function restore(
+  installation: Installation,
+  archive: Archive,
+  report: Report,
+): Promise<Restorable> {
   report("archive: reading all of it");
   const { id, objects, backups } = await inspect(archive);
   report("installation: is it new?");
-  const isLoaded = await beginRestore(place, id, () => rowsOfLedger(place));
+  const isLoaded = await beginRestore(installation, id, () => rowsOfLedger(installation));
   if (!isLoaded) {
     report("processes: stopping");
-    await stopProcesses(place.client, place.namespace, place.signal);
+    await stopProcesses(installation);
     report("objects");
-    const uids = await createObjects(place, objectsIn(archive), backups);
+    const uids = await createObjects(installation, objectsIn(archive), backups);
     report("ledger");
-    await loadLedger(place, ledgerIn(archive, uids));
-    await noteLoaded(place, id);
+    await loadLedger(installation, ledgerIn(archive, uids));
+    await noteLoaded(installation, id);
   }
   report("processes: starting");
-  await startProcesses(place.client, place.namespace, place.signal);
-  await endRestore(place, id);
+  await startProcesses(installation);
+  await endRestore(installation, id);
   report("end");
   return objects;
 }

@@ -26,10 +26,10 @@ export function restoredObject(
   uids: Uids,
   backups: ReadonlyMap<string, string>,
 ): KubernetesObject {
-  const object = JSON.parse(withUids(JSON.stringify(saved), uids)) as KubernetesObject;
-  const { uid: _uid, ownerReferences, ...metadata } = object.metadata ?? {};
-  const known = new Set(uids.values());
-  const owners = ownerReferences?.filter((owner) => known.has(owner.uid));
+  const ownerReferences = saved.metadata?.ownerReferences?.filter((owner) => uids.has(owner.uid));
+  const owned = { ...saved, metadata: { ...saved.metadata, ownerReferences } };
+  const object = JSON.parse(withUids(JSON.stringify(owned), uids)) as KubernetesObject;
+  const { uid: _uid, ownerReferences: owners, ...metadata } = object.metadata ?? {};
   const restored = {
     ...object,
     metadata: { ...metadata, ...(owners?.length ? { ownerReferences: owners } : {}) },

@@ -1,7 +1,8 @@
 /**
  * `node test/recovery/main.ts`: users fill the stack, it is backed up, destroyed with its volumes, made again on an empty cluster and
- * restored, after the restore was killed a few times; prints what came back, and when. What the stack had before is lost. Leaves `.slipway/logs/recovery/report.md` and `.json`; exits 1
- * when anything that was to come back is missing. Databases are backed up to an S3 server on the node's own address.
+ * restored, after the restore was killed a few times; prints what came back, and when. What the stack had before is lost. Leaves
+ * `.slipway/logs/recovery/report.md` and `.json`; exits 1 when anything that was to come back is missing. Databases are backed up to an S3
+ * server on the node's own address.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -68,11 +69,6 @@ async function installWith(s3: TestS3): Promise<void> {
 
 /** @returns whether it is there */
 async function createSecret({ accessKeyId, secretAccessKey }: TestS3): Promise<boolean> {
-  const kubectl = [
-    join(root, ".slipway/bin/kubectl"),
-    "--kubeconfig",
-    join(root, ".slipway/kubeconfig"),
-  ] as const;
   const body = stringify({
     apiVersion: "v1",
     kind: "Secret",
@@ -81,7 +77,8 @@ async function createSecret({ accessKeyId, secretAccessKey }: TestS3): Promise<b
   });
   const file = join(folder, "secret.yaml");
   await writeFile(file, body, { mode: 0o600 });
-  return run(kubectl[0], [...kubectl.slice(1), "apply", "-f", file]).then(
+  const kubeconfig = join(root, ".slipway/kubeconfig");
+  return run(join(root, ".slipway/bin/kubectl"), ["--kubeconfig", kubeconfig, "apply", "-f", file]).then(
     () => true,
     () => false,
   );

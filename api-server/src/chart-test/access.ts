@@ -18,7 +18,7 @@ export async function checkKeys({ settings, call, budget, report }: Context): Pr
   report("an invented key is refused with 401");
 }
 
-/** What the key was not granted is refused. A key with every grant is no failure: the person is told to give a narrower one. */
+/** What the key was not granted is refused. A key with every grant is no failure: a note asks for a narrower one. */
 export async function checkGrants({ call, report }: Context, projectId: string): Promise<void> {
   const answer = await call("GET", `/v1/project/${projectId}/envs`);
   if (answer.status === 403) {

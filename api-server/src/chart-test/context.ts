@@ -12,6 +12,6 @@ export interface Context {
   budget: Budget;
   /** What the names of this run's projects end with. */
   suffix: string;
-  /** Tells the person who runs the test what was done. */
+  /** Reports a step that is done to the person who runs the test. */
   report: (line: string) => void;
 }

@@ -32,5 +32,3 @@ const end = z.strictObject({
 
 export const archiveRecord = z.discriminatedUnion("type", [header, object, ledger, end]);
 export type ArchiveRecord = z.output<typeof archiveRecord>;
-export type ArchiveHeader = z.output<typeof header>;
-export type ArchiveEnd = z.output<typeof end>;
