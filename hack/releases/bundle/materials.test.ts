@@ -43,6 +43,7 @@ test("modules of a Go program are materials, replaced ones by their replacements
     "pkg:golang/github.com/new/one@v1.0.1",
     "pkg:golang/github.com/old/one@v1.0.0",
     "pkg:golang/github.com/spf13/cobra@v1.9.1",
+    "pkg:golang/stdlib@1.24.1",
   ]);
 });
 

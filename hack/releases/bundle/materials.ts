@@ -54,38 +54,46 @@ export function npmMaterials(lock: string): Material[] {
       : undefined;
     found.set(purl, { name, version, purl, ...(license && { license }), ...(sha512 && { sha512 }) });
   }
-  return sorted(found);
+  return sortMaterials([...found.values()]);
 }
 
-/** Modules that a Go program was built from. @param listed by `go version -m` */
+/** Modules that Go programs were built from, and Go itself. @param listed by `go version -m`, of one program or a folder of them */
 export function goMaterials(listed: string): Material[] {
-  const found = new Map<string, Material>();
+  const found: Material[] = [];
   for (const line of listed.split("\n")) {
+    const go = /^\S.*: go(\d\S*)$/.exec(line)?.[1];
+    if (go !== undefined) {
+      found.push({ name: "stdlib", version: go, purl: `pkg:golang/stdlib@${go}` });
+    }
     const [, name, version] = /^\t(?:dep|mod|=>)\t(\S+)\t(\S+)/.exec(line) ?? [];
     if (name !== undefined && version !== undefined && version !== "(devel)") {
       const purl = `pkg:golang/${name}@${version}`;
-      found.set(purl, { name, version, purl });
+      found.push({ name, version, purl });
     }
   }
-  return sorted(found);
+  return sortMaterials(found);
 }
 
-const sorted = (found: Map<string, Material>): Material[] =>
-  [...found.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1));
+/** Materials in the order of their package URLs, each once. */
+export function sortMaterials(materials: readonly Material[]): Material[] {
+  const byUrl = new Map(materials.map((one) => [one.purl, one]));
+  return [...byUrl.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1));
+}
 
 /** An SPDX document of something that contains these materials. @param created of the commit, as the same sources give the same document */
 export function spdxDocument(
-  subject: { name: string; version: string; commit: string; created: string },
+  subject: { name: string; version: string; commit: string; created: string; purl?: string },
   materials: readonly Material[],
 ): object {
-  const root = spdxPackage({ name: subject.name, version: subject.version, purl: "" }, "SPDXRef-Root");
+  const { name, version, purl = "" } = subject;
+  const root = spdxPackage({ name, version, purl }, "SPDXRef-Root");
   const packages = materials.map((one, index) => spdxPackage(one, `SPDXRef-Package-${index + 1}`));
   return {
     spdxVersion: "SPDX-2.3",
     dataLicense: "CC0-1.0",
     SPDXID: "SPDXRef-DOCUMENT",
-    name: `${subject.name}-${subject.version}`,
-    documentNamespace: `https://slipway.dev/spdx/${subject.name}-${subject.version}-${subject.commit}`,
+    name: `${name}-${version}`,
+    documentNamespace: `https://slipway.dev/spdx/${name}-${version}-${subject.commit}`,
     creationInfo: { created: subject.created, creators: ["Tool: slipway-release"] },
     packages: [root, ...packages],
     relationships: [

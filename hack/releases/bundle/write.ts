@@ -7,9 +7,10 @@ import { run } from "../../lib/exec.ts";
 import { say, step } from "../../lib/steps.ts";
 import { packChart, packStable } from "./chart.ts";
 import { writeChecksums } from "./checksums.ts";
+import { imageMaterials } from "./image-materials.ts";
 import { addChart, addImage } from "./layout.ts";
 import { BUNDLE, type BundledImage, chartName, imagesOf, type ReleaseManifest } from "./manifest.ts";
-import { goMaterials, npmMaterials, spdxDocument } from "./materials.ts";
+import { goMaterials, type Material, npmMaterials, spdxDocument } from "./materials.ts";
 import { provenanceOf } from "./provenance.ts";
 import { signChecksums } from "./signature.ts";
 import { type ReleaseTree, recipesOf } from "./sources.ts";
@@ -54,7 +55,7 @@ export async function writeBundle(tree: ReleaseTree, options: BundleOptions): Pr
       await packModules(tree.path, version, at(BUNDLE.modules));
     }
   });
-  await step("bill of materials", () => writeMaterials(tree, options, programs));
+  await step("bills of materials", () => writeMaterials(tree, release, options, programs));
   await step("provenance, checksums and signature", async () => {
     const files = await writeChecksums(out);
     await writeFile(at(BUNDLE.provenance), `${JSON.stringify(provenanceOf(release, files), null, 2)}\n`);
@@ -136,9 +137,10 @@ async function packModules(tree: string, version: string, archive: string): Prom
   await packStable(tree, paths, archive, `slipway-${version}`);
 }
 
-/** SPDX documents of the platform's processes and of each Go program. */
+/** SPDX documents of the platform's npm packages, of each Go program and of each image. */
 async function writeMaterials(
   { path, commit }: ReleaseTree,
+  release: ReleaseManifest,
   { version, out }: BundleOptions,
   programs: readonly string[],
 ): Promise<void> {
@@ -146,13 +148,22 @@ async function writeMaterials(
   await mkdir(folder, { recursive: true });
   const date = (await run("git", ["-C", path, "show", "-s", "--format=%ct", commit])).trim();
   const created = new Date(Number(date) * 1_000).toISOString().replace(/\.\d+Z$/, "Z");
-  const write = (name: string, materials: Parameters<typeof spdxDocument>[1]) =>
-    writeFile(
-      join(folder, `${name}.spdx.json`),
-      `${JSON.stringify(spdxDocument({ name, version, commit, created }, materials), null, 1)}\n`,
-    );
-  await write("slipway", npmMaterials(await readFile(join(path, "package-lock.json"), "utf8")));
+  const write = async (file: string, subject: { name: string; purl?: string }, materials: Material[]) => {
+    const document = spdxDocument({ version, commit, created, ...subject }, materials);
+    await writeFile(join(folder, `${file}.spdx.json`), `${JSON.stringify(document, null, 1)}\n`);
+  };
+  await write(
+    "slipway",
+    { name: "slipway" },
+    npmMaterials(await readFile(join(path, "package-lock.json"), "utf8")),
+  );
   for (const program of programs) {
-    await write(basename(program), goMaterials(await run("go", ["version", "-m", program])));
+    const name = basename(program);
+    await write(name, { name }, goMaterials(await run("go", ["version", "-m", program])));
+  }
+  for (const image of imagesOf(release)) {
+    const purl = `pkg:oci/${basename(image.name)}@${image.digest}`;
+    const file = `image-${image.name.replaceAll("/", "-")}-${image.tag}`;
+    await write(file, { name: image.name, purl }, await imageMaterials(image));
   }
 }
