@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { generateCrds } from "@slipway/crds/generate";
 import { generateChartFiles } from "./chart/generate.ts";
 import { generateTraceability } from "./docs/traceability.ts";
+import { generateDockerfile } from "./images/generate.ts";
 
 /** One source of generated files. */
 interface Generator {
@@ -19,6 +20,7 @@ interface Generator {
 const generators: readonly Generator[] = [
   { name: "custom resource definitions", run: generateCrds },
   { name: "chart", run: generateChartFiles },
+  { name: "Dockerfile", run: generateDockerfile },
   { name: "traceability", run: generateTraceability },
 ];
 

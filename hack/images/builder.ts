@@ -1,45 +1,45 @@
 import { copyFile, mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { binaryPath, ensureBinary } from "../cluster/binaries.ts";
-import type { BinaryName } from "../cluster/programs.ts";
 import { contentHash } from "../lib/hash.ts";
-import { baseSuite, baseUser, osLayer, osPackages, withoutScripts } from "./base/os.ts";
+import { baseSuite, osLayer, osPackages, withoutScripts } from "./base/os.ts";
 import type { ImageRecipe, Layer } from "./build.ts";
-import { COMPILE_CACHE, compileCacheLayer } from "./compile-cache.ts";
+import { compileCacheLayer } from "./compile-cache.ts";
 import { debianLayer } from "./debian.ts";
 import { packTar, writeFiles } from "./files.ts";
 import { appLayers, nodeBinary } from "./node.ts";
-
-/** What its containers run as. */
-export const builderUser = baseUser;
-
-/** The numbers that steps of a build may use beside the user's own, inside the pod's user namespace. */
-const subordinate = "app:100000:65536\n";
+import {
+  BUILDER_MAIN,
+  builderCapabilities,
+  builderConfig,
+  builderPackages,
+  builderRooms,
+  builderTools,
+  builderUser,
+  subordinateIds,
+  WORKDIR,
+} from "./processes.ts";
 
 /** What buildah would have for networks, signatures and accounts of its own: steps of builds have the pod's network, and no images are signed. */
 const withoutNetworks =
   /^(adduser|base-passwd|containernetworking-plugins|dirmngr|gnupg.*|gpg.*|init-system-helpers|iptables|libip[46]tc.*|libmnl0|libnetfilter.*|libnf.*|libpam-modules.*|libreadline.*|libxtables.*|login\.defs|passwd|pinentry.*|readline-common)$/;
 
-const WORKDIR = "/app";
-const MAIN = "builder/src/main.ts";
-
-const tools: BinaryName[] = ["buildkitd", "buildctl", "rootlesskit", "crane"];
+const tools = Object.keys(builderTools) as (keyof typeof builderTools)[];
 
 /**
  * The image that all steps of a build run in: git, BuildKit for a user without rights, buildah, crane, and the builder's own program
- * at /app/builder. Its user namespaces are set up by two programs with a capability each, for a setuid bit is worth
- * nothing where the file system is mounted without them.
+ * at /app/builder.
  */
 export function builder(): ImageRecipe {
   const git = debianLayer({
     name: "builder-engines",
     suite: baseSuite,
-    packages: ["git", "runc", "uidmap", "buildah"],
+    packages: builderPackages,
     below: osPackages,
     without: new RegExp(`${withoutScripts.source}|${withoutNetworks.source}`),
-    revision: contentHash(["1", subordinate]),
-    capabilities: { "usr/bin/newuidmap": "cap_setuid=ep", "usr/bin/newgidmap": "cap_setgid=ep" },
-    finish: (root) => writeFiles(root, { "etc/subuid": subordinate, "etc/subgid": subordinate }),
+    revision: contentHash(["1", subordinateIds]),
+    capabilities: builderCapabilities,
+    finish: (root) => writeFiles(root, { "etc/subuid": subordinateIds, "etc/subgid": subordinateIds }),
   });
   return {
     name: "slipway/builder",
@@ -48,22 +48,10 @@ export function builder(): ImageRecipe {
       git,
       nodeBinary(),
       toolsLayer(),
-      ...appLayers(["crds", "builder"]),
-      // Without an argument it prints its usage, after loading all its modules.
-      compileCacheLayer(builderUser, WORKDIR, [[MAIN]]),
+      ...appLayers(builderRooms),
+      compileCacheLayer(builderUser, WORKDIR, [[BUILDER_MAIN]]),
     ],
-    config: {
-      cmd: ["node", MAIN],
-      env: {
-        PATH: "/usr/local/bin:/usr/bin:/bin",
-        HOME: "/home/app",
-        LANG: "C.UTF-8",
-        NODE_ENV: "production",
-        NODE_COMPILE_CACHE: COMPILE_CACHE,
-      },
-      user: `${builderUser}:${builderUser}`,
-      workdir: WORKDIR,
-    },
+    config: builderConfig,
   };
 }
 

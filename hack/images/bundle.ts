@@ -10,6 +10,9 @@ export const BUNDLES = "dist";
 
 const processes = ["operator", "api-server", "collector"] as const;
 
+/** What a package uses where a tool of development happens to have installed it: a bundle is the same wherever it is made. */
+const neverBundled = ["supports-color"];
+
 /** The path of a process's bundle, from the folder of all rooms. */
 export const bundleOf = (name: (typeof processes)[number]): string => `${BUNDLES}/${name}.js`;
 
@@ -19,6 +22,7 @@ export async function writeBundles(app: string, out = join(app, BUNDLES)): Promi
     const bundle = await rolldown({
       input: { [name]: join(app, name, "src/main.ts") },
       platform: "node",
+      external: neverBundled,
       plugins: [{ name: "own-place", transform: (code, id) => keepPlace(code, relative(app, id)) }],
     });
     await bundle.write({

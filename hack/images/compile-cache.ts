@@ -5,9 +5,7 @@ import { contentHash } from "../lib/hash.ts";
 import type { Layer } from "./build.ts";
 import { packTar } from "./files.ts";
 import { inside } from "./inside.ts";
-
-/** Node's compiled sources, so that a process need not compile them at its start. Nothing writes to it at run time. */
-export const COMPILE_CACHE = "/var/cache/node";
+import { COMPILE_CACHE } from "./processes.ts";
 
 /**
  * A layer with the compile cache of a program of the layers below, which is run for it. Node keeps a cache for each user.

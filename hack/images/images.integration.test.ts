@@ -5,10 +5,10 @@ import { afterEach, expect, test } from "vitest";
 import { isLong } from "../../test/kit/long.ts";
 import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
-import { builder, builderUser } from "./builder.ts";
-import { COMPILE_CACHE } from "./compile-cache.ts";
+import { builder } from "./builder.ts";
 import { buildImage, images, type StackImage } from "./index.ts";
 import { type InsideProcess, inside } from "./inside.ts";
+import { builderUser, COMPILE_CACHE } from "./processes.ts";
 
 const undo: (() => Promise<unknown>)[] = [];
 

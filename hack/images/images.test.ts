@@ -3,10 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { run } from "../lib/exec.ts";
-import { root } from "../lib/paths.ts";
 import { configArgs } from "./build.ts";
 import { hashFiles, listFiles, packTar } from "./files.ts";
-import { rooms } from "./node.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -49,16 +47,4 @@ test("a layer's tar is the same for the same files, without what is left out", a
   await packTar(files, join(folder, "2.tar"), ["*.d.ts", "*.map"]);
   expect((await readFile(join(folder, "1.tar"))).equals(await readFile(join(folder, "2.tar")))).toBe(true);
   expect((await run("tar", ["-tf", join(folder, "1.tar")])).trim().split("\n")).toEqual(["./", "./a.js"]);
-});
-
-test("the Dockerfile copies every workspace's package file, and the sources of the rooms that run", async () => {
-  const dockerfile = await readFile(join(root, "Dockerfile"), "utf8");
-  const main = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { workspaces: string[] };
-  for (const room of main.workspaces) {
-    expect(dockerfile).toContain(`COPY ${room}/package.json ${room}/`);
-  }
-  for (const folder of new Set(rooms.map((room) => room.split("/")[0]))) {
-    expect(dockerfile).toContain(`COPY ${folder} ${folder}\n`);
-  }
-  expect([...dockerfile.matchAll(/--workspace (\S+)/g)].map((match) => match[1])).toEqual(rooms);
 });

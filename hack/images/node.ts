@@ -1,48 +1,30 @@
 import { copyFile, mkdir, readFile, rm, rmdir } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { run } from "../lib/exec.ts";
 import { contentHash } from "../lib/hash.ts";
 import { root } from "../lib/paths.ts";
-import type { ImageConfig, ImageRecipe, Layer } from "./build.ts";
-import { BUNDLES, bundleOf, writeBundles } from "./bundle.ts";
+import type { ImageRecipe, Layer } from "./build.ts";
+import { BUNDLES, writeBundles } from "./bundle.ts";
 import { accounts, debianLayer } from "./debian.ts";
 import { caBundle, hashFiles, listFiles, packTar, writeFiles } from "./files.ts";
-
-/** The user of every image that Node runs in. */
-export const nodeUser = 65532;
-
-/** The rooms that run inside the operator and the API server. */
-export const rooms = [
-  "crds",
-  "packages/process",
-  "packages/controller-runtime",
-  "packages/ledger",
-  "packages/git",
-  "builder",
-  "packages/analytics",
-  "collector",
-  "operator",
-  "api-server",
-];
+import {
+  apiServerConfig,
+  developersFiles,
+  installFlags,
+  nodeUser,
+  operatorConfig,
+  platformRooms,
+  testFolders,
+} from "./processes.ts";
 
 /** Both processes run from the same layers; only the command differs. */
 export function operator(): ImageRecipe {
-  return { name: "slipway/operator", layers, config: config(bundleOf("operator"), [9090]) };
+  return { name: "slipway/operator", layers, config: operatorConfig };
 }
 
 export function apiServer(): ImageRecipe {
-  return { name: "slipway/api-server", layers, config: config(bundleOf("api-server"), [8080, 9090]) };
-}
-
-function config(main: string, ports: number[]): ImageConfig {
-  return {
-    cmd: ["node", main],
-    env: { PATH: "/usr/local/bin:/usr/bin:/bin", NODE_ENV: "production" },
-    user: `${nodeUser}:${nodeUser}`,
-    workdir: "/app",
-    ports,
-  };
+  return { name: "slipway/api-server", layers, config: apiServerConfig };
 }
 
 /** The C and C++ run-time libraries that Node links to, and the CAs that a tenant's endpoints are checked against. */
@@ -91,8 +73,10 @@ function dependencies(rooms: string[]): Layer {
       }
       const only = rooms.flatMap((room) => ["--workspace", room]);
       // Without the root's own dependencies: those are the Node binary, which has a layer of its own.
-      const flags = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
-      await run("npm", ["ci", ...flags, ...only], { cwd: app, env: { NODE_ENV: undefined } });
+      await run("npm", ["ci", ...installFlags, "--prefer-offline", ...only], {
+        cwd: app,
+        env: { NODE_ENV: undefined },
+      });
       // The package files have done their work: the rooms' own come with the sources.
       for (const path of await manifests()) {
         await rm(join(app, path));
@@ -100,13 +84,7 @@ function dependencies(rooms: string[]): Layer {
           await rmdir(join(app, folder)).catch(ignoreNotEmpty);
         }
       }
-      await packTar(join(scratch, "root"), tar, [
-        "*.d.ts",
-        "*.d.mts",
-        "*.d.cts",
-        "*.map",
-        ".package-lock.json",
-      ]);
+      await packTar(join(scratch, "root"), tar, developersFiles);
     },
   };
 }
@@ -126,7 +104,7 @@ async function manifests(): Promise<string[]> {
 /** /app/<room>: the sources as they are, which Node runs without a build. */
 function sources(rooms: string[]): Layer {
   const wanted = (path: string): boolean =>
-    !/(^|\/)(node_modules|testdata|testing|fixtures)$/.test(path) && !/\.test\.ts$/.test(path);
+    !testFolders.includes(basename(path)) && !/\.test\.ts$/.test(path);
   const list = async (): Promise<string[]> => {
     const found = await Promise.all(
       rooms.map(async (room) => (await listFiles(join(root, room), wanted)).map((path) => join(room, path))),
@@ -149,7 +127,7 @@ function sources(rooms: string[]): Layer {
 
 /** /app/dist: the processes' bundles, of the same sources and dependencies. */
 function bundles(): Layer {
-  const [installed, source] = appLayers(rooms);
+  const [installed, source] = appLayers(platformRooms);
   return {
     name: "bundles",
     key: async () =>
@@ -172,4 +150,4 @@ export function appLayers(rooms: string[]): [Layer, Layer] {
   return [dependencies(rooms), sources(rooms)];
 }
 
-const layers = [libraries(), nodeBinary(), ...appLayers(rooms), bundles()];
+const layers = [libraries(), nodeBinary(), ...appLayers(platformRooms), bundles()];
