@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { root } from "./lib/paths.ts";
 import { add, type Counts, closingLine, none } from "./testing/counts.ts";
+import { removeFigures } from "./testing/figures.ts";
 import { RECORD_FOLDER_VARIABLE } from "./testing/platform-calls.ts";
 import { busy, processorTimes } from "./testing/processors.ts";
 import {
@@ -190,6 +191,9 @@ if (chosen.includes("integration")) {
   await rm(recordedPermissions, { recursive: true, force: true });
 }
 await mkdir(logs, { recursive: true });
+if (chosen.length === Object.keys(stages).length) {
+  removeFigures();
+}
 const ranBefore = existsSync(join(root, ".slipway", "stack.env"));
 const isStackKept = !chosen.includes("up") || ranBefore || values.keep;
 let total = none;

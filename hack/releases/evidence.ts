@@ -2,15 +2,18 @@
  * The evidence of a release: `node hack/releases/evidence.ts VERSION` writes `docs/releases/VERSION/evidence.md` from what the newest runs on
  * this machine left (`hack/test.sh`, `test/upgrade/main.ts`, `test/hostile/main.ts`, `test/recovery/main.ts`). No figure of it is typed.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Results as Hostile, markdown as hostileMarkdown } from "../../test/hostile/report.ts";
 import { type Results as Recovery, markdown as recoveryMarkdown } from "../../test/recovery/report.ts";
 import { type Results as Upgrade, markdown as upgradeMarkdown } from "../../test/upgrade/report.ts";
+import { readAnnotations } from "../docs/traceability.ts";
 import { logDir, root } from "../lib/paths.ts";
 import { add, closingLine, none } from "../testing/counts.ts";
+import { type Figures, readFigures, type Topic, valuesLine } from "../testing/figures.ts";
 import { type Summary, summaryFile, testedCommit } from "../testing/summary.ts";
 import { breaksOf, type Contract, readContract } from "./contract.ts";
+import { countFiles, type FileCounts, subjectSection } from "./evidence-tests.ts";
 import { recordedContract, recordedVersions } from "./recorded.ts";
 
 /** What there is to show; what was not measured is absent. */
@@ -19,6 +22,12 @@ export interface Evidence {
   /** Commit whose contract it is. */
   readonly commit: string;
   readonly tests?: Summary;
+  /** Of the same run. */
+  readonly files: readonly FileCounts[];
+  /** Of that run, and of benchmarks since. */
+  readonly figures: readonly Figures[];
+  /** Promises of the specification and the pages, each with a test that shows it. */
+  readonly promises: number;
   readonly upgrade?: Upgrade;
   readonly hostile?: Hostile;
   readonly recovery?: Recovery;
@@ -29,12 +38,23 @@ export interface Evidence {
 
 /** The page. Pure. */
 export function evidencePage(evidence: Evidence): string {
-  const { version, tests, upgrade, hostile, recovery } = evidence;
+  const { version, tests, files, figures, upgrade, hostile, recovery } = evidence;
   const sections: [title: string, text: string | undefined][] = [
     ["Tests", tests && testsSection(tests)],
     ["Upgrade, and back", upgrade && upgradeMarkdown(upgrade)],
     ["Hostile tenants", hostile && hostileMarkdown(hostile)],
     ["Destroyed and restored", recovery && recoveryMarkdown(recovery)],
+    [
+      "Chaos and failover",
+      joined(subjectSection("Chaos and failover", files), figuresSection(figures, ["chaos", "failover"])),
+    ],
+    ["Isolation", subjectSection("Isolation", files)],
+    [
+      "Audit of money",
+      joined(subjectSection("Audit of money", files), figuresSection(figures, ["simulator"])),
+    ],
+    ["Benchmarks", figuresSection(figures, ["benchmarks"])],
+    ["Conformance", tests && conformanceSection(tests, evidence.promises)],
     ["Contract", contractSection(evidence)],
   ];
   const parts = sections.map(
@@ -64,6 +84,30 @@ function testsSection({ commit, isWhole, stages }: Summary): string {
   ].join("\n");
 }
 
+/** A table of what was measured. @returns undefined where nothing was */
+function figuresSection(figures: readonly Figures[], topics: readonly Topic[]): string | undefined {
+  const own = figures.filter(({ topic }) => topics.includes(topic));
+  if (own.length === 0) {
+    return undefined;
+  }
+  const rows = own.map(({ name, values, commit }) => `| ${name} | ${valuesLine(values)} | ${commit} |`);
+  return ["| what was done | what came of it | commit |", "| --- | --- | --- |", ...rows].join("\n");
+}
+
+function joined(...parts: readonly (string | undefined)[]): string | undefined {
+  const there = parts.filter((part) => part !== undefined);
+  return there.length === 0 ? undefined : there.join("\n\n");
+}
+
+function conformanceSection({ stages }: Summary, promises: number): string | undefined {
+  const contract = stages.find(({ name }) => name === "contract");
+  return (
+    contract &&
+    `Generated requests against the OpenAPI document, an operation each: ${closingLine(contract)}. ` +
+      `${promises} promises of the pages have a test that shows them ([traceability](../../traceability.md)).`
+  );
+}
+
 function contractSection({ commit, contract, breaks }: Evidence): string {
   const operations = Object.values(contract.api.paths).flatMap((path) => Object.keys(path));
   const counts = [
@@ -85,6 +129,15 @@ function left<T>(file: string): T | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as T) : undefined;
 }
 
+/** Reports of Vitest that the newest run of the test suite left. */
+function readReports(): string[] {
+  const folder = dirname(summaryFile);
+  const files = existsSync(folder) ? readdirSync(folder) : [];
+  return files
+    .filter((file) => file.endsWith(".json") && join(folder, file) !== summaryFile)
+    .map((file) => readFileSync(join(folder, file), "utf8"));
+}
+
 async function main([version = ""]: string[]): Promise<void> {
   if (!/^\d+\.\d+\.\d+$/.test(version)) {
     throw new Error("usage: node hack/releases/evidence.ts VERSION, like 0.2.0");
@@ -96,6 +149,10 @@ async function main([version = ""]: string[]): Promise<void> {
     version,
     commit: await testedCommit(),
     tests: left(summaryFile),
+    files: countFiles(readReports(), root),
+    figures: readFigures(),
+    promises: new Set(readAnnotations().map(({ page, section, promise }) => `${page}#${section} ${promise}`))
+      .size,
     upgrade: left(join(logDir, "upgrade/report.json")),
     hostile: left(join(logDir, "hostile/report.json")),
     recovery: left(join(logDir, "recovery/report.json")),

@@ -29,7 +29,9 @@ export async function writeSummary(stages: readonly StageResult[], isWhole: bool
 
 /** The commit of these sources, with `+` where files differ from it; `unknown` outside of a repository. */
 export async function testedCommit(): Promise<string> {
-  const git = async (args: string[]) => (await run("git", ["-C", root, ...args])).trim();
+  // Tests that run beside one another ask for it.
+  const git = async (args: string[]) =>
+    (await run("git", ["--no-optional-locks", "-C", root, ...args])).trim();
   try {
     const changes = await git(["status", "--porcelain"]);
     return `${await git(["rev-parse", "--short=8", "HEAD"])}${changes === "" ? "" : "+"}`;

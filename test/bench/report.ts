@@ -1,3 +1,4 @@
+import { recordFigures } from "../../hack/testing/figures.ts";
 import type { Measurement } from "./load.ts";
 
 /**
@@ -16,7 +17,7 @@ export interface Result {
 }
 
 /** Prints the results. @param what how it was measured @returns whether every goal is reached */
-export function report(what: string, results: readonly Result[]): boolean {
+export async function report(what: string, results: readonly Result[]): Promise<boolean> {
   console.log(`\n${what}`);
   let isReached = true;
   for (const { projects, measured, memory } of results) {
@@ -31,6 +32,14 @@ export function report(what: string, results: readonly Result[]): boolean {
     console.log(
       `  memory of the API server: ${memory.before.toFixed(0)} MiB, ${memory.loaded.toFixed(0)} after load`,
     );
+    await recordFigures("benchmarks", `reads of a project, ${projects} in memory`, {
+      "x bare Fastify by requests a second": byRate,
+      "x by processor time": byCpu,
+      ...(kubeApiserver && {
+        "x kube-apiserver": slipway.requestsPerSecond / kubeApiserver.requestsPerSecond,
+      }),
+      "MiB of memory after load": Math.round(memory.loaded),
+    });
     isReached &&= byRate >= GOALS.bareFastify && byCpu >= GOALS.bareFastify;
     if (kubeApiserver) {
       line("kube-apiserver", kubeApiserver);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { recordFigures } from "../../hack/testing/figures.ts";
 import { isLong } from "../kit/long.ts";
 import { NOT_NOW, projectResource } from "../kit/processes/job-platform.ts";
 import { type Moment, moments } from "./support/apiserver-proxy.ts";
@@ -84,11 +85,15 @@ test("the operator is killed at every write in the life of a run: before, within
   }
   const wrong = await environment.closeAndCheck(projects, { limitSeconds: 60 });
   const records = await environment.observer.records(projects);
-  console.log(
-    `${proxy.injected.length + ledgerProxy.injected.length} of ${faults} kills, ${environment.operator.starts} starts in ` +
-      `${Math.round((performance.now() - start) / 1_000)} s; ` +
-      `${records.runs.length} runs charged, ${records.projects.reduce((sum, { missed }) => sum + missed, 0)} occurrences missed`,
-  );
+  await recordFigures("chaos", "the operator killed between two writes", {
+    "faults asked for": faults,
+    kills: proxy.injected.length + ledgerProxy.injected.length,
+    starts: environment.operator.starts,
+    seconds: Math.round((performance.now() - start) / 1_000),
+    "runs charged": records.runs.length,
+    "occurrences missed": records.projects.reduce((sum, { missed }) => sum + missed, 0),
+    violations: wrong.length,
+  });
   expectNoViolations(wrong);
   expect(proxy.faults.map(({ kind, moment }) => `${moment} ${kind}`)).toEqual([]);
   expect(ledgerProxy.faults).toEqual([]);

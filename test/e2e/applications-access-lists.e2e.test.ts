@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { afterAll, describe, expect, test } from "vitest";
+import { recordFigures } from "../../hack/testing/figures.ts";
 import { isLong } from "../kit/long.ts";
 import {
   apiClient,
@@ -188,7 +189,10 @@ describe.concurrent("by kubectl", () => {
       await new Promise((resolve) => setTimeout(resolve, 8_000));
     }
     const report = await running.stop();
-    console.log(`rollouts behind an access list: ${report.sent} requests, ${report.failures.length} failed`);
+    await recordFigures("failover", "rollouts behind an access list", {
+      requests: report.sent,
+      failed: report.failures.length,
+    });
     expect(report.failures).toEqual([]);
     expect(new Set(versions).size).toBe(2);
     expect([...report.versions].sort()).toEqual([...versions].sort());

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "vitest";
+import { recordFigures } from "../../hack/testing/figures.ts";
 import { postgresqlDriver } from "../chaos/support/engines.ts";
 import { expectResumedAsOne } from "../chaos/support/fewer-instances.ts";
 import { isLong } from "../kit/long.ts";
@@ -162,7 +163,10 @@ test.concurrent("a change of plan replaces three instances, the primary last, an
   timeout,
 }, async () => {
   const { acknowledged, rows } = await planChanged();
-  console.log(`none acknowledged for ${Math.round(longestGap(acknowledged))} ms at most`);
+  await recordFigures("failover", "PostgreSQL: a change of plan, each of three instances replaced", {
+    "rows acknowledged": acknowledged.length,
+    "ms at most without one from outside": Math.round(longestGap(acknowledged)),
+  });
   expect(lostRows(acknowledged, rows)).toEqual([]);
   expect(secondPrimaries(acknowledged)).toEqual([]);
 });

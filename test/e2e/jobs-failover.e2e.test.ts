@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
+import { recordFigures } from "../../hack/testing/figures.ts";
 import { isLong } from "../kit/long.ts";
 import { apiClient, uniqueName } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
@@ -118,7 +119,12 @@ test.skipIf(!isLong)(
       expect(listed.map(({ id }) => id).toSorted()).toEqual(own.map(({ id }) => id).toSorted());
     }
     const missed = records.projects.map(({ missedReasons }) => missedReasons);
-    console.log(`${records.runs.length} runs; missed: ${JSON.stringify(missed)}`);
+    await recordFigures("chaos", "jobs while operators are killed, on the stack", {
+      "runs, each charged once": records.runs.length,
+      "occurrences missed, with a reason": missed
+        .flatMap((counts) => Object.values(counts))
+        .reduce((a, b) => a + b, 0),
+    });
     const reasons = new Set(missed.flatMap((counts) => Object.keys(counts)));
     expect([...reasons].filter((reason) => !EXPECTED_REASONS.includes(reason))).toEqual([]);
     expect(records.runs.length).toBeGreaterThan(0);

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
+import { recordFigures } from "../../hack/testing/figures.ts";
 import { isLong } from "../kit/long.ts";
 import {
   apiClient,
@@ -201,10 +202,13 @@ describe("two API servers and two operators", () => {
         }
       };
       const [report] = await Promise.all([load, stopAll()]);
-      console.log(
-        `${RATE}/s for ${SECONDS} s: ${report.failed.length} lost, reads p50 ${report.reads.p50} ms, p99 ${report.reads.p99} ms, max ${report.reads.max} ms`,
-        JSON.stringify(report.statuses),
-      );
+      await recordFigures("failover", "the API, whose servers are stopped and killed one after the other", {
+        "requests a second": RATE,
+        seconds: SECONDS,
+        "requests lost that a killed server held": report.failed.length,
+        "ms at p50 of reads": report.reads.p50,
+        "ms at p99": report.reads.p99,
+      });
       const lost = report.failed.filter((request) => !wasHeld(request, killed));
       expect(lost, `killed: ${JSON.stringify(killed)}`).toEqual([]);
 

@@ -7,6 +7,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { recordFigures } from "../../hack/testing/figures.ts";
 import type { Shard, ShardMessage } from "./shard.ts";
 import type { SimulationResult } from "./simulation.ts";
 
@@ -66,6 +67,15 @@ console.log(
     `${seconds.toFixed(1)} s (${(process.cpuUsage().user / 1e6).toFixed(1)} s of CPU, ${Math.round(decided / seconds)} occurrences/s), ` +
     `${violations} violations`,
 );
+await recordFigures("simulator", `schedules in simulated time, seed ${seed}`, {
+  occurrences: decided,
+  runs: sum(({ runs }) => runs),
+  charges: sum(({ rows }) => rows),
+  "operators killed": sum(({ kills }) => kills),
+  "operators frozen": sum(({ freezes }) => freezes),
+  "simulated hours": Math.round(sum(({ simulatedMs }) => simulatedMs) / 3_600_000),
+  violations,
+});
 for (const fault of faults) {
   console.log(fault);
 }

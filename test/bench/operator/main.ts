@@ -10,6 +10,7 @@ import { end } from "../../../hack/cluster/apiserver.ts";
 import type { TestCluster } from "../../../hack/cluster/test-cluster.ts";
 import { forEachConcurrently } from "../../../hack/lib/concurrently.ts";
 import { run } from "../../../hack/lib/exec.ts";
+import { recordFigures } from "../../../hack/testing/figures.ts";
 import { cpuSeconds } from "../load.ts";
 import { residentMiB } from "../setup.ts";
 import { countByClient, latencies, readWrites } from "./audit.ts";
@@ -46,6 +47,26 @@ async function bench(): Promise<void> {
     phases.push(...(await measure(contender, platform)));
   }
   printReport(objects, phases);
+  await recordRatios(phases);
+}
+
+/** What the first contender took of what each other one took for the same. */
+async function recordRatios(phases: readonly Phase[]): Promise<void> {
+  const [first] = phases;
+  for (const other of phases.filter(({ contender }) => contender !== first?.contender)) {
+    const own = phases.find(({ contender, what }) => contender === first?.contender && what === other.what);
+    if (own !== undefined) {
+      await recordFigures(
+        "benchmarks",
+        `${own.contender} to ${other.contender}, ${objects} objects: ${own.what}`,
+        {
+          "x its time": own.wall / other.wall,
+          ...(own.cpu && other.cpu && { "x its processor time": own.cpu / other.cpu }),
+          ...(own.memory && other.memory && { "x its memory": own.memory / other.memory }),
+        },
+      );
+    }
+  }
 }
 
 /** Seconds of processor that each component of the control plane has used. */

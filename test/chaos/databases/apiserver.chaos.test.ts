@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { afterAll, expect, test } from "vitest";
+import { recordFigures } from "../../../hack/testing/figures.ts";
 import { longestGap, lostRows, secondPrimaries, Writer } from "../../e2e/support/acknowledged.ts";
 import { apiClient, deleteProjects, untilServed } from "../../e2e/support/api.ts";
 import {
@@ -72,7 +73,10 @@ test(`PostgreSQL accepts writes while the apiserver is frozen for ${SECONDS} s, 
     await writer.stop();
   }
   const gap = Math.round(longestGap(writer.acknowledged));
-  console.log(`${writer.acknowledged.length} rows acknowledged, none for ${gap} ms at most`, writer.failures);
+  await recordFigures("failover", "PostgreSQL: kube-apiserver frozen", {
+    "rows acknowledged": writer.acknowledged.length,
+    "ms at most without one from outside": gap,
+  });
   const client = await eventually(() => connectPostgresql(project));
   expect(lostRows(writer.acknowledged, await readRows(client))).toEqual([]);
   await client.end();

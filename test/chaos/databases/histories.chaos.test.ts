@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, expect, test, vi } from "vitest";
+import { recordFigures } from "../../../hack/testing/figures.ts";
 import { Writer } from "../../e2e/support/acknowledged.ts";
 import { apiClient, deleteProjects } from "../../e2e/support/api.ts";
 import { cluster } from "../../e2e/support/cluster.ts";
@@ -146,9 +147,12 @@ test.skipIf(!isLong).concurrent.for(engines)(
     const kept = await eventually(() => engine.rows(project));
     const { acknowledged } = writer;
     const sure = acknowledged.filter(({ at }) => !unsure.some(({ from, to }) => at >= from && at <= to));
-    console.log(
-      `${engine.name}: ${acknowledged.length} rows acknowledged, ${sure.length} of them for good, ${kept.size} there`,
-    );
+    await recordFigures("chaos", `${engine.name}: a generated history`, {
+      steps: history.length,
+      "rows acknowledged": acknowledged.length,
+      "of them for good": sure.length,
+      "of those lost": sure.filter(({ id }) => !kept.has(id)).length,
+    });
     expect(sure.filter(({ id }) => !kept.has(id))).toEqual([]);
   },
 );

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { recordFigures } from "../../../hack/testing/figures.ts";
 import { type Acknowledged, longestGap, lostRows, Writer } from "../../e2e/support/acknowledged.ts";
 import { apiClient, deleteProjects } from "../../e2e/support/api.ts";
 import { cluster } from "../../e2e/support/cluster.ts";
@@ -131,10 +132,10 @@ test.skipIf(!isLong).for(faults)(
       await Promise.all(writers.map((writer) => writer.stop()));
     }
     const acknowledged: Acknowledged[] = writers.flatMap((writer) => writer.acknowledged);
-    console.log(
-      `${name}: ${acknowledged.length} rows acknowledged, ${outside.acknowledged.length} of them from outside, ` +
-        `where none was for ${Math.round(longestGap(outside.acknowledged))} ms at most; ${before} -> ${await primaryNow()}`,
-    );
+    await recordFigures("failover", `MariaDB: ${name}`, {
+      "rows acknowledged": acknowledged.length,
+      "ms at most without one from outside": Math.round(longestGap(outside.acknowledged)),
+    });
     for (const pod of await names()) {
       // A member that has only just come back takes connections, and answers 1047 until it has caught up with the group.
       const rows = await eventually(async () => {

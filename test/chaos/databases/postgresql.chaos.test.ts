@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { recordFigures } from "../../../hack/testing/figures.ts";
 import {
   type Acknowledged,
   longestGap,
@@ -152,10 +153,10 @@ test.for(casesToRun(faults))(
     }
     const acknowledged: Acknowledged[] = writers.flatMap((writer) => writer.acknowledged);
     const after = await primaryNow();
-    console.log(
-      `${name}: ${acknowledged.length} rows acknowledged, ${outside.acknowledged.length} of them from outside, ` +
-        `where none was for ${Math.round(longestGap(outside.acknowledged))} ms at most; ${before} -> ${after}`,
-    );
+    await recordFigures("failover", `PostgreSQL: ${name}`, {
+      "rows acknowledged": acknowledged.length,
+      "ms at most without one from outside": Math.round(longestGap(outside.acknowledged)),
+    });
     const client = await eventually(() => connectPostgresql(project));
     const rows = await readRows(client).finally(() => client.end());
     expect(lostRows(acknowledged, rows)).toEqual([]);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { recordFigures } from "../../../hack/testing/figures.ts";
 import { type Acknowledged, longestGap, lostRows, Writer } from "../../e2e/support/acknowledged.ts";
 import { apiClient, deleteProjects } from "../../e2e/support/api.ts";
 import { cluster } from "../../e2e/support/cluster.ts";
@@ -135,11 +136,11 @@ test.skipIf(!isLong).for(faults)(
     const rows = await readRows(client).finally(() => client.disconnect());
     const lost = new Set(lostRows(acknowledged, rows));
     const missing = acknowledged.filter(({ id }) => lost.has(id));
-    console.log(
-      `${name}: ${acknowledged.length} rows acknowledged, ${missing.length} lost, none acknowledged for ` +
-        `${Math.round(longestGap(outside.acknowledged))} ms at most; ${before} -> ${await primaryNow()}`,
-      missing.map(({ at, by }) => `${by} ${Math.round(at - struck)} ms`).slice(0, 20),
-    );
+    await recordFigures("failover", `Valkey: ${name}`, {
+      "rows acknowledged": acknowledged.length,
+      "lost within the window that its replication has": missing.length,
+      "ms at most without one from outside": Math.round(longestGap(outside.acknowledged)),
+    });
     expect(missing.filter(({ at }) => at < struck - windowMs)).toEqual([]);
   },
 );
