@@ -124,6 +124,7 @@ export function createOperator(options: OperatorOptions): Manager {
         },
         systemNamespace: config.namespace,
         images: () => databaseImages?.current ?? {},
+        templateVersion: config.podTemplateVersion,
       },
       authority,
       restorer: backups.restorer,

@@ -58,10 +58,11 @@ interface Case {
   ingress?: Partial<HttpPlatform["ingress"]>;
   customHosts?: string[];
   replaces?: boolean;
+  templateVersion?: number;
 }
 
 function objectsOf(input: unknown) {
-  const { project: fixture, liveReplicas, ingress, customHosts, replaces } = input as Case;
+  const { project: fixture, liveReplicas, ingress, customHosts, replaces, templateVersion } = input as Case;
   const project = withBuiltImage(fixture);
   const platform: HttpPlatform = {
     domainZone: "apps.example",
@@ -83,7 +84,7 @@ function objectsOf(input: unknown) {
   const accepted = { organizationId: "alpha", plan: httpPlan };
   const hosts = { host: wantedHost(project, platform.domainZone), customHosts };
   const app = toHttpApp(project, accepted, { catalog: plans, platform, hosts, liveReplicas });
-  return desired({ ...app, replaces });
+  return desired({ ...app, replaces, templateVersion });
 }
 
 goldenTests(fileURLToPath(new URL("testdata", import.meta.url)), objectsOf);

@@ -23,6 +23,8 @@ export interface Database extends ChildOwner {
   version: string;
   profile?: "key_value" | "cache" | "queue";
   image: DatabaseImage;
+  /** Version of what the template of its pods is made from; the first one unless given. */
+  templateVersion?: number;
   /** Instances that the project requests. */
   instances: number;
   /** Pods that the StatefulSet has now: none while paused, and more than `instances` until they may be stopped. */

@@ -27,7 +27,7 @@ import type { DatabaseDriver, LiveDatabase } from "./driver.ts";
 import { outsideAddress, readBeforeStart, readDatabase } from "./live.ts";
 import { changePlan, planStatusOf, planToBuild } from "./plan-change.ts";
 import { type Applied, type ClusterDependencies, reconcileAndRestore } from "./reconcile-and-restore.ts";
-import { withRunningImage } from "./running-image.ts";
+import { withRunningTemplate } from "./running-template.ts";
 import { summarizeDatabase, summarizeStop } from "./status.ts";
 import { type Certificate, certificateNames, ensureCertificate } from "./tls/secret.ts";
 import { toDatabase } from "./to-database.ts";
@@ -126,7 +126,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
   ): Database {
     const { catalog, platform } = this.#deps;
     const database = toDatabase(project, accepted, { catalog: catalog(), platform, credentials, live });
-    return withRunningImage(this.#driver, database, live);
+    return withRunningTemplate(this.#driver, database, live);
   }
 
   #certify(
@@ -156,6 +156,9 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
           secrets: this.#credentials,
           observe: (written) => this.#observe(written),
         });
+    if (!database.paused) {
+      status.templateVersion = database.templateVersion;
+    }
     const found = { database, live, clusterState };
     const planInMs = changePlan(project, found, this.#driver, this.#deps, context);
     const inForce = this.#deps.catalog().databasePlans.find(({ plan }) => plan === status.plan);

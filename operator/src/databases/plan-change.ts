@@ -10,7 +10,7 @@ import type { ProjectContext } from "../projects/kind.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { ClusterState, DatabaseDriver, LiveDatabase } from "./driver.ts";
-import { settingsHashOf } from "./running-image.ts";
+import { settingsHashOf } from "./running-template.ts";
 import type { DatabasePlatform } from "./settings.ts";
 
 export type PlanChange = NonNullable<ProjectStatus["planChange"]>;

@@ -65,6 +65,8 @@ export interface DatabasePlatform extends Omit<DatabaseConfig, "apiserver"> {
   /** Namespace of the operator, whose pods reconcile and sample databases. */
   systemNamespace: string;
   images: () => DatabaseImages;
+  /** Version of what new templates are made from; the first one unless given. */
+  templateVersion?: number;
 }
 
 /** The image of an engine's version; undefined when this platform has none. */

@@ -65,6 +65,7 @@ export function toDatabase(
     version: spec.version,
     profile: spec.profile,
     image,
+    templateVersion: platform.templateVersion,
     instances,
     ...planMembers(instances, spec.paused === true, live),
     paused: spec.paused === true,

@@ -42,6 +42,8 @@ export interface DatabaseCase {
   features?: Record<string, boolean>;
   image?: Partial<DatabaseImage>;
   outside?: { type: OutsideType; host?: string };
+  /** Version of what templates are made from. */
+  templateVersion?: number;
   /** Pods that are there and may not be stopped yet. */
   replicas?: number;
   /** What the StatefulSet's claims were made from. */
@@ -49,7 +51,15 @@ export interface DatabaseCase {
 }
 
 /** The database of a case. @throws when the project is not valid or its plan not in the chart's catalog */
-export function databaseOf({ project, features, image, outside, replicas, claims }: DatabaseCase): Database {
+export function databaseOf({
+  project,
+  features,
+  image,
+  outside,
+  templateVersion,
+  replicas,
+  claims,
+}: DatabaseCase): Database {
   projectSpec.parse(project.spec);
   const plan = chartCatalog.databasePlans.find((one) => one.plan === project.spec.plan);
   if (!plan) {
@@ -69,6 +79,7 @@ export function databaseOf({ project, features, image, outside, replicas, claims
     volumeGraceMs: 86_400_000,
     apiserver: () => [{ cidrs: ["10.96.0.1/32", "192.0.2.1/32"], ports: [443, 6443] }],
     systemNamespace: "slipway-system",
+    templateVersion,
     images: () => ({ [type]: { [version]: used } }),
   };
   const statefulSet: LiveStatefulSet | undefined = claims && {

@@ -1,6 +1,7 @@
 /** Containers of a database's pods, their environment and volumes: what is the same for every engine. Pure. */
 
 import { environmentFields } from "../../workload/pod.ts";
+import { since } from "../../workload/template-version.ts";
 import type { Database } from "../database.ts";
 import type { NamedPort } from "./services.ts";
 
@@ -51,12 +52,14 @@ export function auxiliaryContainer(database: Database, name: string, resources: 
   return { ...containerFields(name, database, spec), resources };
 }
 
-function containerFields(name: string, { image }: Database, { ports, volumes, ...spec }: ContainerSpec) {
+function containerFields(name: string, database: Database, { ports, volumes, ...spec }: ContainerSpec) {
   return {
     name,
-    image: image.image,
+    image: database.image.image,
     // Also where a tag names it: a database comes back while its registry is away, or was never in one.
     imagePullPolicy: "IfNotPresent",
+    // The last lines of a container that fails are in its status.
+    ...since(2, database, { terminationMessagePolicy: "FallbackToLogsOnError" }),
     securityContext: {
       allowPrivilegeEscalation: false,
       capabilities: { drop: ["ALL"] },

@@ -61,15 +61,21 @@ interface Case {
   project: Project;
   runLimitSeconds?: number;
   startDeadlineSeconds?: number;
+  templateVersion?: number;
 }
 
 function objectsOf(input: unknown) {
-  const { project: fixture, runLimitSeconds = 3_600, startDeadlineSeconds = 600 } = input as Case;
+  const {
+    project: fixture,
+    runLimitSeconds = 3_600,
+    startDeadlineSeconds = 600,
+    templateVersion,
+  } = input as Case;
   projectSpec.parse(fixture.spec);
   const project = withBuiltImage(fixture);
   const accepted = { organizationId: "alpha", plan: validateJob(project, plans) };
   const platform = { runLimitSeconds, startDeadlineSeconds };
-  return desired(toJobApp(project, accepted, { catalog: plans, platform }));
+  return desired({ ...toJobApp(project, accepted, { catalog: plans, platform }), templateVersion });
 }
 
 goldenTests(fileURLToPath(new URL("testdata", import.meta.url)), objectsOf);

@@ -1,12 +1,22 @@
-/** The image that a database runs from: that of a later release is used from the next replacement of its instances. Pure. */
+/**
+ * The template that a database's instances run from: an image and a version of what templates are made from. Those of a later release are used from
+ * the next replacement of its instances. Pure.
+ */
 
 import { resources } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
 import { appStatus, hasStartFault } from "../applications/pod-problem.ts";
+import { NEWEST_TEMPLATE_VERSION } from "../workload/template-version.ts";
 import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseDriver, LiveDatabase, LivePod, LiveStatefulSet } from "./driver.ts";
+
+/** Versions of templates that this operator can render, the newest first. */
+const VERSIONS = Array.from(
+  { length: NEWEST_TEMPLATE_VERSION },
+  (_, index) => NEWEST_TEMPLATE_VERSION - index,
+);
 
 /** An image, and the hash of the template that it was in. */
 interface Used {
@@ -15,12 +25,12 @@ interface Used {
 }
 
 /**
- * A database with the image that its instances run from, while nothing else of their template has changed: an upgrade of the platform that
- * offers another image replaces no instance, and a plan that is taken back comes with the image that ran on it. Another plan, other
- * settings, a restart and a resumption replace instances; so does an image that none can start from.
- * @param database with the image that is offered
+ * A database with the image and the version of templates that its instances run from, while nothing else of their template has changed: an
+ * upgrade of the platform that offers others replaces no instance, and a plan that is taken back comes with the image that ran on it. Another
+ * plan, other settings, a restart and a resumption replace instances; so does an image that none can start from.
+ * @param database with the image that is offered, and the version of new templates
  */
-export function withRunningImage(
+export function withRunningTemplate(
   driver: Pick<DatabaseDriver, "desired">,
   database: Database,
   { statefulSet, pods }: Pick<LiveDatabase, "statefulSet" | "pods">,
@@ -33,12 +43,14 @@ export function withRunningImage(
     return database;
   }
   for (const { image, settingsHash } of usedImages({ statefulSet, pods })) {
-    if (image === undefined || image === database.image.image || isFaulty(image, pods)) {
+    if (image === undefined || isFaulty(image, pods)) {
       continue;
     }
-    const unchanged = { ...database, image: { ...database.image, image } };
-    if (settingsHashOf(driver, unchanged) === settingsHash) {
-      return unchanged;
+    for (const templateVersion of VERSIONS) {
+      const unchanged = { ...database, templateVersion, image: { ...database.image, image } };
+      if (settingsHashOf(driver, unchanged) === settingsHash) {
+        return unchanged;
+      }
     }
   }
   return database;

@@ -2,10 +2,11 @@ import { resources } from "@slipway/controller-runtime";
 import type { EngineName, Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { databaseOf, exampleDatabase, type PodShape, podOf } from "../../../test/kit/databases/examples.ts";
+import { FIRST_TEMPLATE_VERSION, NEWEST_TEMPLATE_VERSION } from "../workload/template-version.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseDriver, LivePod, LiveStatefulSet } from "./driver.ts";
 import { databaseDrivers } from "./drivers.ts";
-import { withRunningImage } from "./running-image.ts";
+import { withRunningTemplate } from "./running-template.ts";
 
 const OFFERED = "registry.example/offered@sha256:1";
 const RUNNING = "registry.example/running@sha256:2";
@@ -17,11 +18,13 @@ const specs: Readonly<Record<EngineName, Partial<Project["spec"]>>> = {
   valkey: { version: "9.1.1", plan: "db-basic", instances: undefined, profile: "key_value" },
 };
 
-const databaseWith = (spec: Partial<Project["spec"]>, image: string): Database =>
-  databaseOf({
+const databaseWith = (spec: Partial<Project["spec"]>, image: string): Database => ({
+  ...databaseOf({
     project: exampleDatabase({ storage: { persistent: true, capacity: 1 }, ...spec }),
     image: { image },
-  });
+  }),
+  templateVersion: FIRST_TEMPLATE_VERSION,
+});
 
 /** The StatefulSet as the operator applied it for a database. */
 function appliedFor(driver: DatabaseDriver, database: Database): LiveStatefulSet {
@@ -64,13 +67,13 @@ describe.each([...databaseDrivers()])("%s", (type, driver) => {
   const offered = databaseWith(spec, OFFERED);
   const running = databaseWith(spec, RUNNING);
   const statefulSet = appliedFor(driver, running);
-  const imageFor = (database: Database, live: Parameters<typeof withRunningImage>[2]) =>
-    withRunningImage(driver, database, live).image.image;
+  const imageFor = (database: Database, live: Parameters<typeof withRunningTemplate>[2]) =>
+    withRunningTemplate(driver, database, live).image.image;
   const pod = (ordinal: number, shape?: Parameters<typeof podFrom>[2]) =>
     podFrom(statefulSet, ordinal, shape);
 
   test("keeps the image that it runs from while nothing else of its template changes", () => {
-    const kept = withRunningImage(driver, offered, { statefulSet, pods: [pod(0)] });
+    const kept = withRunningTemplate(driver, offered, { statefulSet, pods: [pod(0)] });
     expect(kept.image).toEqual({ ...offered.image, image: RUNNING });
     expect(appliedFor(driver, kept)).toEqual(statefulSet);
   });
@@ -83,6 +86,39 @@ describe.each([...databaseDrivers()])("%s", (type, driver) => {
     expect(imageFor(offered, { statefulSet, pods: [] })).toBe(RUNNING);
     const crashing = [pod(0), pod(1, { ready: false, waiting: "CrashLoopBackOff" })];
     expect(imageFor(offered, { statefulSet, pods: crashing })).toBe(RUNNING);
+  });
+
+  test("keeps the version that it runs from, older or newer than that of new templates", () => {
+    for (const [from, forNew] of [
+      [FIRST_TEMPLATE_VERSION, NEWEST_TEMPLATE_VERSION],
+      [NEWEST_TEMPLATE_VERSION, FIRST_TEMPLATE_VERSION],
+    ] as const) {
+      for (const image of [OFFERED, RUNNING]) {
+        const set = appliedFor(driver, { ...databaseWith(spec, image), templateVersion: from });
+        const live = { statefulSet: set, pods: [podFrom(set, 0)] };
+        const kept = withRunningTemplate(driver, { ...offered, templateVersion: forNew }, live);
+        expect(appliedFor(driver, kept)).toEqual(set);
+        const restarted = { ...offered, templateVersion: forNew, restartedAt: "2026-01-02T00:00:00Z" };
+        expect(withRunningTemplate(driver, restarted, live).templateVersion).toBe(forNew);
+      }
+    }
+  });
+
+  test("has the version of new templates at its first start, and as it resumes", () => {
+    const next = { ...offered, templateVersion: NEWEST_TEMPLATE_VERSION };
+    const stopped = replicas(statefulSet, 0);
+    expect(withRunningTemplate(driver, next, { pods: [] }).templateVersion).toBe(NEWEST_TEMPLATE_VERSION);
+    expect(withRunningTemplate(driver, next, { statefulSet: stopped, pods: [] }).templateVersion).toBe(
+      NEWEST_TEMPLATE_VERSION,
+    );
+  });
+
+  test("each version renders another template", () => {
+    const hashes = [1, 2].map((templateVersion) => {
+      const { spec: rendered } = appliedFor(driver, { ...offered, templateVersion });
+      return rendered?.template?.metadata?.annotations?.["slipway.dev/settings-hash"];
+    });
+    expect(new Set(hashes).size).toBe(NEWEST_TEMPLATE_VERSION);
   });
 
   test("takes the offered one at its first start, and as it resumes", () => {
