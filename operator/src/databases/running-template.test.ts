@@ -104,6 +104,21 @@ describe.each([...databaseDrivers()])("%s", (type, driver) => {
     }
   });
 
+  test("keeps the features of the image that it runs from", () => {
+    const features = { pgStatStatements: false, replication: false };
+    const lacking = { ...running, image: { ...running.image, features } };
+    const set = appliedFor(driver, lacking);
+    const live = { statefulSet: set, pods: [podFrom(set, 0)] };
+    const kept = withRunningTemplate(driver, offered, live);
+    expect(kept.image).toEqual({ ...offered.image, image: RUNNING, features });
+    expect(appliedFor(driver, kept)).toEqual(set);
+    const edited = {
+      ...set,
+      metadata: { ...set.metadata, annotations: { "slipway.dev/image-features": "{" } },
+    };
+    expect(() => withRunningTemplate(driver, offered, { ...live, statefulSet: edited })).not.toThrow();
+  });
+
   test("has the version of new templates at its first start, and as it resumes", () => {
     const next = { ...offered, templateVersion: NEWEST_TEMPLATE_VERSION };
     const stopped = replicas(statefulSet, 0);

@@ -9,6 +9,7 @@ import { appStatus, hasStartFault } from "../applications/pod-problem.ts";
 import { NEWEST_TEMPLATE_VERSION } from "../workload/template-version.ts";
 import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";
+import { imageFeatures } from "./common/stateful-set.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseDriver, LiveDatabase, LivePod, LiveStatefulSet } from "./driver.ts";
 
@@ -42,14 +43,20 @@ export function withRunningTemplate(
   ) {
     return database;
   }
+  // Those of the image that runs come before those of the one that is offered.
+  const known = [statefulSet && imageFeatures(statefulSet), database.image.features].filter(
+    (features) => features !== undefined,
+  );
   for (const { image, settingsHash } of usedImages({ statefulSet, pods })) {
     if (image === undefined || isFaulty(image, pods)) {
       continue;
     }
-    for (const templateVersion of VERSIONS) {
-      const unchanged = { ...database, templateVersion, image: { ...database.image, image } };
-      if (settingsHashOf(driver, unchanged) === settingsHash) {
-        return unchanged;
+    for (const features of known) {
+      for (const templateVersion of VERSIONS) {
+        const unchanged = { ...database, templateVersion, image: { ...database.image, image, features } };
+        if (settingsHashOf(driver, unchanged) === settingsHash) {
+          return unchanged;
+        }
       }
     }
   }

@@ -1,16 +1,21 @@
 /** StatefulSets of a database's pods, and what keeps drained nodes from stopping these: the same for every engine. Pure. */
 
-import { hashJson } from "@slipway/controller-runtime";
+import { hashJson, type KubernetesObject } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
+import { z } from "zod";
 import type { DesiredObject } from "../../desired.ts";
 import { childLabels, placementFields } from "../../workload/app.ts";
 import { stamped } from "../../workload/pod.ts";
 import type { Database } from "../database.ts";
+import type { DatabaseImage } from "../settings.ts";
 import { metadataOf, podLabels } from "./metadata.ts";
 import { type ContainerSpec, DATA, engineContainer, type MountedVolume } from "./pod.ts";
 
 /** Hash of the passwords of the platform's own accounts that a pod started with. */
 const ACCOUNTS_HASH = "slipway.dev/accounts-hash";
+
+/** Features of the template's image: on the StatefulSet alone, as another template would replace pods. */
+const IMAGE_FEATURES = "slipway.dev/image-features";
 
 /** Hash of the settings that an engine reads only at its start. */
 const PARAMETERS_HASH = "slipway.dev/parameters-hash";
@@ -48,7 +53,7 @@ export interface Instances extends Pick<PodSet, "readAtStart" | "stopSeconds" | 
 export function databaseStatefulSet(database: Database, instances: Instances): DesiredObject {
   const { restartedAt, accountsHash, names, replicas } = database;
   const { container, sidecars = [], sidecarVolumes = [], ...rest } = instances;
-  return statefulSetOf(database, {
+  const set = statefulSetOf(database, {
     ...rest,
     name: names.main,
     serviceName: names.nodes,
@@ -62,6 +67,37 @@ export function databaseStatefulSet(database: Database, instances: Instances): D
     containers: [engineContainer(database, container), ...sidecars],
     volumes: [...container.volumes, ...sidecarVolumes],
   });
+  const features = recordedFeatures(database.image);
+  return features === undefined
+    ? set
+    : { ...set, metadata: { ...set.metadata, annotations: { [IMAGE_FEATURES]: features } } };
+}
+
+/** What is recorded of an image's features; undefined where all are as the contract has them. */
+const recordedFeatures = ({ features }: Database["image"]): string | undefined => {
+  const entries = Object.entries(features).sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? undefined : JSON.stringify(Object.fromEntries(entries));
+};
+
+/** Features of the image that a StatefulSet's template has, as they were recorded. @returns undefined where none were */
+export function imageFeatures(
+  set: Pick<KubernetesObject, "metadata">,
+): DatabaseImage["features"] | undefined {
+  const recorded = set.metadata?.annotations?.[IMAGE_FEATURES];
+  if (recorded === undefined) {
+    return undefined;
+  }
+  // It can have been edited by hand.
+  const parsed = z.record(z.string(), z.boolean()).safeParse(parseJson(recorded));
+  return parsed.data;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** All pods start at the same time: members need each other before they are ready. */
