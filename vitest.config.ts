@@ -74,7 +74,7 @@ const e2eWorkers = isSlow ? 3 : 5;
 
 /** They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. */
 const wholeStack = [
-  ...e2eFiles("replicas", "unchanged", "tracing", "helm-test"),
+  ...e2eFiles("replicas", "unchanged", "tracing", "helm-test", "helm-oci"),
   "test/chaos/databases/apiserver.chaos.test.ts",
 ];
 
