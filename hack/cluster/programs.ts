@@ -106,6 +106,8 @@ export const binaries = {
   },
   crane: { module: "crane", package: "github.com/google/go-containerregistry/cmd/crane", cold: 15 },
   kind: { module: "kind", package: "sigs.k8s.io/kind", cold: 4 },
+  // Makes the nodes of kind's own image: see hack/cluster/kind/node.
+  kubeadm: { module: "kubeadm", package: "k8s.io/kubernetes/cmd/kubeadm", ldflags: versionFlags, cold: 60 },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok", cold: 63 },
   versitygw: { module: "s3", package: "github.com/versity/versitygw/cmd/versitygw", cold: 70 },
   // Reads the workflows of .github: see hack/verify.sh.
