@@ -74,10 +74,12 @@ func (c *compiler) addEndpoints(in Input) {
 	}
 }
 
-// enforceable leaves out pods that have no address of their own, have ended, or run on another (simulated) node.
+// enforceable leaves out pods that have no address of their own, have ended, or run on another node that is simulated. Those
+// of a real one are peers; rules for themselves do no harm, since their packets come from no bridge of this node.
 func (c *compiler) enforceable(pod *corev1.Pod) bool {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	elsewhere := pod.Status.HostIP != "" && pod.Status.HostIP != c.ruleset.node.IP.String()
+	node := c.ruleset.node
+	elsewhere := !node.OtherNodes && pod.Status.HostIP != "" && pod.Status.HostIP != node.IP.String()
 	return !pod.Spec.HostNetwork && !ended && !elsewhere
 }
 

@@ -219,3 +219,27 @@ func TestWhatCannotBeUnderstoodAllowsNothing(t *testing.T) {
 		}
 	}
 }
+
+// Where other nodes are real, their pods are peers like those of this one; else they are no pods at all.
+func TestPodsOfOtherNodes(t *testing.T) {
+	input := twoNamespaces + "---\n" + `apiVersion: v1
+kind: Pod
+metadata: { namespace: b, name: remote }
+status: { phase: Running, hostIP: 10.89.0.3, podIP: 10.244.2.7 }
+---
+` + policyIn(`{ podSelector: { matchLabels: { app: web } }, ingress: [{ from: [{ namespaceSelector: { matchLabels: { team: blue } } }] }] }`)
+	for _, real := range []bool{true, false} {
+		node := testNode
+		node.OtherNodes = real
+		ruleset, problems := Compile(parseInput(t, []byte(input)), node)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if got := ruleset.Allows(flow(t, "10.244.2.7 > "+podWeb+":80/TCP")); got != real {
+			t.Errorf("real %v: allowed %v", real, got)
+		}
+		if got := strings.Contains(ruleset.Text(), "10.244.2.7"); got != real {
+			t.Errorf("real %v: in the rules %v", real, got)
+		}
+	}
+}

@@ -21,18 +21,19 @@ import (
 
 type options struct {
 	kubeconfig, podCIDR, nodeIP, nodePorts, bridge, health, cniCache string
-	flush                                                            bool
+	otherNodes, flush                                                bool
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig that may list and watch pods, namespaces, networkpolicies")
-	flag.StringVar(&o.podCIDR, "pod-cidr", "10.244.0.0/22", "addresses of pods, the node's own among them")
+	flag.StringVar(&o.podCIDR, "pod-cidr", "10.244.0.0/22", "addresses of pods, the bridge's own among them")
 	flag.StringVar(&o.nodeIP, "node-ip", "10.244.0.1", "the node's address as pods see it")
 	flag.StringVar(&o.nodePorts, "node-ports", "30000-32767", "ports of Services on that address")
 	flag.StringVar(&o.bridge, "bridge", "slipway0", "interface that all pods are attached to")
 	flag.StringVar(&o.health, "health", "127.0.0.1:10290", "loopback address of /healthz; empty for none")
 	flag.StringVar(&o.cniCache, "cni-cache", "/var/lib/cni/results", "folder where libcni keeps results; empty for none")
+	flag.BoolVar(&o.otherNodes, "other-nodes", false, "pods of other nodes are real, and reached by routes")
 	flag.BoolVar(&o.flush, "flush", false, "remove the rules and end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -101,7 +102,7 @@ func parseNode(o options) (Node, error) {
 	if err != nil {
 		return Node{}, err
 	}
-	return Node{Bridge: o.bridge, PodCIDR: cidr.Masked(), IP: ip, NodePorts: ports}, nil
+	return Node{Bridge: o.bridge, PodCIDR: cidr.Masked(), IP: ip, OtherNodes: o.otherNodes, NodePorts: ports}, nil
 }
 
 // parseSpan reads "first-last".

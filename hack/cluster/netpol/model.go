@@ -15,14 +15,16 @@ import (
 // Table is the one nftables table (family inet) that this program owns.
 const Table = "slipway_netpol"
 
-// Node is what the rules need to know of the machine: there is one node, all of whose pods hang on one bridge.
+// Node is what the rules need to know of the machine, all of whose pods hang on one bridge.
 type Node struct {
 	// Bridge is the interface that every pod is attached to.
 	Bridge string
-	// PodCIDR contains every pod's address and the node's own.
+	// PodCIDR contains every pod's address, and the bridge's own.
 	PodCIDR netip.Prefix
-	// IP is the node's address as pods see it, the bridge's own.
+	// IP is the node's address as pods see it: the bridge's own, unless there are other nodes.
 	IP netip.Addr
+	// OtherNodes is whether pods of other nodes are real: their addresses are routed to, so policies mean them as peers.
+	OtherNodes bool
 	// NodePorts are the ports of Services on that address.
 	NodePorts PortSpan
 }

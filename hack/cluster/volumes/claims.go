@@ -30,6 +30,7 @@ type Grow func(ctx context.Context, volume *corev1.PersistentVolume, bytes int64
 type Resizer struct {
 	client      kubernetes.Interface
 	provisioner string
+	node        string
 	grow        Grow
 	claims      listers.PersistentVolumeClaimLister
 	volumes     listers.PersistentVolumeLister
@@ -39,12 +40,15 @@ type Resizer struct {
 	events      record.EventRecorder
 }
 
-// NewResizer registers with the factory's informers, which the caller starts; nothing happens before Run.
-func NewResizer(client kubernetes.Interface, factory informers.SharedInformerFactory, provisioner string, grow Grow) (*Resizer, error) {
+// NewResizer registers with the factory's informers, which the caller starts; nothing happens before Run. With the name of a
+// node it leaves volumes of others alone.
+func NewResizer(
+	client kubernetes.Interface, factory informers.SharedInformerFactory, provisioner, node string, grow Grow,
+) (*Resizer, error) {
 	claims, volumes := factory.Core().V1().PersistentVolumeClaims(), factory.Core().V1().PersistentVolumes()
 	broadcaster := record.NewBroadcaster()
 	r := &Resizer{
-		client: client, provisioner: provisioner, grow: grow,
+		client: client, provisioner: provisioner, node: node, grow: grow,
 		claims: claims.Lister(), volumes: volumes.Lister(),
 		synced:      []cache.InformerSynced{claims.Informer().HasSynced, volumes.Informer().HasSynced},
 		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
@@ -149,10 +153,10 @@ func (r *Resizer) reconcile(ctx context.Context, key string) error {
 	return nil
 }
 
-// owns reports whether a volume is the claim's and of this program's provisioner.
+// owns reports whether a volume is the claim's, of this program's provisioner and of its node.
 func (r *Resizer) owns(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	ref := volume.Spec.ClaimRef
-	return ref != nil && ref.UID == claim.UID && volume.Annotations[provisionedBy] == r.provisioner
+	return ref != nil && ref.UID == claim.UID && volume.Annotations[provisionedBy] == r.provisioner && IsOn(r.node, volume)
 }
 
 // requestsMore reports whether a bound claim requests more than it has. Sizes never shrink; the apiserver rejects that.

@@ -55,7 +55,7 @@ func startResizer(t *testing.T, client *fake.Clientset, grow Grow) {
 		return true, watched, err
 	})
 	factory := informers.NewSharedInformerFactory(client, 0)
-	resizer, err := NewResizer(client, factory, local, grow)
+	resizer, err := NewResizer(client, factory, local, "", grow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-type options struct{ kubeconfig, provisioner, folder, health string }
+type options struct{ kubeconfig, provisioner, folder, node, health string }
 
 func main() {
 	var o options
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of an account that may provision and resize volumes")
 	flag.StringVar(&o.provisioner, "provisioner", "rancher.io/local-path", "its name in storage classes")
 	flag.StringVar(&o.folder, "folder", "", "where they are")
+	flag.StringVar(&o.node, "node", "", "its node's name, which is its host name too: only volumes of that node; empty for all")
 	flag.StringVar(&o.health, "health", "127.0.0.1:10291", "loopback address of /healthz; empty for none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -68,7 +69,7 @@ func run(ctx context.Context, o options) error {
 		return disk.Grow(ctx, name, bytes)
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
-	resizer, err := NewResizer(client, factory, o.provisioner, grow)
+	resizer, err := NewResizer(client, factory, o.provisioner, o.node, grow)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	slog.Info("started", "folder", disk.Folder, "bounded", why == nil)
-	provisioning := newProvisioning(ctx, client, factory, o.provisioner, Provisioner{Disk: disk, Bounded: why == nil})
+	provisioning := newProvisioning(ctx, client, factory, o.provisioner, Provisioner{disk, why == nil, o.node})
 	factory.Start(ctx.Done())
 	go provisioning.Run(ctx)
 	resizer.Run(ctx)

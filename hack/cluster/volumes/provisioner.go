@@ -23,7 +23,38 @@ type Provisioner struct {
 	Disk Disk
 	// Bounded is false where volumes are plain folders.
 	Bounded bool
+	// Node is the name of this node, where others have a process of their own; empty where there is one node.
+	Node string
 }
+
+// ShouldProvision leaves claims of other nodes to those: the library asks.
+func (p Provisioner) ShouldProvision(_ context.Context, claim *corev1.PersistentVolumeClaim) bool {
+	return p.Node == "" || claim.Annotations[selectedNode] == p.Node
+}
+
+// ShouldDelete leaves volumes of other nodes to those: the library asks.
+func (p Provisioner) ShouldDelete(_ context.Context, volume *corev1.PersistentVolume) bool {
+	return IsOn(p.Node, volume)
+}
+
+// IsOn reports whether a volume is on this node's disk; an empty name is that of the one node there is.
+func IsOn(node string, volume *corev1.PersistentVolume) bool {
+	if node == "" {
+		return true
+	}
+	required := volume.Spec.NodeAffinity
+	if required == nil || required.Required == nil {
+		return false
+	}
+	return slices.ContainsFunc(required.Required.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(term.MatchExpressions, func(match corev1.NodeSelectorRequirement) bool {
+			return match.Key == corev1.LabelHostname && slices.Contains(match.Values, node)
+		})
+	})
+}
+
+// selectedNode is the scheduler's annotation of a claim that waits for a volume.
+const selectedNode = "volume.kubernetes.io/selected-node"
 
 // Provision makes the volume `<volume>_<namespace>_<claim>` and describes it, on the node that the scheduler has selected.
 func (p Provisioner) Provision(ctx context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {

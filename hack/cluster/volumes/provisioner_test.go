@@ -146,3 +146,30 @@ func TestAClaimGetsItsVolumeAndAReleasedOneIsDeleted(t *testing.T) {
 		t.Errorf("folders: %v", entries)
 	}
 }
+
+// Where each node has a process of its own, a claim is that of the node the scheduler chose, a volume that of the disk it is on.
+func TestLeavesVolumesOfOtherNodesAlone(t *testing.T) {
+	chosen := requestOf(asIs)
+	chosen.PVC.Annotations = map[string]string{"volume.kubernetes.io/selected-node": "host"}
+	volume, _, err := Provisioner{Disk: Disk{Folder: t.TempDir()}}.Provision(t.Context(), chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, mine := range map[string]bool{"host": true, "other": false, "": true} {
+		provisioner := Provisioner{Node: node}
+		if provisioner.ShouldProvision(t.Context(), chosen.PVC) != mine {
+			t.Errorf("node %q: claim", node)
+		}
+		if provisioner.ShouldDelete(t.Context(), volume) != mine {
+			t.Errorf("node %q: volume", node)
+		}
+		volume.Annotations = map[string]string{provisionedBy: "local"}
+		volume.Spec.ClaimRef = &corev1.ObjectReference{UID: chosen.PVC.UID}
+		if resizer := (&Resizer{provisioner: "local", node: node}); resizer.owns(volume, chosen.PVC) != mine {
+			t.Errorf("node %q: growing", node)
+		}
+	}
+	if (Provisioner{Node: "host"}).ShouldDelete(t.Context(), &corev1.PersistentVolume{}) {
+		t.Error("a volume of no node")
+	}
+}
