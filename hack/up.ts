@@ -32,7 +32,7 @@ async function ensureCluster(options: UpOptions): Promise<Cluster> {
     return useContext(options.context ?? "", options.registry ?? "", options.registryCa);
   }
   if (choice.cluster === "kind") {
-    return ensureKind(options);
+    return ensureKind({ ...options, engine: choice.engine ?? "docker" });
   }
   await takeDownAbandoned();
   await checkMachine(options.apiPort, options.ingressPort, options.builds);

@@ -18,6 +18,7 @@ const values = {
   CLUSTER_DOMAIN: "cluster.local",
   DNS_ADDRESS: "10.96.0.10",
   HOST_ADDRESS: "127.0.0.1",
+  INGRESS_NODES: "{}",
   API_PORT: "8081",
   INGRESS_PORT: "8080",
   KUBELET_TLS: "--kubelet-insecure-tls",

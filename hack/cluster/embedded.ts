@@ -103,6 +103,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     CLUSTER_DOMAIN: addresses.clusterDomain,
     DNS_ADDRESS: addresses.dns,
     HOST_ADDRESS: "127.0.0.1",
+    INGRESS_NODES: "{}",
     API_PORT: String(options.apiPort),
     INGRESS_PORT: String(options.ingressPort),
     KUBELET_TLS: "--kubelet-certificate-authority=/cluster-ca/ca.crt",

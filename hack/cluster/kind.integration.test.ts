@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { CommandError, run } from "../lib/exec.ts";
 import { ensureBinary } from "./binaries.ts";
-import { kindConfig } from "./kind.ts";
+import { kindConfig, publishedImage } from "./kind/config.ts";
+import type { KubernetesVersion } from "./node-images.ts";
 
 /** Answers the queries that kind sends to Docker before it reads the configuration, and fails everything after that. */
 const docker = `#!/bin/sh
@@ -16,6 +17,15 @@ ps) ;;
 *) exit 1 ;;
 esac
 `;
+
+const configWith = (kubernetes?: KubernetesVersion, nodes = 1) =>
+  kindConfig({
+    apiPort: 8081,
+    ingressPort: 8080,
+    nodes,
+    image: publishedImage(kubernetes),
+    isOwnImage: false,
+  });
 
 let dir: string;
 let kind: string;
@@ -43,17 +53,21 @@ async function refusal(config: string): Promise<string> {
 }
 
 test("kind accepts our configuration, as far as the image of the node", async () => {
-  const config = await kindConfig({ apiPort: 8081, ingressPort: 8080 });
+  const config = await configWith();
   expect(await refusal(config)).toMatch(/Ensuring node image \(kindest\/node:v1\.34\.11\)/);
 });
 
+test("it accepts workers beside the control plane", async () => {
+  expect(await refusal(await configWith(undefined, 3))).toMatch(/Ensuring node image/);
+});
+
 test("its node has another version of Kubernetes when that is asked for", async () => {
-  const config = await kindConfig({ apiPort: 8081, ingressPort: 8080, kubernetes: "1.32" });
+  const config = await configWith("1.32");
   expect(await refusal(config)).toMatch(/Ensuring node image \(kindest\/node:v1\.32\.11\)/);
 });
 
 test("node ports are Kubernetes' own choice of those that lead to loopback", async () => {
-  const { nodes } = parse(await kindConfig({ apiPort: 8081, ingressPort: 8080 })) as {
+  const { nodes } = parse(await configWith()) as {
     nodes: { extraPortMappings: Record<string, unknown>[]; kubeadmConfigPatches: string[] }[];
   };
   const ports = (nodes[0]?.extraPortMappings ?? []).slice(2);
@@ -69,7 +83,7 @@ test("node ports are Kubernetes' own choice of those that lead to loopback", asy
 });
 
 test("kind refuses it with a key, a role or a network that is none", async () => {
-  const config = await kindConfig({ apiPort: 8081, ingressPort: 8080 });
+  const config = await configWith();
   expect(await refusal(config.replaceAll("listenAddress", "listenAdress"))).toContain(
     "unable to decode config",
   );

@@ -1,17 +1,36 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { archiveImage, type BuiltImage } from "../images/index.ts";
+import { aptPackages, archiveImage, type BuiltImage } from "../images/index.ts";
 import { run } from "../lib/exec.ts";
-import { adminKubeconfig, confDir, logDir, root, stateDir } from "../lib/paths.ts";
+import { adminKubeconfig, confDir, logDir, stateDir } from "../lib/paths.ts";
 import { say, step } from "../lib/steps.ts";
 import { addonImage } from "./addon-images.ts";
-import { applyAddons, fillIn, waitForAddons } from "./addons.ts";
+import { applyAddons, waitForAddons } from "./addons.ts";
 import { binaryPath, ensureBinaries } from "./binaries.ts";
 import type { Cluster } from "./cluster.ts";
 import type { EmbeddedOptions } from "./embedded.ts";
-import { kubectlFor } from "./kubectl.ts";
-import { checkRunningVersion, defaultKubernetes, type KubernetesVersion, nodeImage } from "./node-images.ts";
+import {
+  chooseNodeImage,
+  ingressNode,
+  kindConfig,
+  type NodeImageChoice,
+  publishedImage,
+} from "./kind/config.ts";
+import {
+  type Engine,
+  type EngineName,
+  engineOf,
+  enginesHere,
+  nodeNetworks,
+  podmanPackages,
+  prepareEngine,
+  removeNetwork,
+} from "./kind/engine.ts";
+import { buildKindNode } from "./kind/node-image.ts";
+import { type Kubectl, kubectlFor } from "./kubectl.ts";
+import { checkRunningNodes, checkRunningVersion, type KubernetesVersion } from "./node-images.ts";
+import { ensurePackages } from "./packages.ts";
 import { linkTools } from "./tools.ts";
 
 const name = "slipway";
@@ -19,42 +38,27 @@ const log = join(logDir, "up.log");
 /** Host ports of Traefik inside the node; kind's port mappings lead to them. */
 const nodePorts = { ingress: 8000, api: 8001 };
 
-/**
- * Ports of databases: a mapping each, made with the node, so there are few. Away from those that examples name, and below
- * those that Linux gives to outgoing connections: one that is taken on this machine keeps the node from starting.
- */
-const databasePorts = { first: 32_600, count: 100 };
-
 export interface KindOptions extends EmbeddedOptions {
+  /** What runs the nodes. */
+  engine: EngineName;
+  /** How many nodes; what runs unless given, one at first. */
+  nodes?: number | undefined;
+  /** Which image the nodes run from; by the engine unless given. */
+  nodeImage?: NodeImageChoice | undefined;
   /** Version of Kubernetes of the node; that of the embedded cluster unless given. */
   kubernetes?: KubernetesVersion | undefined;
 }
 
-/** kind's configuration for these loopback ports and this version of Kubernetes. */
-export async function kindConfig(options: KindOptions): Promise<string> {
-  const text = await readFile(join(root, "hack/cluster/kind/config.yaml"), "utf8");
-  const { first, count } = databasePorts;
-  const mappings = Array.from({ length: count }, (_, index) => {
-    const port = first + index;
-    return `- { containerPort: ${port}, hostPort: ${port}, listenAddress: 127.0.0.1, protocol: TCP }`;
-  });
-  return fillIn(text, {
-    API_PORT: String(options.apiPort),
-    INGRESS_PORT: String(options.ingressPort),
-    NODE_IMAGE: nodeImage(options.kubernetes ?? defaultKubernetes),
-    NODE_PORTS: mappings.join("\n      "),
-    NODE_PORT_RANGE: `${first}-${first + count - 1}`,
-  });
-}
-
 /**
- * Starts a cluster of one node by kind, which runs it on Docker. kind has DNS, storage and network policies;
- * Traefik and metrics-server are added as on the embedded cluster. Images are loaded into the node.
+ * Starts a cluster by kind, which runs its nodes on Docker or podman. Its nodes have DNS, storage and network policies;
+ * Traefik and metrics-server are added as on the embedded cluster. Images are loaded into the nodes.
  */
 export async function ensureKind(options: KindOptions): Promise<Cluster> {
   for (const dir of [stateDir, logDir, confDir]) {
     await mkdir(dir, { recursive: true });
   }
+  const engine = engineOf(options.engine);
+  await step(`${engine.name} as kind's engine`, () => ensureEngine(engine), log);
   const tools = () => ensureBinaries(["kind", "kubernetes", "helm"]);
   const [kind, kubernetes, helm] = await step("cluster tools", tools);
   if (!kind || !kubernetes || !helm) {
@@ -62,25 +66,13 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
   }
   await linkTools(kubernetes, helm);
   const kubectl = kubectlFor([kubernetes, "kubectl"], adminKubeconfig);
-  const create = async () => {
-    const clusters = (await run(kind, ["get", "clusters"], { log })).split("\n");
-    if (clusters.includes(name)) {
-      say("runs");
-    } else {
-      await run(kind, ["create", "cluster", "--config", "-", "--wait", "180s"], {
-        input: await kindConfig(options),
-        log,
-      });
-    }
-    await run(kind, ["export", "kubeconfig", "--name", name, "--kubeconfig", adminKubeconfig], { log });
-    checkRunningVersion(await kubectl(["get", "--raw", "/version"]), options.kubernetes);
-  };
-  await step("kind cluster", create, log);
+  await step("kind cluster", () => ensureNodes(kind, engine, kubectl, options), log);
+  const { env } = engine;
   const importImage = async (image: BuiltImage) => {
-    const archive = join(stateDir, `load-${process.pid}.tar`);
+    const archive = join(stateDir, `load-${process.pid}-${image.tag}.tar`);
     try {
       await archiveImage(image, archive);
-      await run(kind, ["load", "image-archive", "--name", name, archive], { log });
+      await run(kind, ["load", "image-archive", "--name", name, archive], { env, log });
     } finally {
       await rm(archive, { force: true });
     }
@@ -88,6 +80,7 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
   const services = async () => {
     const values: Record<string, string> = {
       HOST_ADDRESS: "0.0.0.0",
+      INGRESS_NODES: JSON.stringify(ingressNode),
       INGRESS_PORT: String(nodePorts.ingress),
       API_PORT: String(nodePorts.api),
       // kind's kubelet signs its certificate itself.
@@ -102,6 +95,7 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
     await waitForAddons(kubectl, ["traefik"], log);
   };
   await step("cluster services", services, log);
+  const nodes = await nodeNetworks(engine);
   return {
     kind: "kind",
     kubeconfig: adminKubeconfig,
@@ -113,10 +107,9 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
     ingressUrl: `http://127.0.0.1:${options.ingressPort}`,
     networks: {
       pods: "10.244.0.0/16",
-      // The node's address is Docker's choice, out of this range.
-      apiserver: ["10.96.0.1/32", "172.16.0.0/12"],
-      nodes: ["172.16.0.0/12"],
-      denied: ["10.244.0.0/16", "10.96.0.0/16", "169.254.0.0/16", "172.16.0.0/12"],
+      apiserver: ["10.96.0.1/32", ...nodes],
+      nodes,
+      denied: ["10.244.0.0/16", "10.96.0.0/16", "169.254.0.0/16", ...nodes],
     },
     podsReachable: false,
     databaseHost: "127.0.0.1",
@@ -126,17 +119,68 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
   };
 }
 
+async function ensureEngine(engine: Engine): Promise<void> {
+  if (engine.name === "podman") {
+    const added = await ensurePackages([...podmanPackages, ...aptPackages], log);
+    say(added.length ? `installed ${added.join(" ")}` : "all there");
+  }
+  await prepareEngine(engine, log);
+}
+
+/** Makes the nodes, unless they run; what they are is checked against what is requested. */
+async function ensureNodes(
+  kind: string,
+  engine: Engine,
+  kubectl: Kubectl,
+  options: KindOptions,
+): Promise<void> {
+  const { env } = engine;
+  const clusters = (await run(kind, ["get", "clusters"], { env, log })).split("\n");
+  if (clusters.includes(name)) {
+    say("runs");
+  } else {
+    const choice = chooseNodeImage({
+      engine: engine.name,
+      unified: existsSync("/sys/fs/cgroup/cgroup.controllers"),
+      nodeImage: options.nodeImage,
+      kubernetes: options.kubernetes,
+    });
+    const isOwnImage = choice === "own";
+    const image = isOwnImage ? (await buildKindNode()).reference : publishedImage(options.kubernetes);
+    const config = await kindConfig({ ...options, nodes: options.nodes ?? 1, image, isOwnImage });
+    await run(kind, ["create", "cluster", "--config", "-", "--wait", "180s"], { input: config, env, log });
+  }
+  await run(kind, ["export", "kubeconfig", "--name", name, "--kubeconfig", adminKubeconfig], { env, log });
+  const nodes = (await kubectl(["get", "nodes", "-o", "name"])).trim().split("\n");
+  checkRunningNodes(nodes.length, options.nodes);
+  if (nodes.length > 1) {
+    // The ingress runs on the control plane, and two workers are few: it takes pods as they do. kind sees to a node that is alone.
+    const taint = [
+      "taint",
+      "nodes",
+      "--all",
+      "--overwrite",
+      "node-role.kubernetes.io/control-plane:NoSchedule-",
+    ];
+    await kubectl(taint, { log }).catch(() => say("the control plane takes pods already"));
+  }
+  checkRunningVersion(await kubectl(["get", "--raw", "/version"]), options.kubernetes);
+}
+
 /** Deletes the kind cluster of these scripts, where this user ever built kind for it. */
 export async function deleteKind(): Promise<void> {
   const kind = binaryPath("kind");
   if (!existsSync(kind)) {
     return;
   }
-  const clusters = await run(kind, ["get", "clusters"]).catch(() => "");
-  if (!clusters.split("\n").includes(name)) {
-    return;
+  for (const engine of await enginesHere()) {
+    const { env } = engine;
+    const clusters = await run(kind, ["get", "clusters"], { env }).catch(() => "");
+    if (clusters.split("\n").includes(name)) {
+      await step("kind cluster", async () => {
+        await run(kind, ["delete", "cluster", "--name", name], { env });
+      });
+    }
+    await removeNetwork(engine);
   }
-  await step("kind cluster", async () => {
-    await run(kind, ["delete", "cluster", "--name", name]);
-  });
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  checkRunningNodes,
   checkRunningVersion,
   defaultKubernetes,
   type KubernetesVersion,
@@ -28,4 +29,10 @@ test("a cluster that runs with another version is not taken for the one that is 
   expect(check("34+", "1.34")).not.toThrow();
   expect(check("31", undefined)).not.toThrow();
   expect(check("34", "1.33")).toThrow("runs Kubernetes 1.34, not 1.33: remove it with hack/down.sh --purge");
+});
+
+test("nor is one with another number of nodes", () => {
+  expect(() => checkRunningNodes(1, undefined)).not.toThrow();
+  expect(() => checkRunningNodes(3, 3)).not.toThrow();
+  expect(() => checkRunningNodes(1, 3)).toThrow("has 1 node, not 3: remove it with hack/down.sh --purge");
 });

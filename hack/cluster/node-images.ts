@@ -35,3 +35,15 @@ export function checkRunningVersion(answer: string, wanted: KubernetesVersion | 
     );
   }
 }
+
+/**
+ * Checks that a cluster that runs already has as many nodes as are asked for: kind adds none.
+ * @throws UserError when it has more or fewer
+ */
+export function checkRunningNodes(running: number, wanted: number | undefined): void {
+  if (wanted !== undefined && wanted !== running) {
+    throw new UserError(
+      `the kind cluster has ${running} ${running === 1 ? "node" : "nodes"}, not ${wanted}: remove it with hack/down.sh --purge`,
+    );
+  }
+}

@@ -35,6 +35,9 @@ test("reads options and environment", () => {
   });
   expect(parseUpOptions(["--cluster", "kind"], { SLIPWAY_API_PORT: "" }).cluster).toBe("kind");
   expect(parseUpOptions(["--cluster", "kind", "--kubernetes", "1.33"], {}).kubernetes).toBe("1.33");
+  expect(
+    parseUpOptions(["--cluster", "kind", "--engine", "podman", "--nodes", "3", "--node-image", "own"], {}),
+  ).toMatchObject({ engine: "podman", nodes: 3, nodeImage: "own" });
   expect(parseUpOptions(["--help", "--context", "x"], {}).help).toBe(true);
   expect(options.databases).toBe("none");
   expect(parseUpOptions(["--databases", "postgresql:16, mariadb:10"], {}).databases).toEqual([
@@ -52,6 +55,11 @@ test.each([
     {},
     "--kubernetes is one of 1.32, 1.33, 1.34, 1.35, not 1.2",
   ],
+  [["--nodes", "3"], {}, "--nodes goes with --cluster kind"],
+  [["--cluster", "embedded", "--engine", "podman"], {}, "--engine goes with --cluster kind"],
+  [["--cluster", "kind", "--engine", "rkt"], {}, "--engine is docker or podman, not rkt"],
+  [["--cluster", "kind", "--nodes", "0"], {}, "--nodes is a number from 1 to 5, not 0"],
+  [["--cluster", "kind", "--node-image", "mine"], {}, "--node-image is own or published, not mine"],
   [["--context", "a", "--cluster", "kind"], {}, "exclude each other"],
   [["--context", "a"], {}, "--context needs --registry"],
   [["--context", ""], {}, "--context needs a name"],

@@ -1,4 +1,6 @@
 import { parseArgs } from "node:util";
+import type { NodeImageChoice } from "../cluster/kind/config.ts";
+import type { EngineName } from "../cluster/kind/engine.ts";
 import {
   defaultKubernetes,
   isKubernetesVersion,
@@ -13,6 +15,12 @@ export interface UpOptions {
   /** Context of the current kubeconfig: the only way to a cluster that these scripts did not make. */
   context: string | undefined;
   cluster: "embedded" | "kind" | undefined;
+  /** What runs kind's nodes. */
+  engine: EngineName | undefined;
+  /** How many nodes kind's cluster has. */
+  nodes: number | undefined;
+  /** Which image kind's nodes run from. */
+  nodeImage: NodeImageChoice | undefined;
   /** Version of Kubernetes of kind's node. */
   kubernetes: KubernetesVersion | undefined;
   /** Registry, as `host[:port][/path]`, that takes the images for `--context`. */
@@ -34,14 +42,19 @@ export interface UpOptions {
   bundleKey: string | undefined;
 }
 
-export const usage = `usage: hack/up.sh [--cluster embedded|kind [--kubernetes VERSION]] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
+export const usage = `usage: hack/up.sh [--cluster embedded] [--cluster kind [--engine docker|podman] [--nodes NUMBER]
+                  [--node-image own|published] [--kubernetes VERSION]] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
                   [--databases default|all|none|ENGINE:VERSION,...] [--builds on|off] [--bundle DIR [--bundle-key FILE]]
 
 Installs Slipway on a cluster of its own, or on an existing one. Run again, it upgrades what
 changed, repairs what failed, and keeps the data.
 
   --cluster embedded   Kubernetes from processes of this machine (Linux, root); chosen where no Docker engine answers
-  --cluster kind       kind on Docker; chosen where a Docker engine answers
+  --cluster kind       kind on Docker, or on podman as root; chosen where a Docker engine answers
+  --engine WHICH       with --cluster kind: docker or podman; Docker where it answers
+  --nodes NUMBER       with --cluster kind: 1 to 5, one by default; the ingress is on the first
+  --node-image WHICH   with --cluster kind: own is made from these sources without a registry (podman, control groups of
+                       version 1, Kubernetes ${defaultKubernetes}; chosen where that is so), published is kind's
   --kubernetes VERSION with --cluster kind: ${kubernetesVersions.join(", ")}; ${defaultKubernetes} by default
   --context NAME       an existing cluster: that context of the current kubeconfig
   --registry HOST      with --context: a registry that this machine pushes to and the cluster pulls from
@@ -95,10 +108,28 @@ export function parseUpOptions(argv: string[], env: Record<string, string | unde
   if (kubernetes !== undefined && !isKubernetesVersion(kubernetes)) {
     throw new UserError(`--kubernetes is one of ${kubernetesVersions.join(", ")}, not ${kubernetes}`);
   }
+  const { engine, nodes, "node-image": nodeImage } = values;
+  for (const [option, value] of Object.entries({ engine, nodes, "node-image": nodeImage })) {
+    if (value !== undefined && values.cluster !== "kind") {
+      throw new UserError(`--${option} goes with --cluster kind`);
+    }
+  }
+  if (engine !== undefined && engine !== "docker" && engine !== "podman") {
+    throw new UserError(`--engine is docker or podman, not ${engine}`);
+  }
+  if (nodeImage !== undefined && nodeImage !== "own" && nodeImage !== "published") {
+    throw new UserError(`--node-image is own or published, not ${nodeImage}`);
+  }
+  if (nodes !== undefined && !/^[1-5]$/.test(nodes)) {
+    throw new UserError(`--nodes is a number from 1 to 5, not ${nodes}`);
+  }
   const options: UpOptions = {
     help: values.help ?? false,
     context: values.context,
     cluster: values.cluster,
+    engine,
+    nodes: nodes === undefined ? undefined : Number(nodes),
+    nodeImage,
     kubernetes,
     registry: values.registry,
     registryCa: values["registry-ca"],
@@ -125,6 +156,9 @@ function readArguments(argv: string[]) {
         help: { type: "boolean", short: "h" },
         context: { type: "string" },
         cluster: { type: "string" },
+        engine: { type: "string" },
+        nodes: { type: "string" },
+        "node-image": { type: "string" },
         kubernetes: { type: "string" },
         registry: { type: "string" },
         "registry-ca": { type: "string" },
