@@ -78,6 +78,9 @@ const wholeStack = [
   "test/chaos/databases/apiserver.chaos.test.ts",
 ];
 
+/** On a stack of three nodes: see hack/testing/kind.ts. */
+const severalNodes = e2eFiles("nodes");
+
 export default defineConfig({
   test: {
     // The messages of failed tests hold whole answers: of one that fails rarely they may be the only trace.
@@ -149,7 +152,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.e2e.test.ts", "test/chaos/databases/*.chaos.test.ts"],
-          exclude: ["**/node_modules/**", ...operatorReplaced, ...wholeStack],
+          exclude: ["**/node_modules/**", ...operatorReplaced, ...wholeStack, ...severalNodes],
           isolate: false,
           testTimeout: 400_000,
           hookTimeout: 400_000,
@@ -182,6 +185,16 @@ export default defineConfig({
           hookTimeout: 400_000,
           fileParallelism: false,
           sequence: { groupOrder: 6 },
+        },
+      },
+      {
+        test: {
+          name: "e2e-nodes",
+          include: severalNodes,
+          exclude: ["**/node_modules/**"],
+          testTimeout: 400_000,
+          hookTimeout: 400_000,
+          sequence: { groupOrder: 7 },
         },
       },
     ],

@@ -23,14 +23,17 @@ async function main(): Promise<void> {
     console.log(usage);
     return;
   }
+  const hadKind = await deleteKind();
   const owner = ownerOfMachine();
-  if (owner?.alive && owner.root !== root && existsSync(join(owner.root, "hack/down.sh"))) {
+  const isOthers = owner?.alive === true && owner.root !== root;
+  if (!hadKind && isOthers && existsSync(join(owner.root, "hack/down.sh"))) {
     throw new UserError(
       `this machine's embedded cluster belongs to ${owner.root}: ${owner.root}/hack/down.sh takes it down`,
     );
   }
-  await deleteKind();
-  if (process.platform === "linux" && (owner !== undefined || knownDaemons().length > 0)) {
+  if (isOthers && hadKind) {
+    say(`the embedded cluster of ${owner.root} is left alone`);
+  } else if (process.platform === "linux" && (owner !== undefined || knownDaemons().length > 0)) {
     if (process.getuid?.() !== 0) {
       throw new UserError("the embedded cluster runs as root: run hack/down.sh as root");
     }

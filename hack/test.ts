@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { root } from "./lib/paths.ts";
 import { add, type Counts, closingLine, none } from "./testing/counts.ts";
 import { removeFigures } from "./testing/figures.ts";
+import { kindStages } from "./testing/kind.ts";
 import { RECORD_FOLDER_VARIABLE } from "./testing/platform-calls.ts";
 import { busy, processorTimes } from "./testing/processors.ts";
 import {
@@ -20,20 +21,14 @@ import {
   permissions,
   run,
   single,
+  up,
   vitest,
   withPostgres,
 } from "./testing/runners.ts";
+import type { Stage } from "./testing/stage.ts";
 import { type StageResult, writeSummary } from "./testing/summary.ts";
 
-interface Stage {
-  readonly about: string;
-  /** @param isBeside whether another stage runs meanwhile */
-  readonly run: (isBeside: boolean) => Promise<Counts>;
-  /** A stage that mostly waits: this one runs meanwhile when both are chosen, after the others beside it. */
-  readonly beside?: string | undefined;
-}
-
-const stages: Readonly<Record<string, Stage>> = {
+const ownStages: Readonly<Record<string, Stage>> = {
   verify: {
     about: "generated files, format, lint, types, shell scripts, workflows, clean tree",
     beside: "up",
@@ -82,13 +77,7 @@ const stages: Readonly<Record<string, Stage>> = {
   },
   up: {
     about: "the stack comes up",
-    run: () => {
-      // The tests create more projects a minute than a client may.
-      process.env.SLIPWAY_RATE_LIMIT_SCALE ??= "100";
-      // And wait for limits that are hours otherwise.
-      process.env.SLIPWAY_VALUES ??= join(root, "test/e2e/values.yaml");
-      return single("up", "hack/up.sh", []);
-    },
+    run: () => up("up"),
   },
   e2e: {
     about: "end to end on the running stack",
@@ -149,15 +138,20 @@ async function unit(): Promise<Counts> {
 }
 
 function usage(): string {
-  const lines = Object.entries(stages).map(([name, stage]) => `  ${name.padEnd(18)} ${stage.about}`);
-  return `usage: hack/test.sh [--only STAGE,...] [--keep] [--long]
+  const lines = (of: typeof ownStages) =>
+    Object.entries(of).map(([name, stage]) => `  ${name.padEnd(18)} ${stage.about}`);
+  return `usage: hack/test.sh [--only STAGE,...] [--keep] [--long] [--cluster kind]
 
 Stages, in order:
-${lines.join("\n")}
+${lines(ownStages).join("\n")}
 
-  --only   run just these stages
-  --keep   leave the stack running at the end (one that ran before is always left)
-  --long   the long forms of tests that have one
+With --cluster kind, on Docker or podman:
+${lines(kindStages).join("\n")}
+
+  --only     run just these stages
+  --keep     leave the stack running at the end (one that ran before is always left)
+  --long     the long forms of tests that have one
+  --cluster  kind: its stages, in place of the others
 `;
 }
 
@@ -166,6 +160,7 @@ const { values } = parseArgs({
     only: { type: "string" },
     keep: { type: "boolean", default: false },
     long: { type: "boolean", default: false },
+    cluster: { type: "string" },
     help: { type: "boolean", default: false },
   },
 });
@@ -173,6 +168,12 @@ if (values.help) {
   console.log(usage());
   process.exit(0);
 }
+if (values.cluster !== undefined && values.cluster !== "kind") {
+  console.error(`test: --cluster is kind, not ${values.cluster}`);
+  process.exit(2);
+}
+const isKind = values.cluster === "kind";
+const stages = isKind ? kindStages : ownStages;
 const chosen = values.only?.split(",") ?? Object.keys(stages);
 const unknown = chosen.filter((name) => !(name in stages));
 if (unknown.length > 0) {
@@ -195,7 +196,8 @@ if (chosen.length === Object.keys(stages).length) {
   removeFigures();
 }
 const ranBefore = existsSync(join(root, ".slipway", "stack.env"));
-const isStackKept = !chosen.includes("up") || ranBefore || values.keep;
+const isStarted = chosen.includes("up") || chosen.includes("up-nodes");
+const isStackKept = !isStarted || ranBefore || values.keep;
 let total = none;
 const rows: string[] = [];
 const results: StageResult[] = [];
@@ -234,7 +236,7 @@ for (const name of chosen) {
     continue;
   }
   const [counts] = await Promise.all([count(name, false), countBesides(name)]);
-  if (name === "up" && counts.failed > 0) {
+  if (["up", "up-nodes"].includes(name) && counts.failed > 0) {
     console.error("test: the stack did not come up, so what needs it was not run; see the lines above");
     break;
   }
@@ -247,7 +249,7 @@ for (const name of failed) {
   console.log(`\n== ${name} failed:\n${(await failureDetails(name)).map((line) => `  ${line}`).join("\n")}`);
 }
 console.log(`\nlongest files:\n${(await longestFiles(15)).join("\n")}`);
-await writeSummary(results, results.length === Object.keys(stages).length);
+await writeSummary(results, !isKind && results.length === Object.keys(stages).length);
 console.log(`\n${rows.join("\n")}\nlogs: .slipway/logs/test\n`);
 console.log(closingLine(total));
 process.exit(total.failed > 0 ? 1 : 0);

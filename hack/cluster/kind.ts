@@ -167,20 +167,23 @@ async function ensureNodes(
   checkRunningVersion(await kubectl(["get", "--raw", "/version"]), options.kubernetes);
 }
 
-/** Deletes the kind cluster of these scripts, where this user ever built kind for it. */
-export async function deleteKind(): Promise<void> {
+/** Deletes the kind cluster of these scripts, where this user ever built kind for it. @returns whether there was one */
+export async function deleteKind(): Promise<boolean> {
   const kind = binaryPath("kind");
   if (!existsSync(kind)) {
-    return;
+    return false;
   }
+  let found = false;
   for (const engine of await enginesHere()) {
     const { env } = engine;
     const clusters = await run(kind, ["get", "clusters"], { env }).catch(() => "");
     if (clusters.split("\n").includes(name)) {
+      found = true;
       await step("kind cluster", async () => {
         await run(kind, ["delete", "cluster", "--name", name], { env });
       });
     }
     await removeNetwork(engine);
   }
+  return found;
 }

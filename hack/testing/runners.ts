@@ -97,6 +97,15 @@ export async function single(
   return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
 }
 
+/** Starts a stack for end-to-end tests: hack/up.sh with these arguments. */
+export function up(name: string, args: readonly string[] = []): Promise<Counts> {
+  // The tests create more projects a minute than a client may.
+  process.env.SLIPWAY_RATE_LIMIT_SCALE ??= "100";
+  // And wait for limits that are hours otherwise.
+  process.env.SLIPWAY_VALUES ??= join(root, "test/e2e/values.yaml");
+  return single(name, "hack/up.sh", args);
+}
+
 /** Reports of Vitest that this run has written. */
 const reports: string[] = [];
 
@@ -111,7 +120,7 @@ export async function longestFiles(count: number): Promise<string[]> {
 /** Runs projects of Vitest as one stage; those of one group share its workers, see vitest.config.ts. */
 export async function vitest(
   name: string,
-  { projects = [name] }: { projects?: readonly string[] } = {},
+  { projects = [name], files = [] }: { projects?: readonly string[]; files?: readonly string[] } = {},
 ): Promise<Counts> {
   const report = join(logs, `${name}.json`);
   await rm(report, { force: true });
@@ -121,6 +130,7 @@ export async function vitest(
     "--reporter=default",
     "--reporter=json",
     `--outputFile.json=${report}`,
+    ...files,
   ];
   const { code } = await run(name, "vitest", args);
   if (!existsSync(report)) {

@@ -179,8 +179,8 @@ function controlPlane(): ImageRecipe {
       debianLayer({
         name: "kube-proxy-tools",
         suite,
-        // What kube-proxy runs.
-        packages: ["nftables", "kmod", "libc-bin"],
+        // What kube-proxy runs, and the time zones of CronJobs, which upstream's programs have built in.
+        packages: ["nftables", "kmod", "libc-bin", "tzdata"],
         without,
         revision: "1",
       }),

@@ -4,6 +4,6 @@
 set -euo pipefail
 export KUBECONFIG=/etc/kubernetes/kubelet.conf
 until [ -f "$KUBECONFIG" ] && kubectl auth can-i list networkpolicies --all-namespaces >/dev/null 2>&1; do
-  sleep 0.5
+  sleep 1
 done
 exec "$@"
