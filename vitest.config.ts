@@ -11,6 +11,7 @@ const needRoot = [
   "api-server/src/rate-limit/valkey",
   "api-server/src/replicas",
   "collector/src/full-buffer",
+  "hack/cluster/kind/node-image",
   "hack/images/clickhouse",
   "hack/images/databases",
   "hack/images/images",

@@ -6,7 +6,6 @@ import { single, up, vitest } from "./runners.ts";
 import type { Stage } from "./stage.ts";
 
 const builds = "builds need the embedded cluster's Git server and registry";
-const podAddresses = "connects to pods' addresses, which are inside of kind's nodes";
 
 /** Files of `test/e2e` that do not run on one node of kind, with what they need. */
 export const notOnKind: Readonly<Record<string, string>> = {
