@@ -7,7 +7,7 @@ import { ensureBinary } from "./binaries.ts";
 import type { BinaryName } from "./programs.ts";
 
 /** Go programs that run as pods, each alone in an image without anything else but the machine's root certificates. */
-export type AddonName = Extract<BinaryName, "pause" | "coredns" | "metrics-server" | "traefik">;
+export type AddonName = Extract<BinaryName, "pause" | "coredns" | "metrics-server" | "traefik" | "registry">;
 
 /** Builds the image of a Go program, or finds it in the image cache. */
 export async function addonImage(name: AddonName): Promise<BuiltImage> {

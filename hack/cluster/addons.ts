@@ -5,13 +5,14 @@ import { binaryFile } from "./binaries.ts";
 import { applyManifests, type Kubectl } from "./kubectl.ts";
 
 /** Names of the manifests under hack/cluster/addons. */
-export type AddonManifest = "netpol" | "volumes" | "coredns" | "traefik" | "metrics-server";
+export type AddonManifest = "netpol" | "volumes" | "coredns" | "traefik" | "metrics-server" | "registry";
 
 /** The Deployment that each addon is up with, as namespace and name. */
 const deployments: Partial<Record<AddonManifest, [string, string]>> = {
   coredns: ["kube-system", "coredns"],
   traefik: ["slipway-ingress", "traefik"],
   "metrics-server": ["kube-system", "metrics-server"],
+  registry: ["kube-system", "registry"],
 };
 
 /** Definitions of its own kinds that come with an addon's program. */

@@ -70,7 +70,7 @@ test("node ports are Kubernetes' own choice of those that lead to loopback", asy
   const { nodes } = parse(await configWith()) as {
     nodes: { extraPortMappings: Record<string, unknown>[]; kubeadmConfigPatches: string[] }[];
   };
-  const ports = (nodes[0]?.extraPortMappings ?? []).slice(2);
+  const ports = (nodes[0]?.extraPortMappings ?? []).slice(3);
   expect(ports).toHaveLength(100);
   expect(ports.every((one) => one.containerPort === one.hostPort && one.listenAddress === "127.0.0.1")).toBe(
     true,

@@ -28,6 +28,7 @@ import {
   removeNetwork,
 } from "./kind/engine.ts";
 import { buildKindNode } from "./kind/node-image.ts";
+import { configureNodes, ensureRegistrySecret, kindRegistryHost } from "./kind/registry.ts";
 import { type Kubectl, kubectlFor } from "./kubectl.ts";
 import { checkRunningNodes, checkRunningVersion, type KubernetesVersion } from "./node-images.ts";
 import { ensurePackages } from "./packages.ts";
@@ -66,7 +67,7 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
   }
   await linkTools(kubernetes, helm);
   const kubectl = kubectlFor([kubernetes, "kubectl"], adminKubeconfig);
-  await step("kind cluster", () => ensureNodes(kind, engine, kubectl, options), log);
+  const nodeNames = await step("kind cluster", () => ensureNodes(kind, engine, kubectl, options), log);
   const { env } = engine;
   const importImage = async (image: BuiltImage) => {
     const archive = join(stateDir, `load-${process.pid}-${image.tag}.tar`);
@@ -77,6 +78,7 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
       await rm(archive, { force: true });
     }
   };
+  const firstNode = `${name}-control-plane`;
   const services = async () => {
     const values: Record<string, string> = {
       HOST_ADDRESS: "0.0.0.0",
@@ -86,22 +88,26 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
       // kind's kubelet signs its certificate itself.
       KUBELET_TLS: "--kubelet-insecure-tls",
     };
-    for (const addon of ["traefik", "metrics-server"] as const) {
+    const addons = ["traefik", "metrics-server", "registry"] as const;
+    for (const addon of addons) {
       const image = await addonImage(addon);
       await importImage(image);
       values[`IMAGE_${addon.toUpperCase().replaceAll("-", "_")}`] = image.reference;
     }
-    await applyAddons(kubectl, ["traefik", "metrics-server"], values, log);
-    await waitForAddons(kubectl, ["traefik"], log);
+    const push = await ensureRegistrySecret(kubectl, firstNode, log);
+    await configureNodes(engine, nodeNames, firstNode, push.caFile);
+    await applyAddons(kubectl, [...addons], values, log);
+    await waitForAddons(kubectl, ["traefik", "registry"], log);
+    return push;
   };
-  await step("cluster services", services, log);
+  const push = await step("cluster services", services, log);
   const nodes = await nodeNetworks(engine);
   return {
     kind: "kind",
     kubeconfig: adminKubeconfig,
     kubectl,
     helm,
-    registry: undefined,
+    registry: { push, pull: kindRegistryHost },
     importImage,
     apiUrl: `http://127.0.0.1:${options.apiPort}`,
     ingressUrl: `http://127.0.0.1:${options.ingressPort}`,
@@ -127,13 +133,13 @@ async function ensureEngine(engine: Engine): Promise<void> {
   await prepareEngine(engine, log);
 }
 
-/** Makes the nodes, unless they run; what they are is checked against what is requested. */
+/** Makes the nodes, unless they run; what they are is checked against what is requested. @returns their names */
 async function ensureNodes(
   kind: string,
   engine: Engine,
   kubectl: Kubectl,
   options: KindOptions,
-): Promise<void> {
+): Promise<string[]> {
   const { env } = engine;
   const clusters = (await run(kind, ["get", "clusters"], { env, log })).split("\n");
   if (clusters.includes(name)) {
@@ -165,6 +171,7 @@ async function ensureNodes(
     await kubectl(taint, { log }).catch(() => say("the control plane takes pods already"));
   }
   checkRunningVersion(await kubectl(["get", "--raw", "/version"]), options.kubernetes);
+  return nodes.map((node) => node.replace("node/", ""));
 }
 
 /** Deletes the kind cluster of these scripts, where this user ever built kind for it. @returns whether there was one */

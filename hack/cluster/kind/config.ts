@@ -5,6 +5,7 @@ import { UserError } from "../../lib/steps.ts";
 import { fillIn } from "../addons.ts";
 import { defaultKubernetes, type KubernetesVersion, nodeImage } from "../node-images.ts";
 import type { EngineName } from "./engine.ts";
+import { registryPort } from "./registry.ts";
 
 /**
  * Ports of databases: a mapping each, made with the node, so there are few. Away from those that examples name, and below
@@ -41,6 +42,7 @@ export async function kindConfig(options: KindConfig): Promise<string> {
   const filled = fillIn(text, {
     API_PORT: String(options.apiPort),
     INGRESS_PORT: String(options.ingressPort),
+    REGISTRY_PORT: String(registryPort),
     NODE_IMAGE: options.image,
     NODE_PORTS: mappings.join("\n      "),
     NODE_PORT_RANGE: `${first}-${first + count - 1}`,
