@@ -19,6 +19,7 @@ const values = {
   DNS_ADDRESS: "10.96.0.10",
   HOST_ADDRESS: "127.0.0.1",
   INGRESS_NODES: "{}",
+  IMAGE_REGISTRY: "slipway.local/slipway/registry:1",
   API_PORT: "8081",
   INGRESS_PORT: "8080",
   KUBELET_TLS: "--kubelet-insecure-tls",
