@@ -35,6 +35,9 @@ import { ensurePackages } from "./packages.ts";
 import { linkTools } from "./tools.ts";
 
 const name = "slipway";
+/** The node with the control plane, and with the ports of this machine. */
+const firstNode = `${name}-control-plane`;
+const CONTROL_PLANE = "node-role.kubernetes.io/control-plane";
 const log = join(logDir, "up.log");
 /** Host ports of Traefik inside the node; kind's port mappings lead to them. */
 const nodePorts = { ingress: 8000, api: 8001 };
@@ -78,7 +81,6 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
       await rm(archive, { force: true });
     }
   };
-  const firstNode = `${name}-control-plane`;
   const services = async () => {
     const values: Record<string, string> = {
       HOST_ADDRESS: "0.0.0.0",
@@ -161,14 +163,10 @@ async function ensureNodes(
   checkRunningNodes(nodes.length, options.nodes);
   if (nodes.length > 1) {
     // The ingress runs on the control plane, and two workers are few: it takes pods as they do. kind sees to a node that is alone.
-    const taint = [
-      "taint",
-      "nodes",
-      "--all",
-      "--overwrite",
-      "node-role.kubernetes.io/control-plane:NoSchedule-",
-    ];
-    await kubectl(taint, { log }).catch(() => say("the control plane takes pods already"));
+    const taint = await kubectl(["get", "node", firstNode, "-o", "jsonpath={.spec.taints[*].key}"]);
+    if (taint.includes(CONTROL_PLANE)) {
+      await kubectl(["taint", "node", firstNode, `${CONTROL_PLANE}-`], { log });
+    }
   }
   checkRunningVersion(await kubectl(["get", "--raw", "/version"]), options.kubernetes);
   return nodes.map((node) => node.replace("node/", ""));
