@@ -22,6 +22,7 @@ export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts
 export * from "./metadata.ts";
 export * from "./names.ts";
 export { isEverybody, isOpenAccess } from "./network-access.ts";
+export * from "./platform-backups.ts";
 export * from "./project/index.ts";
 export {
   BUILDS_PULL_SECRET,

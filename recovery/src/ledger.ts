@@ -1,8 +1,8 @@
 /** The embedded ledger as SQL: `pg_dump` and `psql` run in its own pod, so that both are of its version. */
 
-import { StringDecoder } from "node:string_decoder";
 import { type ExecResult, isNotFound, type KubeClient } from "@slipway/controller-runtime";
 import type { Installation } from "./installation.ts";
+import { wholeLines } from "./sql-pieces.ts";
 
 const CONTAINER = "postgres";
 const POD = "slipway-ledger-0";
@@ -11,8 +11,9 @@ const CONNECT =
   'export PGPASSWORD="$(cat /etc/slipway/ledger/password)" PGHOST=127.0.0.1 PGUSER=slipway PGDATABASE=ledger';
 /** Milliseconds that all of it may take. */
 const TIMEOUT_MS = 3_600_000;
-/** Characters of SQL a record. */
-const PIECE = 256 * 1024;
+
+/** Gives the whole ledger as of one moment, in pieces of whole lines. */
+export type LedgerDump = () => AsyncIterable<string>;
 
 /** The whole ledger as of one moment, in pieces of whole lines. @throws Error with what `pg_dump` wrote, when it fails */
 export async function* dumpLedger(installation: Installation): AsyncGenerator<string> {
@@ -81,24 +82,4 @@ async function run(
     throw new Error(`${command.split(" ")[1]} in ${POD} failed: ${result.stderr.trim().slice(0, 1_000)}`);
   }
   return result;
-}
-
-/** Text in pieces that end with a line feed, but for the last one. */
-async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new StringDecoder("utf8");
-  let text = "";
-  for await (const chunk of chunks) {
-    text += decoder.write(chunk);
-    if (text.length >= PIECE) {
-      const end = text.lastIndexOf("\n") + 1;
-      if (end > 0) {
-        yield text.slice(0, end);
-        text = text.slice(end);
-      }
-    }
-  }
-  text += decoder.end();
-  if (text !== "") {
-    yield text;
-  }
 }

@@ -2,6 +2,7 @@
 
 import {
   customResource,
+  type KubeClient,
   type KubernetesObject,
   type Resource,
   resources,
@@ -31,7 +32,9 @@ export const restoredResources: readonly Resource[] = [
 ];
 
 /** Secrets of the platform without which tokens, certificates or ids that were given out are worth nothing. */
-const PLATFORM_SECRETS = ["slipway-token-key", "slipway-database-ca", "slipway-registry-key"];
+export const PLATFORM_SECRETS = ["slipway-token-key", "slipway-database-ca", "slipway-registry-key"];
+/** Kinds that are read namespace by namespace. */
+const IN_ORGANIZATIONS: readonly Resource[] = [resources.secrets, resources.services];
 /** Objects a page. */
 const PAGE = 100;
 
@@ -47,19 +50,32 @@ export async function* objectsOf({ client, namespace }: Installation): AsyncGene
       yield kept(withType(found, resources.secrets));
     }
   }
+  const organizations: string[] = [];
   for (const resource of restoredResources) {
-    const labelSelector = resource === resources.namespaces ? `${labels.role}=organization` : undefined;
-    let next: string | undefined;
-    do {
-      const page = await client.list(resource, { limit: PAGE, continue: next, labelSelector });
-      for (const object of page.items) {
+    // Of other namespaces nobody needs a right to read Secrets.
+    const namespaces = IN_ORGANIZATIONS.includes(resource) ? organizations : [undefined];
+    for (const one of namespaces) {
+      for await (const object of pages(client, resource, one)) {
+        if (resource === resources.namespaces) {
+          organizations.push(object.metadata?.name ?? "");
+        }
         if (isKept(resource, object)) {
           yield kept(withType(object, resource));
         }
       }
-      next = page.metadata.continue;
-    } while (next);
+    }
   }
+}
+
+/** Every object of a kind; of namespaces, those of organizations. */
+async function* pages(client: KubeClient, resource: Resource, namespace?: string) {
+  const labelSelector = resource === resources.namespaces ? `${labels.role}=organization` : undefined;
+  let next: string | undefined;
+  do {
+    const page = await client.list(resource, { namespace, limit: PAGE, continue: next, labelSelector });
+    yield* page.items;
+    next = page.metadata.continue;
+  } while (next);
 }
 
 /** Whether an object that was listed is restored. Pure. */

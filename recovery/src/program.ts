@@ -1,19 +1,30 @@
 /** The commands of `slipway admin platform`: they run on the machine of a person with the cluster's kubeconfig. */
 
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { KubeClient, loadClusterConfig } from "@slipway/controller-runtime";
 import { SYSTEM_NAMESPACE } from "@slipway/crds";
 import { generateIdentity, identityToRecipient } from "age-encryption";
-import { Command, Option } from "commander";
-import { backUp } from "./backup.ts";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { nameIn, openLocation } from "./archive/location.ts";
+import { createdAtOf, type Retention } from "./archive/name.ts";
+import { backUp, removeExpired } from "./backup.ts";
+import { readIdentity } from "./identity.ts";
 import type { Installation } from "./installation.ts";
 import { reportTo } from "./report.ts";
-import { inspect, restore } from "./restore.ts";
+import { type Archive, inspect, restore } from "./restore.ts";
 
 interface Options {
   namespace: string;
   json?: boolean;
 }
+interface BackupOptions {
+  to: string;
+  recipient: string[];
+  retentionDays?: Retention["days"];
+  keepAtLeast: Retention["keepAtLeast"];
+}
+
+const LOCATION = "a file, a folder, or s3://BUCKET/PREFIX/ (endpoint and keys from AWS_* variables)";
 
 /** @param out receives the result */
 export function platformProgram(out: (text: string) => void, err: (text: string) => void): Command {
@@ -25,10 +36,14 @@ export function platformProgram(out: (text: string) => void, err: (text: string)
   const json = () => new Option("--json", "print exactly one JSON object");
   const identity = () =>
     new Option("--identity <file>", "file with the private key of age").makeOptionMandatory();
-  const archiveOf = async (options: { from: string; identity: string }) => ({
-    file: options.from,
-    identity: await privateKey(options.identity),
-  });
+  const archiveOf = async (options: {
+    from: string;
+    identity: string;
+  }): Promise<Archive & { name: string }> => {
+    const location = await openLocation(options.from, process.env);
+    const [name, identity] = [await nameIn(location), await readIdentity(options.identity)];
+    return { name, read: () => location.storage.read(name), identity };
+  };
   const print = (result: object, options: { json?: boolean }) =>
     out(options.json ? `${JSON.stringify(result)}\n` : `${JSON.stringify(result, undefined, 2)}\n`);
 
@@ -45,35 +60,57 @@ export function platformProgram(out: (text: string) => void, err: (text: string)
   program
     .command("backup")
     .description("write custom resources, Secrets and the ledger to one encrypted file")
-    .requiredOption("--to <file>", "the file; it must not exist")
+    .requiredOption("--to <location>", `${LOCATION}; the file or object must not exist`)
     .requiredOption(
       "--recipient <key...>",
       "public key of age, age1...: its private key alone reads the file",
     )
+    .option("--retention-days <number>", "then delete backups there that are older", wholeNumber)
+    .option("--keep-at-least <number>", "newest backups that stay although they are older", wholeNumber, 1)
     .addOption(namespace())
     .addOption(json())
-    .action((options: Options & { to: string; recipient: string[] }) =>
+    .action((options: Options & BackupOptions) =>
       withInstallation(options, async (installation) => {
         const report = reportTo(err);
-        const result = await backUp(installation, options.to, options.recipient, report);
-        report(`written: keep ${options.to} and the private key in different places`);
-        print(result, options);
+        const to = await openLocation(options.to, process.env);
+        const result = await backUp(installation, to, options.recipient, report);
+        const { retentionDays: days, keepAtLeast } = options;
+        const removed =
+          days === undefined ? [] : await removeExpired(to.storage, { days, keepAtLeast }, new Date());
+        report(`written: keep ${result.file} and the private key in different places`);
+        print(days === undefined ? result : { ...result, removed }, options);
       }),
     );
   program
+    .command("backups")
+    .description("list the backups in a folder or a bucket, oldest first")
+    .requiredOption("--in <location>", "s3://BUCKET/PREFIX/ or a folder")
+    .addOption(json())
+    .action(async (options: { in: string; json?: boolean }) => {
+      const { storage } = await openLocation(options.in, process.env);
+      const backups = (await storage.list())
+        .flatMap(({ name, size }) => {
+          const createdAt = createdAtOf(name)?.toISOString();
+          return createdAt === undefined ? [] : [{ name, createdAt, bytes: size }];
+        })
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      print({ place: storage.place, backups }, options);
+    });
+  program
     .command("show")
     .description("read all of a backup, and print what is in it")
-    .requiredOption("--from <file>", "the file")
+    .requiredOption("--from <location>", `${LOCATION}; the newest backup of a folder or prefix`)
     .addOption(identity())
     .addOption(json())
     .action(async (options: Options & { from: string; identity: string }) => {
-      const { id, createdAt, objects } = await inspect(await archiveOf(options));
-      print({ id, createdAt, ...objects }, options);
+      const archive = await archiveOf(options);
+      const { id, createdAt, objects, ledgerRows } = await inspect(archive);
+      print({ name: archive.name, id, createdAt, ...objects, ledgerRows }, options);
     });
   program
     .command("restore")
     .description("restore a backup into a new installation of Slipway")
-    .requiredOption("--from <file>", "the file")
+    .requiredOption("--from <location>", `${LOCATION}; the newest backup of a folder or prefix`)
     .addOption(identity())
     .addOption(namespace())
     .addOption(json())
@@ -97,12 +134,9 @@ async function withInstallation(
   }
 }
 
-/** The one line of a file that is neither empty nor a comment, as `age-keygen` writes it. @throws Error when there is none */
-async function privateKey(file: string): Promise<string> {
-  const lines = (await readFile(file, "utf8")).split("\n").map((line) => line.trim());
-  const keys = lines.filter((line) => line !== "" && !line.startsWith("#"));
-  if (keys.length !== 1) {
-    throw new Error(`${file} has ${keys.length} keys: it must have one, as age-keygen writes it`);
+function wholeNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) {
+    throw new InvalidArgumentError("must be a whole number");
   }
-  return keys[0] ?? "";
+  return Number(text);
 }

@@ -12,7 +12,8 @@ import { type Uids, withUids } from "./restored-object.ts";
 import { newestBackups, type Restorable, summaryOf } from "./summary.ts";
 
 export interface Archive {
-  file: string;
+  /** All of its bytes; read more than once. */
+  read(): AsyncIterable<Uint8Array>;
   /** Private key of age, `AGE-SECRET-KEY-1...`. */
   identity: string;
 }
@@ -52,31 +53,38 @@ export async function inspect(archive: Archive): Promise<{
   createdAt: string;
   objects: Restorable;
   backups: ReadonlyMap<string, string>;
+  /** Rows of the ledger by table; undefined in archives that do not say so. */
+  ledgerRows: Record<string, number> | undefined;
 }> {
+  let ledgerRows: Record<string, number> | undefined;
   let header = { id: "", createdAt: "" };
   const backups = newestBackups();
   const summary = summaryOf();
-  for await (const record of readArchive(archive.file, archive.identity)) {
+  for await (const record of readArchive(archive.read(), archive.identity)) {
     if (record.type === "header") {
       header = record;
     } else if (record.type === "object") {
       backups.add(record.object);
       summary.add(record.object);
+    } else if (record.type === "end") {
+      ({ ledgerRows } = record);
     }
   }
-  return { ...header, backups: backups.names(), objects: summary.result(backups.names()) };
+  return { ...header, backups: backups.names(), objects: summary.result(backups.names()), ledgerRows };
 }
 
-async function* objectsIn({ file, identity }: Archive): AsyncGenerator<KubernetesObject> {
-  for await (const record of readArchive(file, identity)) {
+/** Every object that it has, in order. */
+export async function* objectsIn({ read, identity }: Archive): AsyncGenerator<KubernetesObject> {
+  for await (const record of readArchive(read(), identity)) {
     if (record.type === "object") {
       yield record.object;
     }
   }
 }
 
-async function* ledgerIn({ file, identity }: Archive, uids: Uids): AsyncGenerator<string> {
-  for await (const record of readArchive(file, identity)) {
+/** The SQL of its ledger, in pieces of whole lines. */
+export async function* ledgerIn({ read, identity }: Archive, uids: Uids): AsyncGenerator<string> {
+  for await (const record of readArchive(read(), identity)) {
     if (record.type === "ledger") {
       yield withUids(record.sql, uids);
     }

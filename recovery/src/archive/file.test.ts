@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readArchive, writeArchive } from "./file.ts";
+import { directoryStorage } from "./directory.ts";
+import { encryptArchive, readArchive } from "./file.ts";
 import { type ArchiveRecord, MAX_LINE } from "./record.ts";
 
 let folder: string;
@@ -29,9 +30,11 @@ const records: ArchiveRecord[] = [
 async function* of(list: readonly ArchiveRecord[]) {
   yield* list;
 }
+const writeArchive = (file: string, recipients: string[], list: AsyncIterable<ArchiveRecord>) =>
+  directoryStorage(folder).write(basename(file), encryptArchive(recipients, list));
 const readAll = async (file: string, key = identity) => {
   const read: ArchiveRecord[] = [];
-  for await (const record of readArchive(file, key)) {
+  for await (const record of readArchive(directoryStorage(folder).read(basename(file)), key)) {
     read.push(record);
   }
   return read;

@@ -1,8 +1,5 @@
-/** The file of an archive: lines of JSON, compressed with gzip, encrypted with age (https://age-encryption.org/v1). */
+/** The bytes of an archive: lines of JSON, compressed with gzip, encrypted with age (https://age-encryption.org/v1). */
 
-import { randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { link, open, unlink } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
@@ -13,33 +10,23 @@ import { type ArchiveRecord, archiveRecord, MAX_LINE } from "./record.ts";
 const LINE_FEED = 10;
 
 /**
- * Writes an archive: the file gets its name once all of it is on disk.
+ * The bytes of an archive, as they are made.
  * @param recipients public keys, `age1...`; each of their identities alone can read it
- * @throws Error with code `EEXIST` when the file exists; when a record is too long to be read; what `records` throws
+ * @throws Error when a record is too long to be read; what `records` throws
  */
-export async function writeArchive(
-  file: string,
+export async function* encryptArchive(
   recipients: readonly string[],
   records: AsyncIterable<ArchiveRecord>,
-): Promise<void> {
+): AsyncGenerator<Uint8Array> {
   const encrypter = new Encrypter();
   for (const recipient of recipients) {
     encrypter.addRecipient(recipient);
   }
-  const partial = `${file}.${randomUUID()}.partial`;
-  const handle = await open(partial, "wx", 0o600);
-  try {
-    const gzip = createGzip();
-    const encrypted = await encrypter.encrypt(webStream(gzip));
-    await Promise.all([
-      pipeline(lines(records), gzip),
-      pipeline(Readable.fromWeb(encrypted as ReadableStream), handle.createWriteStream({ flush: true })),
-    ]);
-    await link(partial, file);
-  } finally {
-    await handle.close().catch(() => undefined);
-    await unlink(partial);
-  }
+  const gzip = createGzip();
+  const encrypted = await encrypter.encrypt(webStream(gzip));
+  // What fails there fails the reading of its output.
+  pipeline(lines(records), gzip).catch(() => undefined);
+  yield* encrypted as ReadableStream<Uint8Array>;
 }
 
 async function* lines(records: AsyncIterable<ArchiveRecord>): AsyncGenerator<string> {
@@ -56,13 +43,17 @@ async function* lines(records: AsyncIterable<ArchiveRecord>): AsyncGenerator<str
 
 /**
  * Reads an archive, record by record.
+ * @param bytes of all of it
  * @param identity the private key, `AGE-SECRET-KEY-1...`
  * @throws Error when the identity is not one of its recipients, a byte differs, or its end is missing
  */
-export async function* readArchive(file: string, identity: string): AsyncGenerator<ArchiveRecord> {
+export async function* readArchive(
+  bytes: AsyncIterable<Uint8Array>,
+  identity: string,
+): AsyncGenerator<ArchiveRecord> {
   const decrypter = new Decrypter();
   decrypter.addIdentity(identity.trim());
-  const decrypted = await decrypter.decrypt(webStream(createReadStream(file)));
+  const decrypted = await decrypter.decrypt(webStream(Readable.from(bytes)));
   const gunzip = createGunzip();
   // What fails there fails the reading of its output.
   pipeline(Readable.fromWeb(decrypted as ReadableStream), gunzip).catch(() => undefined);
@@ -71,7 +62,7 @@ export async function* readArchive(file: string, identity: string): AsyncGenerat
   for await (const line of linesOf(gunzip)) {
     const record = archiveRecord.parse(JSON.parse(line));
     if ((last === undefined) !== (record.type === "header") || last?.type === "end") {
-      throw new Error(`${file}: a record of type ${record.type} is out of place`);
+      throw new Error(`a record of type ${record.type} of the archive is out of place`);
     }
     last = record;
     if (record.type === "object") {
@@ -82,7 +73,7 @@ export async function* readArchive(file: string, identity: string): AsyncGenerat
     yield record;
   }
   if (last?.type !== "end" || last.objects !== counted.objects || last.ledgerBytes !== counted.ledgerBytes) {
-    throw new Error(`${file}: the archive is not whole`);
+    throw new Error("the archive is not whole");
   }
 }
 

@@ -28,6 +28,8 @@ const end = z.strictObject({
   type: z.literal("end"),
   objects: z.int().min(0),
   ledgerBytes: z.int().min(0),
+  /** Rows of the ledger by table, as `public.charges`. Archives of before have none. */
+  ledgerRows: z.record(z.string().regex(/^\w+\.\w+$/), z.int().min(0)).optional(),
 });
 
 export const archiveRecord = z.discriminatedUnion("type", [header, object, ledger, end]);
