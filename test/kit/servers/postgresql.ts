@@ -82,7 +82,8 @@ export async function startPostgres({ durable = false }: TestPostgresOptions = {
   };
 }
 
-function newestTools(): string {
+/** The folder of the newest programs of PostgreSQL. @throws Error without any */
+export function newestTools(): string {
   const versions = existsSync(DEBIAN_ROOT)
     ? readdirSync(DEBIAN_ROOT).map(Number).filter(Number.isFinite)
     : [];
@@ -94,7 +95,7 @@ function newestTools(): string {
 }
 
 /** PostgreSQL refuses to run as root. */
-function unprivilegedAccount(): { uid: number; gid: number } | undefined {
+export function unprivilegedAccount(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) {
     return undefined;
   }
