@@ -13,6 +13,7 @@ import { addObserve } from "../../operator/src/metrics/observe.ts";
 import { createClusterStores } from "../../operator/src/organizations/cluster-addresses.ts";
 import { addEgressCheck } from "../../operator/src/organizations/egress-check.ts";
 import { registerProjectMetrics, TELEMETRY_PREFIX } from "../../operator/src/projects/metrics.ts";
+import { registerPlatformBackupMetrics } from "../../operator/src/recovery/metrics.ts";
 
 /** Registries of the operator, the API server and the collector. No process runs, and nothing is connected. */
 export function processRegistries(): Registry[] {
@@ -33,6 +34,7 @@ function operatorRegistry(): Registry {
   createBackupMetrics(manager.registry);
   createBuildMetrics(manager.registry, new Store<Build>());
   registerProjectMetrics(manager.registry, projects);
+  registerPlatformBackupMetrics(manager.registry, "/nonexistent");
   registerBackupGauges(
     manager.registry,
     { projects, backups: new Store<Backup>() },

@@ -72,6 +72,8 @@ export interface Config {
   backupsFile?: string;
   /** Folder with the keys of the bucket that backups are kept in. */
   backupsS3Dir?: string;
+  /** Folder with what backups of the platform report; where it is set, they may read organizations' Secrets. */
+  platformBackupDir?: string;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
   /** Where traces are exported; without it there are none. */
@@ -128,6 +130,7 @@ export function loadConfig(env: Environment): Config {
     },
     backupsFile: e.SLIPWAY_BACKUPS_FILE,
     backupsS3Dir: e.SLIPWAY_BACKUPS_S3_DIR,
+    platformBackupDir: e.SLIPWAY_PLATFORM_BACKUP_DIR,
     builds:
       e.SLIPWAY_BUILDS_FILE === undefined
         ? undefined

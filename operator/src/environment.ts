@@ -86,6 +86,7 @@ const variables = z.object({
   SLIPWAY_DATABASE_IMAGES_FILE: z.string().min(1).optional(),
   SLIPWAY_BACKUPS_FILE: z.string().min(1).optional(),
   SLIPWAY_BACKUPS_S3_DIR: z.string().min(1).optional(),
+  SLIPWAY_PLATFORM_BACKUP_DIR: z.string().min(1).optional(),
   SLIPWAY_BUILDS_FILE: z.string().min(1).optional(),
   SLIPWAY_REGISTRY_KEY_FILE: z.string().min(1).optional(),
   SLIPWAY_BUILD_TOOLS_DIR: z.string().min(1).optional(),

@@ -28,6 +28,7 @@ import { addLedgerRunnables } from "./projects/ledger-runnables.ts";
 import { registerProjectMetrics, TELEMETRY_PREFIX } from "./projects/metrics.ts";
 import { QuotaReservations } from "./projects/quotas/reservations.ts";
 import { createProjectStores } from "./projects/stores.ts";
+import { registerPlatformBackupMetrics } from "./recovery/metrics.ts";
 import { ecrLogin, withBackoff } from "./registry/ecr.ts";
 
 /** Builds the operator. Nothing is read or written before it runs. */
@@ -57,6 +58,7 @@ export function createOperator(options: OperatorOptions): Manager {
     dnsNamespace: config.dnsNamespace,
     egressDeniedCidrs: config.egressDeniedCidrs,
     systemNamespace: config.namespace,
+    backsUpPlatform: config.platformBackupDir !== undefined,
     acmeIngressNamespace:
       config.ingress.certificateIssuer === undefined ? undefined : config.ingress.namespace,
     databasesOutside: config.databases.outside.type,
@@ -210,6 +212,9 @@ export function createOperator(options: OperatorOptions): Manager {
   }
   manager.addRunnable({ name: "catalog", leaderOnly: false, run: (signal) => catalog.run(signal) });
   registerProjectMetrics(manager.registry, stores.projects);
+  if (config.platformBackupDir !== undefined) {
+    registerPlatformBackupMetrics(manager.registry, config.platformBackupDir);
+  }
   return manager;
 }
 

@@ -62,9 +62,10 @@ export const buildsOrganizationRules: PolicyRule[] = mergeRules([
   ...gitConnectionOrganizationRules,
 ]);
 export { buildsNamespaceRules } from "./builds/controller.ts";
-
 /** For the service account whose tokens kubelets are shown. */
 export { kubeletReaderRules } from "./metrics/kubelet-token.ts";
+/** In addition to them where the platform is backed up on a schedule. */
+export { platformBackupRules } from "./organizations/controller.ts";
 
 /** For a Role in the namespace `default`: Events about what is in no namespace, and where the apiserver is. */
 export const defaultNamespaceRules: PolicyRule[] = [...clusterAddressRules, ...eventRules];

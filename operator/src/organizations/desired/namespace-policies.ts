@@ -3,7 +3,7 @@
  * Every one of them is in place before the namespace counts as provisioned and before any tenant's pod starts in it.
  */
 
-import type { OrganizationLimits } from "@slipway/crds";
+import { type OrganizationLimits, PLATFORM_BACKUP, PLATFORM_BACKUP_ROLE } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { outsideWorld } from "../cluster-addresses.ts";
 
@@ -19,6 +19,8 @@ export interface NamespacePolicySettings {
   acmeIngressNamespace?: string;
   /** How databases are reached from outside the cluster; not at all unless given. */
   databasesOutside?: "NodePort" | "LoadBalancer" | "None";
+  /** Whether the platform is backed up on a schedule: the job that does it reads Secrets and Services of the namespace. */
+  backsUpPlatform?: boolean;
   /** Ceilings of one organization, as the catalog has them now. */
   limits: OrganizationLimits;
 }
@@ -42,6 +44,7 @@ export const policyNames = {
   apiServer: "slipway-api-server",
   admin: "slipway-admin",
   operator: "slipway-operator",
+  platformBackup: PLATFORM_BACKUP,
   acmeSolver: "slipway-acme-solver",
 } as const;
 
@@ -74,6 +77,7 @@ export function desiredNamespacePolicies(
     binding(policyNames.operator, OPERATOR_ROLE),
     binding(policyNames.apiServer, API_SERVER_ROLE),
     binding(policyNames.admin, ADMIN_ROLE),
+    ...(settings.backsUpPlatform ? [binding(policyNames.platformBackup, PLATFORM_BACKUP_ROLE)] : []),
     policy(policyNames.defaultDeny, { podSelector: {}, policyTypes: ["Ingress", "Egress"] }),
     policy(policyNames.sameNamespace, {
       podSelector: {},
