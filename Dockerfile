@@ -31,8 +31,8 @@ COPY test/package.json test/
 
 FROM manifests AS platform-dependencies
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
-    npm ci --omit=dev --ignore-scripts --no-audit --no-fund --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace operator --workspace api-server \
-    && rm -r package.json package-lock.json crds/package.json packages/process/package.json packages/controller-runtime/package.json packages/ledger/package.json packages/git/package.json builder/package.json packages/analytics/package.json collector/package.json operator/package.json api-server/package.json recovery hack test \
+    npm ci --omit=dev --ignore-scripts --no-audit --no-fund --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace recovery --workspace operator --workspace api-server \
+    && rm -r package.json package-lock.json crds/package.json packages/process/package.json packages/controller-runtime/package.json packages/ledger/package.json packages/git/package.json builder/package.json packages/analytics/package.json collector/package.json recovery/package.json operator/package.json api-server/package.json hack test \
     && find . -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' -o -name '.package-lock.json' \) -delete \
     && find . -type d -empty -delete
 
@@ -45,7 +45,7 @@ RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_
 
 FROM manifests AS bundles
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
-    npm ci --ignore-scripts --no-audit --no-fund --workspace hack --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace operator --workspace api-server
+    npm ci --ignore-scripts --no-audit --no-fund --workspace hack --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace recovery --workspace operator --workspace api-server
 COPY crds crds
 COPY packages/process packages/process
 COPY packages/controller-runtime packages/controller-runtime
@@ -54,6 +54,7 @@ COPY packages/git packages/git
 COPY builder builder
 COPY packages/analytics packages/analytics
 COPY collector collector
+COPY recovery recovery
 COPY operator operator
 COPY api-server api-server
 COPY hack/images/bundle.ts hack/images/bundle.ts
@@ -73,6 +74,7 @@ COPY packages/git packages/git
 COPY builder builder
 COPY packages/analytics packages/analytics
 COPY collector collector
+COPY recovery recovery
 COPY operator operator
 COPY api-server api-server
 COPY --from=bundles /app/dist dist

@@ -26,10 +26,12 @@ test("every process starts from its bundle, as far as the settings that it does 
   for (const room of ["operator", "api-server", "builder", "node_modules"]) {
     await symlink(join(root, room), join(app, room));
   }
-  for (const name of ["operator", "api-server", "collector"] as const) {
+  for (const name of ["operator", "api-server", "collector", "recovery"] as const) {
     const text = await readFile(join(app, bundleOf(name)), "utf8");
     expect(text).not.toMatch(/^import .* from "@slipway/m);
-    const started = run(process.execPath, [join(app, bundleOf(name))], { cwd: app });
-    await expect(started).rejects.toThrow(`${name}: the environment is not complete`);
+    const started = run(process.execPath, [join(app, bundleOf(name)), "backup"], { cwd: app });
+    await expect(started).rejects.toThrow(
+      name === "recovery" ? "SLIPWAY_RECOVERY_DIR: is not set" : `${name}: the environment is not complete`,
+    );
   }
 });

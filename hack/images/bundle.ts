@@ -8,7 +8,7 @@ import { rolldown } from "rolldown";
 /** The folder of bundles, beside the rooms whose files they read. */
 export const BUNDLES = "dist";
 
-const processes = ["operator", "api-server", "collector"] as const;
+const processes = ["operator", "api-server", "collector", "recovery"] as const;
 
 /** What a package uses where a tool of development happens to have installed it: a bundle is the same wherever it is made. */
 const neverBundled = ["supports-color"];
@@ -16,7 +16,7 @@ const neverBundled = ["supports-color"];
 /** The path of a process's bundle, from the folder of all rooms. */
 export const bundleOf = (name: (typeof processes)[number]): string => `${BUNDLES}/${name}.js`;
 
-/** Writes `dist/operator.js`, `dist/api-server.js` and `dist/collector.js`. @param app with the rooms, their dependencies; and the bundles */
+/** Writes `dist/<process>.js` for each. @param app with the rooms, their dependencies; and the bundles */
 export async function writeBundles(app: string, out = join(app, BUNDLES)): Promise<void> {
   for (const name of processes) {
     const bundle = await rolldown({

@@ -22,6 +22,7 @@ export const platformRooms = [
   "builder",
   "packages/analytics",
   "collector",
+  "recovery",
   "operator",
   "api-server",
 ];
