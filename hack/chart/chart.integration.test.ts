@@ -178,6 +178,7 @@ describe("rendering", () => {
     ["a Secret of a store that is not named", ["analytics.existingSecret.name=a"], /needs analytics\.url/],
     ["a folder that is none", ["analytics.collector.podLogs=logs"], /podLogs/],
     ["a test that waits for longer than a run may take", ["tests.timeoutSeconds=3600"], /timeoutSeconds/],
+    ["a backup that nobody could read", ["platformBackup.enabled=true"], /platformBackup.*recipients/s],
     ["a CIDR that is none", ["networkPolicy.deniedCidrs={10.0.0.0}"], /deniedCidrs/],
   ])("%s is refused", async (_, sets, message) => {
     await expect(renderChart(valuesOf("default"), sets)).rejects.toThrow(message);
@@ -221,7 +222,7 @@ describe("on a real apiserver", () => {
       "meta.helm.sh/release-namespace": "slipway-system",
     };
     const labels = { "app.kubernetes.io/managed-by": "Helm" };
-    for (const name of ["slipway-builds", "slipway-collector"]) {
+    for (const name of ["slipway-builds", "slipway-collector", "slipway-restore-test"]) {
       const metadata = { name, annotations: own, labels };
       await kubectl(["create", "-f", "-"], stringify({ apiVersion: "v1", kind: "Namespace", metadata }));
     }
@@ -251,12 +252,25 @@ describe("on a real apiserver", () => {
     expect(await warnings("--values", valuesOf("default"))).toEqual([
       "apiServer.trustedProxies",
       ...["analytics", "apiServer", "ledger", "operator", "valkey"].map((name) => `images.${name}`),
+      "platformBackup.enabled",
     ]);
     const digest = `@sha256:${"0".repeat(64)}`;
     const images = ["analytics", "apiServer", "ledger", "operator", "valkey"].map(
       (name) => `images.${name}=r/${name}${digest}`,
     );
-    const fit = ["apiServer.trustedProxies={10.0.0.0/8}", ...images].flatMap((set) => ["--set", set]);
+    const backedUp = [
+      "platformBackup.enabled=true",
+      "platformBackup.recipients={age1a}",
+      ...["endpoint=https://s3.example.com", "bucket=backups", "existingSecret=platform-s3"].map(
+        (set) => `platformBackup.s3.${set}`,
+      ),
+    ];
+    const untested = ["apiServer.trustedProxies={10.0.0.0/8}", ...images, ...backedUp].flatMap((set) => [
+      "--set",
+      set,
+    ]);
+    expect(await warnings(...untested)).toEqual(["platformBackup.verify.identitySecret.name"]);
+    const fit = [...untested, "--set", "platformBackup.verify.identitySecret.name=identity"];
     expect(await warnings(...fit)).toEqual([]);
     const open = ["apiServer.ingress.enabled=true", "networkPolicy.deniedCidrs=null", "kubelet.verify=false"];
     expect(await warnings(...fit, ...open.flatMap((set) => ["--set", set]))).toEqual([
@@ -267,16 +281,30 @@ describe("on a real apiserver", () => {
   });
 
   test("pods pass the restricted Pod Security Standard", async () => {
-    const objects = await renderChart(valuesOf("default"), ["analytics.enabled=true"]);
+    const objects = await renderChart(valuesOf("default"), [
+      "analytics.enabled=true",
+      "platformBackup.enabled=true",
+      "platformBackup.recipients={age1a}",
+      "platformBackup.s3.endpoint=https://s3.example.com",
+      "platformBackup.s3.bucket=backups",
+      "platformBackup.s3.existingSecret=platform-s3",
+      "platformBackup.verify.identitySecret.name=identity",
+    ]);
     const workloads = objects.filter(({ kind }) => ["Deployment", "StatefulSet", "CronJob"].includes(kind));
-    expect(workloads).toHaveLength(7);
+    expect(workloads).toHaveLength(9);
     for (const { metadata, spec } of workloads) {
       const workload = spec as unknown as WorkloadSpec & { jobTemplate?: { spec: WorkloadSpec } };
       const { template, volumeClaimTemplates = [] } = workload.jobTemplate?.spec ?? workload;
       const { serviceAccountName: _, volumes, ...pod } = template.spec;
       // No controller runs here that would make the token's or the claim's objects: the pod is only admitted.
       const claimed = volumeClaimTemplates.map((claim) => ({ name: claim.metadata.name, emptyDir: {} }));
-      const made = { ...pod, automountServiceAccountToken: false, volumes: [...(volumes ?? []), ...claimed] };
+      const others = ((volumes ?? []) as { name: string }[]).filter(({ name }) => name !== "token");
+      const token = others.length < (volumes ?? []).length ? [{ name: "token", emptyDir: {} }] : [];
+      const made = {
+        ...pod,
+        automountServiceAccountToken: false,
+        volumes: [...others, ...token, ...claimed],
+      };
       const manifest = { apiVersion: "v1", kind: "Pod", metadata: { ...metadata, labels: {} }, spec: made };
       const answer = await kubectl(["create", "--dry-run=server", "-f", "-"], stringify(manifest));
       expect(answer).toContain("created (server dry run)");

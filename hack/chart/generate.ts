@@ -18,7 +18,16 @@ import {
   kubeletReaderRules,
   namespaceRules,
   organizationRules as operatorOrganizationRules,
+  platformBackupRules,
 } from "@slipway/operator/rules";
+import {
+  backupClusterRules,
+  backupNamespaceRules,
+  backupOrganizationRules,
+  verificationClusterRules,
+  verificationNamespaceRules,
+  verificationScratchRules,
+} from "@slipway/recovery/rbac";
 import { stringify } from "yaml";
 import { builderSeccomp } from "../cluster/builds/seccomp.ts";
 
@@ -42,6 +51,13 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/operator-builds-cluster.yaml`, renderRules(buildsRules)],
     [`${chart}/rbac/operator-builds-organization.yaml`, renderRules(buildsOrganizationRules)],
     [`${chart}/rbac/operator-builds-namespace.yaml`, renderRules(buildsNamespaceRules)],
+    [`${chart}/rbac/operator-platform-backup-cluster.yaml`, renderRules(platformBackupRules)],
+    [`${chart}/rbac/platform-backup-cluster.yaml`, renderRules(backupClusterRules)],
+    [`${chart}/rbac/platform-backup-namespace.yaml`, renderRules(backupNamespaceRules)],
+    [`${chart}/rbac/platform-backup-organization.yaml`, renderRules(backupOrganizationRules)],
+    [`${chart}/rbac/platform-verification-cluster.yaml`, renderRules(verificationClusterRules)],
+    [`${chart}/rbac/platform-verification-namespace.yaml`, renderRules(verificationNamespaceRules)],
+    [`${chart}/rbac/platform-verification-scratch.yaml`, renderRules(verificationScratchRules)],
     [`${chart}/rbac/kubelet-reader.yaml`, renderRules(kubeletReaderRules)],
     [`${chart}/rbac/collector-cluster.yaml`, renderRules(collectorRules)],
     [`${chart}/rbac/collector-namespace.yaml`, renderRules(collectorNamespaceRules)],

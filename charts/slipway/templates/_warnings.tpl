@@ -14,6 +14,11 @@
 {{- if and .Values.apiServer.ingress.enabled (not .Values.apiServer.ingress.tlsSecret) }}
 - apiServer.ingress.tlsSecret is empty: API keys travel in plain text, unless something in front of the ingress ends TLS.
 {{- end }}
+{{- if not .Values.platformBackup.enabled }}
+- platformBackup.enabled is false: when this cluster is lost, so are its organizations, keys, projects and charges (docs/recovery.md).
+{{- else if not (include "slipway.platformVerification" .) }}
+- platformBackup.verify.identitySecret.name is empty: no restore test shows that backups of the platform can be restored.
+{{- end }}
 {{- if not .Values.kubelet.verify }}
 - kubelet.verify is false: the metrics of runs are believed, whoever answers on a node's port.
 {{- end }}
