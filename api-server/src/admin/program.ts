@@ -236,5 +236,16 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
         return connectGithubAccount(context, options);
       }),
     );
+  root
+    .command("platform")
+    .description("back up and restore the platform: npm run --silent slipway -- admin platform --help")
+    .argument("[words...]")
+    .allowUnknownOption()
+    .action(() => {
+      // It takes files of a person's machine, and an administrator's rights in the cluster, which this process has not.
+      throw new AdminError(
+        "these commands run on your machine, from the repository's root: npm run --silent slipway -- admin platform",
+      );
+    });
   return root;
 }
