@@ -25,7 +25,7 @@ import { withValues } from "./support/values.ts";
 const call = apiClient();
 const secrets = [uniqueName("e2e-platform-s3"), uniqueName("e2e-platform-identity")] as const;
 const jobs: string[] = [];
-let [folder, project, place]: string[] = [];
+let [folder, project, place, recipient]: string[] = [];
 let [s3, restore]: [TestS3?, (() => Promise<void>)?] = [];
 
 beforeAll(async () => {
@@ -41,9 +41,8 @@ beforeAll(async () => {
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
   });
-  const { recipient } = JSON.parse(await slipway("key", "--to", join(folder, "identity"))) as {
-    recipient: string;
-  };
+  const key = await slipway("key", "--to", join(folder, "identity"));
+  ({ recipient } = JSON.parse(key) as { recipient: string });
   const identity = await run("cat", [join(folder, "identity")]);
   for (const [name, stringData] of [
     [secrets[0], { accessKeyId, secretAccessKey }],
@@ -150,6 +149,15 @@ test("a backup that the chart's job has stored is read by `show`, restored by th
   expect(await runNow(PLATFORM_VERIFICATION)).toBe("failed");
   expect(await outcome("notVerified")).toHaveProperty("message");
   expect(await reasonsOf(PLATFORM_VERIFICATION)).toContain("VerificationFailed");
+
+  // By hand, to the same place: the next one to be restored.
+  const written = JSON.parse(
+    await slipway("backup", "--to", place ?? "", "--recipient", recipient ?? "", "--retention-days", "30"),
+  ) as { name: string; removed: string[]; ledgerRows: Record<string, number> };
+  expect(written.removed).toEqual([]);
+  const again = JSON.parse(await slipway("show", "--from", place ?? "", "--identity", identity)) as object;
+  expect(again).toMatchObject({ name: written.name, ledgerRows: written.ledgerRows });
+  expect(written.name > name).toBe(true);
 }, 240_000);
 
 async function tamper(name: string): Promise<void> {
