@@ -34,7 +34,10 @@ export async function verify(
   const hash = createHash("sha256");
   const read = () => from.storage.read(name);
   report(`archive: reading all of ${from.storage.place}${name}`);
-  const { backups, ledgerRows } = await inspect({ read: () => hashed(read(), hash), identity });
+  const inspected = inspect({ read: () => hashed(read(), hash), identity });
+  const { backups, ledgerRows } = await inspected.catch((error: Error) => {
+    throw new Error(`${name} cannot be read: ${error.message}`, { cause: error });
+  });
   // Anyone who knows the public key can encrypt for it: a valid archive may still be another than was stored.
   if (stored?.name === name && stored.sha256 !== hash.digest("hex")) {
     throw new Error(`${name} is not what was stored: its checksum differs`);

@@ -68,8 +68,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   const steps = [
-    ...jobs.map((name) => () => deleteJob(name)),
-    () => restore?.(),
+    () => Promise.all([...jobs.map(deleteJob), restore?.()]),
     ...secrets.map((name) => () => cluster.core.deleteNamespacedSecret({ namespace, name })),
     () => (project ? deleteProjects(call, [project]) : undefined),
     () => s3?.stop(),
@@ -147,7 +146,9 @@ test("a backup that the chart's job has stored is read by `show`, restored by th
 
   await tamper(name);
   expect(await runNow(PLATFORM_VERIFICATION)).toBe("failed");
-  expect(await outcome("notVerified")).toHaveProperty("message");
+  expect(await outcome("notVerified")).toEqual(
+    expect.objectContaining({ message: `${name} cannot be read: invalid tag` }),
+  );
   expect(await reasonsOf(PLATFORM_VERIFICATION)).toContain("VerificationFailed");
 
   // By hand, to the same place: the next one to be restored.
@@ -158,6 +159,8 @@ test("a backup that the chart's job has stored is read by `show`, restored by th
   const again = JSON.parse(await slipway("show", "--from", place ?? "", "--identity", identity)) as object;
   expect(again).toMatchObject({ name: written.name, ledgerRows: written.ledgerRows });
   expect(written.name > name).toBe(true);
+  const restored = slipway("restore", "--from", place ?? "", "--identity", identity);
+  await expect(restored).rejects.toThrow("this installation is in use");
 }, 240_000);
 
 async function tamper(name: string): Promise<void> {

@@ -25,14 +25,14 @@ const ERRORS = "errors";
 
 /** What `pg_dump` beside this container writes, from when it is read on. @throws Error with what it wrote, when it fails */
 export async function* dumpFrom(folder: string): AsyncGenerator<string> {
-  await untilThere(join(folder, PIPE), START_MS);
+  await untilReady(folder, "pg_dump");
   yield* wholeLines(createReadStream(join(folder, PIPE)));
   await succeeded(folder, "pg_dump");
 }
 
 /** Has `psql` beside this container load SQL into its server. @throws Error with what it wrote, when it fails */
 export async function loadInto(folder: string, sql: AsyncIterable<string>): Promise<void> {
-  await untilThere(join(folder, PIPE), START_MS);
+  await untilReady(folder, "psql");
   const pipe = createWriteStream(join(folder, PIPE));
   await once(pipe, "open");
   const broken = await pipeline(Readable.from(sql), pipe).then(
@@ -49,8 +49,15 @@ export async function loadInto(folder: string, sql: AsyncIterable<string>): Prom
   }
 }
 
+/** Waits for the pipe. A server that cannot be started ends before there is one. */
+async function untilReady(folder: string, program: string): Promise<void> {
+  if ((await untilThere([join(folder, PIPE), join(folder, EXIT)], START_MS)).endsWith(EXIT)) {
+    await succeeded(folder, program);
+  }
+}
+
 async function succeeded(folder: string, program: string): Promise<void> {
-  await untilThere(join(folder, EXIT), END_MS);
+  await untilThere([join(folder, EXIT)], END_MS);
   const code = (await readFile(join(folder, EXIT), "utf8")).trim();
   if (code !== "0") {
     const errors = await readFile(join(folder, ERRORS), "utf8").catch(() => "");
@@ -58,11 +65,17 @@ async function succeeded(folder: string, program: string): Promise<void> {
   }
 }
 
-async function untilThere(file: string, timeoutMs: number): Promise<void> {
+/** @returns the first of the files that is there */
+async function untilThere(files: readonly string[], timeoutMs: number): Promise<string> {
   const deadline = performance.now() + timeoutMs;
-  while (!(await stat(file).catch(() => undefined))) {
+  for (;;) {
+    for (const file of files) {
+      if (await stat(file).catch(() => undefined)) {
+        return file;
+      }
+    }
     if (performance.now() > deadline) {
-      throw new Error(`the container with PostgreSQL has not made ${file} in ${timeoutMs / 1_000} s`);
+      throw new Error(`the container with PostgreSQL has not made ${files[0]} in ${timeoutMs / 1_000} s`);
     }
     await sleep(POLL_MS);
   }

@@ -7,10 +7,15 @@ data=$2
 umask 0007
 rm -rf "$folder/pipe" "$folder/exit" "$folder/errors" "$data"
 
+# A sidecar that ends is started again: it waits for its pod's end instead.
 failed() {
-  echo "$1" >>"$folder/errors"
+  echo "$1 failed" >>"$folder/errors"
   echo 1 >"$folder/exit"
-  exit 1
+  trap 'exit 0' TERM INT
+  while :; do
+    sleep 3600 &
+    wait $!
+  done
 }
 
 initdb --pgdata="$data" --username=slipway --auth=trust --encoding=UTF8 --locale=C.UTF-8 >/dev/null 2>>"$folder/errors" ||
@@ -30,7 +35,7 @@ createdb --host="$folder" --username=slipway --no-password ledger 2>>"$folder/er
 mkfifo "$folder/pipe"
 # The schema `public` is in a new database by now; a dump has it only when it was changed.
 psql --host="$folder" --username=slipway --dbname=ledger --quiet --no-psqlrc --single-transaction --set ON_ERROR_STOP=1 \
-  --file=- --output /dev/null <"$folder/pipe" 2>>"$folder/errors"
+  --set VERBOSITY=terse --file=- --output /dev/null <"$folder/pipe" 2>>"$folder/errors"
 echo $? >"$folder/exit.new"
 mv "$folder/exit.new" "$folder/exit"
 wait $server
