@@ -40,7 +40,8 @@ const KEEP_ALIVE_DELAY_MS = 10_000;
 /**
  * Opens a pool on the ledger. No connection is made before the first query; a lost one is replaced by the next query,
  * and one that does not answer is abandoned a second after the statement's own time. The server in turn ends a transaction
- * whose client falls silent, so that a lost one's locks are free within seconds. Close it with `ledger.destroy()`.
+ * whose client falls silent, so that a lost one's locks are free within seconds. Only a server that takes writes is used: of a
+ * ledger with two instances the primary, also after a failover. Close it with `ledger.destroy()`.
  */
 export function connectLedger(options: ConnectOptions): Ledger {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
@@ -58,6 +59,9 @@ export function connectLedger(options: ConnectOptions): Ledger {
     options: SERVER_KEEP_ALIVE,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+    verify: (client, done) => {
+      refuseStandby(client).then(() => done(), done);
+    },
   });
   // Without listeners a database restart would end the process: the pool listens to idle connections only, so each
   // connection gets one for the moments in which a query holds it. What the query itself meets rejects its promise.
@@ -69,8 +73,23 @@ export function connectLedger(options: ConnectOptions): Ledger {
 }
 
 /**
+ * A Service may still lead to the primary of before while that is a standby by now. Nothing is written there, and what is read may be of the
+ * past. @throws Error for such a server
+ */
+async function refuseStandby(client: pg.PoolClient): Promise<void> {
+  const { rows } = await client.query<{ transaction_read_only: string }>("show transaction_read_only");
+  if (rows[0]?.transaction_read_only !== "off") {
+    throw new Error("the ledger's server takes no writes: it is a standby");
+  }
+}
+
+/** SQLSTATE of a write to a server that takes none. */
+const READ_ONLY = "25006";
+
+/**
  * A pool that gives no connection out again on which a query failed without an answer of the server: pg's
- * `query_timeout` ends the wait, but the query continues there, and the next query would wait behind it.
+ * `query_timeout` ends the wait, but the query continues there, and the next query would wait behind it. Nor one whose server
+ * takes no writes any more.
  */
 export function boundedPool(pool: pg.Pool): PostgresPool {
   return {
@@ -90,7 +109,7 @@ function boundedClient(client: pg.PoolClient): PostgresPoolClient {
     try {
       return await client.query(text, [...parameters]);
     } catch (error) {
-      if (!(error instanceof pg.DatabaseError)) {
+      if (!(error instanceof pg.DatabaseError) || error.code === READ_ONLY) {
         lost = error;
       }
       throw error;
