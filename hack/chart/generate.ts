@@ -9,6 +9,7 @@ import {
   clusterRules as collectorRules,
 } from "@slipway/collector/rbac";
 import { generateCrds } from "@slipway/crds/generate";
+import { ledgerContainer, ledgerFiles, ledgerRules, ledgerSettings } from "@slipway/operator/ledger";
 import {
   buildsNamespaceRules,
   buildsOrganizationRules,
@@ -66,7 +67,13 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/seccomp/builder.json`, `${JSON.stringify(builderSeccomp(), null, 2)}\n`],
     [`${chart}/rbac/admin-cluster.yaml`, renderRules(adminClusterRules)],
     [`${chart}/rbac/admin-organization.yaml`, renderRules(adminOrganizationRules)],
+    [`${chart}/rbac/ledger-namespace.yaml`, renderRules(ledgerRules())],
+    [`${chart}/ledger/settings.yaml`, renderYaml(ledgerSettings())],
+    [`${chart}/ledger/container.yaml`, renderYaml(ledgerContainer())],
   ]);
+  for (const [name, text] of Object.entries(ledgerFiles())) {
+    files.set(`${chart}/ledger/patroni/${name}`, text);
+  }
   for (const [path, text] of generateCrds()) {
     if (path.endsWith(".yaml")) {
       files.set(`${chart}/crds/${path.split("/").at(-1)}`, keptByHelm(text));
@@ -87,7 +94,12 @@ export function renderRules(rules: readonly PolicyRule[]): string {
       }
     }
   }
-  return header + stringify(rules, { lineWidth: 0, aliasDuplicateObjects: false });
+  return renderYaml(rules);
+}
+
+/** As Helm reads it: YAML 1.1, in which an "on" without quotes is no word. */
+function renderYaml(content: object): string {
+  return header + stringify(content, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 /**

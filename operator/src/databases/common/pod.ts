@@ -19,7 +19,7 @@ export function envVar(name: string, value: string) {
 }
 
 /** A key of the credentials Secret as an environment variable. */
-export function fromCredentials({ names }: Database, name: string, key: string) {
+export function fromCredentials({ names }: Pick<Database, "names">, name: string, key: string) {
   return { name, valueFrom: { secretKeyRef: { name: names.credentials, key } } };
 }
 

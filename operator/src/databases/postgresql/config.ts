@@ -7,6 +7,9 @@ import { roles } from "../common/metadata.ts";
 import type { Database } from "../database.ts";
 import { accounts, configMaps, PATRONI_PORT, POSTGRESQL_PORT, paths } from "./names.ts";
 
+/** What the settings of a cluster derive from. */
+export type Sizing = Pick<Database, "members" | "memoryBytes" | "cpus" | "storage" | "image">;
+
 /** Settings of a whole cluster, as Patroni keeps them in the annotation `config` of its ConfigMap. */
 export type SharedConfig = ReturnType<typeof sharedConfig>;
 
@@ -15,7 +18,7 @@ export type SharedConfig = ReturnType<typeof sharedConfig>;
  * failsafe mode it stays the leader without the apiserver for as long as it reaches every member. A crashed server is noticed, and a
  * switchover begun, with the next loop: each of them is a write to the apiserver.
  */
-export function sharedConfig(database: Database) {
+export function sharedConfig(database: Sizing) {
   return {
     ttl: 20,
     loop_wait: 5,
@@ -36,7 +39,7 @@ export function sharedConfig(database: Database) {
 }
 
 /** An acknowledged write is on two members wherever there are two. A member that still exists counts. */
-function synchronousMode({ members }: Database): "off" | "on" | "quorum" {
+function synchronousMode({ members }: Sizing): "off" | "on" | "quorum" {
   return members >= 3 ? "quorum" : members === 2 ? "on" : "off";
 }
 
@@ -61,7 +64,12 @@ function hostBasedAccess(): string[] {
 
 /** `patroni.yml`. Names, addresses and passwords come as environment variables. */
 export function patroniFile(database: Database): string {
-  const file = {
+  return patroniYaml(patroniSettings(database));
+}
+
+/** Its content. */
+export function patroniSettings(database: Sizing & Pick<Database, "id" | "namespace" | "type">) {
+  return {
     scope: database.id,
     log: { level: "INFO", deduplicate_heartbeat_logs: true },
     restapi: { listen: `0.0.0.0:${PATRONI_PORT}` },
@@ -95,8 +103,11 @@ export function patroniFile(database: Database): string {
       pre_promote: `python3 ${paths.patroni}/${PRE_PROMOTE} ${configMaps(database).sync}`,
     },
   };
-  // Patroni reads YAML 1.1, in which an "on" without quotes is no word.
-  return stringify(file, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+/** Patroni reads YAML 1.1, in which an "on" without quotes is no word. */
+export function patroniYaml(settings: object): string {
+  return stringify(settings, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 const PRE_PROMOTE = "pre-promote.py";
@@ -117,12 +128,12 @@ const MIB = 1024 * 1024;
 export type Parameters = Readonly<Record<string, string | number>>;
 
 /** Every setting that is not PostgreSQL's own default. Sizes follow memory and storage of one instance. */
-export function parameters(database: Database): Parameters {
+export function parameters(database: Sizing): Parameters {
   return { ...restartParameters(database), ...reloadParameters(database) };
 }
 
 /** Those that PostgreSQL reads only when it starts: other values are other pods. */
-export function restartParameters({ memoryBytes, cpus, image }: Database): Parameters {
+export function restartParameters({ memoryBytes, cpus, image }: Sizing): Parameters {
   const memory = memoryBytes / MIB;
   return {
     shared_buffers: mebibytes(memory / 4, 32),
@@ -145,7 +156,7 @@ export function restartParameters({ memoryBytes, cpus, image }: Database): Param
   };
 }
 
-function reloadParameters({ memoryBytes, cpus, storage, image }: Database): Parameters {
+function reloadParameters({ memoryBytes, cpus, storage, image }: Sizing): Parameters {
   const memory = memoryBytes / MIB;
   const disk = (storage?.capacityGb ?? 1) * 1024;
   const workers = Math.max(1, Math.floor(cpus));

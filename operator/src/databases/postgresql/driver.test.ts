@@ -196,7 +196,7 @@ describe("a PostgreSQL cluster", () => {
     const shrinking = databaseOf({ project: exampleDatabase({ instances: 1 }), replicas: 3 });
     expect(sharedConfig(shrinking).synchronous_mode).toBe("quorum");
     expect(sharedConfig({ ...shrinking, members: 1 }).synchronous_mode).toBe("off");
-    expect(sharedConfig({ ...shrinking, members: 2, replicas: 0 }).synchronous_mode).toBe("on");
+    expect(sharedConfig({ ...shrinking, members: 2 }).synchronous_mode).toBe("on");
   });
 
   test("reads a new certificate without a restart, once it is mounted", async () => {

@@ -37,7 +37,6 @@ const MOST = 3;
 
 function patroniAccess(database: Database): DesiredObject[] {
   const { id, namespace, names } = database;
-  const { config, leader, failover, sync } = configMaps(database);
   const pods = Array.from({ length: MOST }, (_, ordinal) => databasePodName(id, ordinal));
   const metadata = metadataOf(database, names.main);
   const rbac = "rbac.authorization.k8s.io";
@@ -47,18 +46,7 @@ function patroniAccess(database: Database): DesiredObject[] {
       apiVersion: `${rbac}/v1`,
       kind: "Role",
       metadata,
-      rules: [
-        // Neither can be narrowed to names.
-        { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "list", "watch"] },
-        { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
-        {
-          apiGroups: [""],
-          resources: ["configmaps"],
-          resourceNames: [config, leader, failover, sync],
-          verbs: ["get", "patch", "update"],
-        },
-        { apiGroups: [""], resources: ["pods"], resourceNames: pods, verbs: ["get", "patch"] },
-      ],
+      rules: patroniRules(id, pods),
     },
     {
       apiVersion: `${rbac}/v1`,
@@ -67,5 +55,22 @@ function patroniAccess(database: Database): DesiredObject[] {
       roleRef: { apiGroup: rbac, kind: "Role", name: names.main },
       subjects: [{ kind: "ServiceAccount", name: names.main, namespace }],
     },
+  ];
+}
+
+/** What Patroni may do in its namespace. @param id the cluster's @param pods names of its members */
+export function patroniRules(id: string, pods: readonly string[]) {
+  const { config, leader, failover, sync } = configMaps({ id });
+  return [
+    // Neither can be narrowed to names.
+    { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "list", "watch"] },
+    { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
+    {
+      apiGroups: [""],
+      resources: ["configmaps"],
+      resourceNames: [config, leader, failover, sync],
+      verbs: ["get", "patch", "update"],
+    },
+    { apiGroups: [""], resources: ["pods"], resourceNames: pods, verbs: ["get", "patch"] },
   ];
 }

@@ -46,7 +46,8 @@ const START = renderScript(readScript(new URL("scripts/start.sh", import.meta.ur
   PATRONI: paths.patroni,
 }).trimEnd();
 
-function environment(database: Database) {
+/** @param database whose credentials they are */
+export function environment(database: Pick<Database, "names">) {
   const { replication, superuser } = credentialKeys;
   /** How members authenticate each other: any certificate of the platform's, since their addresses are no names. */
   const peer = (user: string) => [
@@ -83,7 +84,7 @@ const patroni = (path: string) => ({ httpGet: { path, port: "patroni" } });
  * Patroni's own endpoints. A Patroni that hangs keeps the role label of its pod, so no other member is written to until it is deleted: it
  * is detected and killed quickly, without the grace period of a stop.
  */
-const probes = {
+export const probes = {
   startupProbe: { ...patroni("/liveness"), periodSeconds: 2, timeoutSeconds: 3, failureThreshold: 300 },
   livenessProbe: {
     ...patroni("/liveness"),
