@@ -26,6 +26,25 @@ app.kubernetes.io/part-of: slipway
 {{- if not (or .Values.ledger.url .Values.ledger.existingSecret.name) }}true{{ end }}
 {{- end }}
 
+{{/* Whether the embedded ledger has two instances, by Patroni: "true" or empty. */}}
+{{- define "slipway.ledger.replicated" -}}
+{{- if and (include "slipway.ledger.embedded" .) (gt (.Values.ledger.embedded.instances | int) 1) }}true{{ end }}
+{{- end }}
+
+{{/* Settings of the embedded ledger's PostgreSQL, with one instance or two, that are neither its own defaults nor Patroni's. */}}
+{{- define "slipway.ledger.parameters" -}}
+max_connections: {{ .Values.ledger.embedded.maxConnections | int }}
+shared_buffers: 64MB
+jit: "off"
+work_mem: 4MB
+maintenance_work_mem: 32MB
+autovacuum_max_workers: 2
+max_parallel_workers_per_gather: 0
+temp_file_limit: 512MB
+max_wal_size: 512MB
+idle_in_transaction_session_timeout: 60s
+{{- end }}
+
 {{/* Changes when the values name another ledger; too short to reveal anything of a password. */}}
 {{- define "slipway.ledger.which" -}}
 {{ printf "%s %s %s" .Values.ledger.url .Values.ledger.existingSecret.name .Values.ledger.existingSecret.key | sha256sum | trunc 6 | quote }}
@@ -62,7 +81,7 @@ app.kubernetes.io/part-of: slipway
 {{- end }}
 {{- end }}
 
-{{/* A probe of the embedded ledger. Over TCP: while upstream's image makes a database, its server listens on the socket alone. */}}
+{{/* A probe of the embedded ledger of one instance. Over TCP: while upstream's image makes a database, its server listens on the socket alone. */}}
 {{- define "slipway.ledger.answers" -}}
 timeoutSeconds: 5, exec: { command: [pg_isready, --host=127.0.0.1, --username=slipway, --dbname=ledger] }
 {{- end }}
