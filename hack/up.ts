@@ -13,12 +13,13 @@ import { logDir } from "./lib/paths.ts";
 import { say, seconds, step } from "./lib/steps.ts";
 import { type Bundle, openBundle } from "./releases/bundle/open.ts";
 import { buildsOfChart, deliverBuildImages, writeBuildSecrets } from "./stack/builds.ts";
-import { allowListOf, installChart, ownChart } from "./stack/chart.ts";
+import { allowListOf, installChart, ownChart, readValues } from "./stack/chart.ts";
 import { chooseCluster, inspectMachine } from "./stack/choice.ts";
 import { chosenImages } from "./stack/database-choice.ts";
 import { deliverDatabases, expectedDatabases, planDatabases } from "./stack/databases.ts";
 import { writeStackFile } from "./stack/file.ts";
 import { deliverImages } from "./stack/images.ts";
+import { deliverMemberImage, memberImage } from "./stack/ledger.ts";
 import { parseUpOptions, type UpOptions, usage } from "./stack/options.ts";
 import { ensureOrganization } from "./stack/organization.ts";
 import { firstSteps, summary } from "./stack/summary.ts";
@@ -67,8 +68,11 @@ async function main(): Promise<void> {
   const { chart, images: sources } = await installable(options);
   // A choice that cannot be met is refused before anything is changed.
   chosenImages(options.databases, sources.databases);
+  const more = await readValues(options.values);
+  const ofMembers = memberImage(more, sources.databases);
   const cluster = await ensureCluster(options);
   const images = await step("images of the stack", () => deliverImages(cluster, sources.stack), log);
+  const ledger = await deliverMemberImage(cluster, ofMembers);
   const databases = await planDatabases(cluster, options.databases, sources.databases);
   const deliverAll = () =>
     step("images of databases", () => deliverDatabases(cluster, databases.wanted), log);
@@ -86,6 +90,7 @@ async function main(): Promise<void> {
           operator: images.operator,
           apiServer: images.apiServer,
           ledger: images.ledger,
+          ...ledger,
           valkey: images.valkey,
           analytics: images.analytics,
         },
@@ -99,7 +104,7 @@ async function main(): Promise<void> {
         ownIngress: cluster.kind !== "context",
         databases: { images: databaseValues, host: cluster.databaseHost },
       },
-      options.values,
+      more,
       log,
     );
   if (builds) {

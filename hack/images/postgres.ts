@@ -8,7 +8,8 @@ import { linkBusybox, sourceFile } from "./samples.ts";
 
 /** The user of upstream's Debian images, so that either image reads the other's volume. */
 const uid = 999;
-const major = "15";
+/** The ledger's major version of PostgreSQL. */
+export const ledgerMajor = "15";
 
 /**
  * What the dependencies contain for installation scripts, for JIT compilation (switched off below) and for tools
@@ -23,7 +24,7 @@ export async function postgres(): Promise<ImageRecipe> {
   const scripts = { "usr/bin/docker-entrypoint.sh": await sourceFile("postgres/entrypoint.sh") };
   const layer = debianLayer({
     name: "postgres",
-    packages: [`postgresql-${major}`, "busybox-static"],
+    packages: [`postgresql-${ledgerMajor}`, "busybox-static"],
     without,
     revision: contentHash(["1", JSON.stringify([files, scripts])]),
     finish: async (root) => {
@@ -40,13 +41,13 @@ export async function postgres(): Promise<ImageRecipe> {
   });
   return {
     name: "slipway/postgres",
-    version: major,
+    version: ledgerMajor,
     layers: [layer],
     config: {
       entrypoint: ["docker-entrypoint.sh"],
       cmd: ["postgres", "-c", "jit=off"],
       env: {
-        PATH: `/usr/lib/postgresql/${major}/bin:/usr/bin:/bin`,
+        PATH: `/usr/lib/postgresql/${ledgerMajor}/bin:/usr/bin:/bin`,
         PGDATA: "/var/lib/postgresql/data",
         LANG: "C.UTF-8",
       },

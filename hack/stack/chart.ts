@@ -31,7 +31,15 @@ export interface BuildsOfChart {
 }
 
 export interface ChartInput {
-  images: { operator: string; apiServer: string; ledger: string; valkey: string; analytics: string };
+  images: {
+    operator: string;
+    apiServer: string;
+    ledger: string;
+    /** Of a ledger with two instances alone. */
+    ledgerPatroni?: string;
+    valkey: string;
+    analytics: string;
+  };
   rateLimitScale: number;
   /** Addresses of the cluster; undefined where these scripts do not know them, and the chart's defaults apply. */
   networks: Cluster["networks"];
@@ -173,16 +181,17 @@ export const ownChart = join(root, "charts/slipway");
  * Installs or upgrades the chart, and waits until both processes have rolled out. A release that an interrupted run
  * left half done is taken over.
  * @param chart folder or archive
+ * @param more values that replace those of the stack
  */
 export async function installChart(
   cluster: Cluster,
   chart: string,
   input: ChartInput,
-  more: string | undefined,
+  more: Record<string, unknown>,
   log: string,
 ): Promise<void> {
   const values = join(confDir, "values.yaml");
-  await writeFileAtomic(values, stringify(merged(chartValues(input), await readValues(more))));
+  await writeFileAtomic(values, stringify(merged(chartValues(input), more)));
   await forgetPending(cluster, log);
   const args = ["upgrade", "--install", release, chart, "-n", systemNamespace];
   args.push(
@@ -208,8 +217,8 @@ export async function installChart(
   }
 }
 
-/** @throws UserError when the file is missing, or is not a YAML mapping */
-async function readValues(path: string | undefined): Promise<Record<string, unknown>> {
+/** The values that `SLIPWAY_VALUES` names. @throws UserError when the file is missing, or is not a YAML mapping */
+export async function readValues(path: string | undefined): Promise<Record<string, unknown>> {
   if (path === undefined) {
     return {};
   }
