@@ -1,14 +1,24 @@
-import { type KubeClient, KubeError } from "@slipway/controller-runtime";
+import type { KubeClient, KubernetesObject } from "@slipway/controller-runtime";
+import { labels } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { dumpLedger, loadLedger } from "./ledger.ts";
+import { dumpLedger, loadLedger, primaryPod } from "./ledger.ts";
 
 type Options = Parameters<KubeClient["podExec"]>[1];
 
-/** A place whose pod answers as given. */
+/** A pod of the ledger; with a role where there are two. */
+const pod = (ordinal: number, role?: "primary" | "replica"): KubernetesObject => ({
+  metadata: { name: `slipway-ledger-${ordinal}`, labels: role ? { [labels.role]: role } : {} },
+});
+
+/** A place whose pods are these, and whose ledger answers as given. */
 const place = (
   exec: (options: Options) => Promise<{ exitCode: number; stdout: string; stderr: string }>,
+  pods = [pod(0)],
 ) => ({
-  client: { podExec: (_: unknown, options: Options) => exec(options) } as unknown as KubeClient,
+  client: {
+    listAll: async () => pods,
+    podExec: (_: unknown, options: Options) => exec(options),
+  } as unknown as KubeClient,
   namespace: "slipway-system",
 });
 const ok = { exitCode: 0, stdout: "", stderr: "" };
@@ -63,13 +73,18 @@ test("all of the ledger is replaced in one transaction", async () => {
 });
 
 test("without a pod of the embedded ledger the error says what to do", async () => {
-  const missing = place(() =>
-    Promise.reject(new KubeError({ status: 404, reason: "NotFound", message: "no such pod" })),
-  );
   const read = async () => {
-    for await (const _ of dumpLedger(missing)) {
+    for await (const _ of dumpLedger(place(async () => ok, []))) {
       // Nothing comes.
     }
   };
   await expect(read()).rejects.toThrow("ledger.url");
+});
+
+test("of two instances the primary is read, and never one that only follows", () => {
+  expect(primaryPod([pod(0)])).toBe("slipway-ledger-0");
+  expect(primaryPod([pod(0, "replica"), pod(1, "primary")])).toBe("slipway-ledger-1");
+  for (const pods of [[pod(0, "replica")], [pod(0, "replica"), pod(1, "replica")], [pod(0), pod(1)]]) {
+    expect(() => primaryPod(pods)).toThrow("no instance of the ledger is the primary");
+  }
 });

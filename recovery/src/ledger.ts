@@ -1,11 +1,17 @@
 /** The embedded ledger as SQL: `pg_dump` and `psql` run in its own pod, so that both are of its version. */
 
-import { type ExecResult, isNotFound, type KubeClient } from "@slipway/controller-runtime";
+import {
+  type ExecResult,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
+import { labels } from "@slipway/crds";
 import type { Installation } from "./installation.ts";
 import { wholeLines } from "./sql-pieces.ts";
 
 const CONTAINER = "postgres";
-const POD = "slipway-ledger-0";
+const SELECTOR = "app.kubernetes.io/name=slipway-ledger";
 /** The password is read in the pod: what a command is given, every process of the node can list. */
 const CONNECT =
   'export PGPASSWORD="$(cat /etc/slipway/ledger/password)" PGHOST=127.0.0.1 PGUSER=slipway PGDATABASE=ledger';
@@ -60,26 +66,44 @@ export async function rowsOfLedger(installation: Installation): Promise<number> 
   return Number(stdout.trim());
 }
 
+/**
+ * The pod whose ledger takes writes: of two instances the one that Patroni has labelled. Pure.
+ * @param pods of the ledger
+ * @throws Error when there is none
+ */
+export function primaryPod(pods: readonly KubernetesObject[]): string {
+  if (pods.length === 0) {
+    throw new Error(
+      "there is no pod of the ledger: an external one (ledger.url) is backed up by its provider's means",
+    );
+  }
+  const roleOf = ({ metadata }: KubernetesObject) => metadata?.labels?.[labels.role];
+  // A single instance has no role.
+  const primary =
+    pods.find((pod) => roleOf(pod) === "primary") ?? pods.find((pod) => pods.length === 1 && !roleOf(pod));
+  if (!primary?.metadata?.name) {
+    throw new Error("no instance of the ledger is the primary now");
+  }
+  return primary.metadata.name;
+}
+
 async function run(
   { client, namespace }: Installation,
   command: string,
   streams: Pick<Parameters<KubeClient["podExec"]>[1], "stdin" | "onStdout">,
 ): Promise<ExecResult> {
-  const options = {
-    container: CONTAINER,
-    command: ["sh", "-c", `${CONNECT}; ${command}`],
-    timeoutMs: TIMEOUT_MS,
-    ...streams,
-  };
-  const result = await client.podExec({ namespace, name: POD }, options).catch((error: unknown) => {
-    throw isNotFound(error)
-      ? new Error(
-          `there is no pod ${POD} in ${namespace}: an external ledger (ledger.url) is backed up by its provider's means`,
-        )
-      : error;
-  });
+  const name = primaryPod(await client.listAll(resources.pods, { namespace, labelSelector: SELECTOR }));
+  const result = await client.podExec(
+    { namespace, name },
+    {
+      container: CONTAINER,
+      command: ["sh", "-c", `${CONNECT}; ${command}`],
+      timeoutMs: TIMEOUT_MS,
+      ...streams,
+    },
+  );
   if (result.exitCode !== 0) {
-    throw new Error(`${command.split(" ")[1]} in ${POD} failed: ${result.stderr.trim().slice(0, 1_000)}`);
+    throw new Error(`${command.split(" ")[1]} in ${name} failed: ${result.stderr.trim().slice(0, 1_000)}`);
   }
   return result;
 }
