@@ -5,8 +5,15 @@ import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
 import { createKubeMetrics, KubeClient, loadClusterConfig, traceRequests } from "@slipway/controller-runtime";
 import { findPlan, parseCatalog } from "@slipway/crds";
 import { mountedGithubApp } from "@slipway/git";
-import { connectLedger } from "@slipway/ledger";
-import { ConfigError, createLogger, MountedFile, registerFiles, startOpsServer } from "@slipway/process";
+import { connectLedger, countSynchronousStandbys } from "@slipway/ledger";
+import {
+  ConfigError,
+  createLogger,
+  MountedFile,
+  registerFiles,
+  startOpsServer,
+  withTimeout,
+} from "@slipway/process";
 import { openTracing } from "@slipway/process/tracing";
 import { Analytics } from "./analytics/analytics.ts";
 import { buildApp } from "./app.ts";
@@ -105,6 +112,7 @@ async function main(config: Config): Promise<void> {
   metrics.watchProjects(() => projects.size);
   metrics.watchJobRuns(() => jobRuns.size);
   metrics.watchLedger(() => isLedgerReachable(ledger, LEDGER_CHECK_MS));
+  metrics.watchLedgerStandbys(() => withTimeout(countSynchronousStandbys(ledger), LEDGER_CHECK_MS));
   metrics.watchStreams(() => streams.size);
 
   const oidc = oidcVerifier(config.oidcIssuers, {

@@ -72,6 +72,7 @@ function apiRegistry(): Registry {
   metrics.watchJobRuns(() => 0);
   metrics.watchValkey(() => true);
   metrics.watchLedger(async () => true);
+  metrics.watchLedgerStandbys(async () => 1);
   metrics.watchStreams(() => 0);
   metrics.operation("listProjects").observe(200, 0.01);
   metrics.operation("listProjects").observe(500, 0.01);

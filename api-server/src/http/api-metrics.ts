@@ -103,6 +103,18 @@ export class ApiMetrics {
     });
   }
 
+  /** How many standbys of the ledger have every commit before it is acknowledged, counted at each scrape. */
+  watchLedgerStandbys(count: () => Promise<number>): void {
+    new Gauge({
+      name: "slipway_api_ledger_synchronous_standbys",
+      help: "Standbys that have every commit of the ledger before it is acknowledged; NaN while the ledger does not answer.",
+      registers: [this.registry],
+      async collect() {
+        this.set(await count().catch(() => Number.NaN));
+      },
+    });
+  }
+
   /**
    * Whether the shared Valkey answers, read when scraped.
    * @returns what to call for each rate limit that was counted in memory instead

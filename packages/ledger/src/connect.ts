@@ -129,3 +129,13 @@ export async function ledgerTime(ledger: Ledger): Promise<Date> {
   }
   return row.now;
 }
+
+/**
+ * How many standbys have every commit before it is acknowledged; 0 for a ledger of one instance, or where the account may not see it.
+ * @throws when the database is away
+ */
+export async function countSynchronousStandbys(ledger: Ledger): Promise<number> {
+  const { rows } = await sql<{ standbys: number }>`select count(*)::int as standbys from pg_stat_replication
+    where state = 'streaming' and sync_state in ('sync', 'quorum')`.execute(ledger);
+  return rows[0]?.standbys ?? 0;
+}

@@ -9,7 +9,13 @@ export * from "./audit.ts";
 export * from "./build-logs.ts";
 export * from "./build-triggers.ts";
 export * from "./builds.ts";
-export { type ConnectOptions, connectLedger, type Ledger, ledgerTime } from "./connect.ts";
+export {
+  type ConnectOptions,
+  connectLedger,
+  countSynchronousStandbys,
+  type Ledger,
+  ledgerTime,
+} from "./connect.ts";
 export * from "./deployments.ts";
 export * from "./domain-reservations.ts";
 export * from "./git-delivery-queue.ts";

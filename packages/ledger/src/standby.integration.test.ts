@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
-import { connectLedger, type Ledger } from "./index.ts";
+import { connectLedger, countSynchronousStandbys, type Ledger } from "./index.ts";
 
 /** A standby of the ledger takes connections, too; one that a client reached before a failover must not be kept. */
 
@@ -52,4 +52,8 @@ test("a connection whose server has become a standby is given up with the write 
   await sql`set default_transaction_read_only = on`.execute(ledger);
   await expect(sql`insert into written values (3)`.execute(ledger)).rejects.toMatchObject({ code: "25006" });
   await sql`insert into written values (4)`.execute(ledger);
+});
+
+test("a single instance has no standby", async () => {
+  expect(await countSynchronousStandbys(ledger)).toBe(0);
 });

@@ -5,9 +5,10 @@
 PREPARED=slipway.prepared
 
 # ask DATA DATABASE: runs the statements of its input, each of which ends with a semicolon and an empty line. A server in this mode
-# listens nowhere, recovers first what a killed one left, and exits with 0 whatever a statement did.
+# listens nowhere, recovers first what a killed one left, and exits with 0 whatever a statement did. A standby never takes fewer
+# connections than the data say that there were before: not the default of a server without settings.
 ask() {
-  postgres --single -j -D "$1" -c log_min_error_statement=panic -c log_statement=none "$2"
+  postgres --single -j -D "$1" -c max_connections="$CONNECTIONS" -c log_min_error_statement=panic -c log_statement=none "$2"
 }
 
 prepare() {

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Starts a member of a ledger with two instances.
+# start.sh CONNECTIONS: starts a member of a ledger with two instances.
 set -eu
 folder=${0%/*}
 # shellcheck source=SCRIPTDIR/prepare.sh
 . "$folder/prepare.sh"
 
 # Patroni removes its own variables from the environment of what it runs.
-export SUPERUSER_PASSWORD="$PATRONI_SUPERUSER_PASSWORD" REPLICATION_PASSWORD="$PATRONI_REPLICATION_PASSWORD"
+export SUPERUSER_PASSWORD="$PATRONI_SUPERUSER_PASSWORD" REPLICATION_PASSWORD="$PATRONI_REPLICATION_PASSWORD" CONNECTIONS="$1"
 
 if [ "${PATRONI_NAME##*-}" != 0 ]; then exec patroni "$folder/patroni.yml"; fi
 
