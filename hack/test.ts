@@ -110,7 +110,15 @@ const ownStages: Readonly<Record<string, Stage>> = {
     about: "every permission that the chart grants was needed by a request of the stages before",
     run: () => permissions(recordedPermissions),
   },
-  // The last one: what the stack has is lost.
+  // The last ones: what the stack has is lost.
+  ledger: {
+    about:
+      "one instance of the ledger becomes two, whose primary fails again and again (--long, unless the stack is kept)",
+    run: () =>
+      process.env.SLIPWAY_TEST_LONG === "1" && !isStackKept
+        ? single("ledger", process.execPath, ["test/ledger/main.ts"])
+        : Promise.resolve({ ...none, skipped: 1 }),
+  },
   recovery: {
     about: "the stack is destroyed, and restored from a backup of the platform (--long, unless it is kept)",
     run: () =>

@@ -165,6 +165,12 @@ describe("rendering", () => {
   test.each([
     ["an image that is not named", ["images.operator="], /images\.operator: name the operator's image/],
     ["a value that does not exist", ["apiServer.replica=3"], /replica/],
+    [
+      "two instances without an image",
+      ["ledger.embedded.instances=2"],
+      /images\.ledgerPatroni: name an image/,
+    ],
+    ["three instances of the ledger", ["ledger.embedded.instances=3"], /instances/],
     ["two ledgers", ["ledger.url=postgres://a/b", "ledger.existingSecret.name=c"], /exclude each other/],
     ["a rate limit scale of zero", ["rateLimitScale=0"], /rateLimitScale/],
     ["counting in the memory of two replicas", ["rateLimit.store=memory"], /maximum/],
@@ -290,8 +296,13 @@ describe("on a real apiserver", () => {
       "platformBackup.s3.existingSecret=platform-s3",
       "platformBackup.verify.identitySecret.name=identity",
     ]);
-    const workloads = objects.filter(({ kind }) => ["Deployment", "StatefulSet", "CronJob"].includes(kind));
-    expect(workloads).toHaveLength(9);
+    const members = (await renderedCase("two-ledger-instances")).filter(
+      ({ kind, metadata }) => kind === "StatefulSet" && metadata.name === "slipway-ledger",
+    );
+    const workloads = [...objects, ...members].filter(({ kind }) =>
+      ["Deployment", "StatefulSet", "CronJob"].includes(kind),
+    );
+    expect(workloads).toHaveLength(10);
     for (const { metadata, spec } of workloads) {
       const workload = spec as unknown as WorkloadSpec & { jobTemplate?: { spec: WorkloadSpec } };
       const { template, volumeClaimTemplates = [] } = workload.jobTemplate?.spec ?? workload;
@@ -330,6 +341,46 @@ describe("on a real apiserver", () => {
       kubectl(["create", "--dry-run=server", "-f", "-"], manifest(namespace));
     expect(await create("slipway-collector")).toContain("created (server dry run)");
     await expect(create("slipway-system")).rejects.toThrow(/violates PodSecurity.*hostPath/);
+  });
+
+  test("a ledger of one instance and one of two take up each other's volumes only as the page says", async () => {
+    const namespace = "slipway-system";
+    const install = (name: string) =>
+      onCluster([
+        ...["install", "slipway", chartDir, "-n", namespace, "--values", valuesOf(name)],
+        ...["--dry-run=server", "--disable-openapi-validation"],
+      ]);
+    /** What an installation answers while an object is there. */
+    const beside = async (object: object, name: string) => {
+      const manifest = stringify(object);
+      await kubectl(["create", "-f", "-"], manifest);
+      try {
+        return await install(name).catch(String);
+      } finally {
+        await kubectl(["delete", "-f", "-"], manifest);
+      }
+    };
+    const one = (await renderedCase("default")).find(
+      ({ kind, metadata }) => kind === "StatefulSet" && metadata.name === "slipway-ledger",
+    );
+    expect(await beside(one as object, "two-ledger-instances")).toContain(
+      "delete statefulset slipway-ledger",
+    );
+    const claim = {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "data-slipway-ledger-1", namespace },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    };
+    expect(await beside(claim, "two-ledger-instances")).toContain("that of an earlier second instance");
+    const config = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "slipway-ledger-config", namespace },
+    };
+    expect(await beside(config, "default")).toContain("the ledger here has two instances");
+    expect(await install("two-ledger-instances")).toContain("The ledger is two PostgreSQL");
+    expect(await install("default")).toContain("The ledger is a single PostgreSQL");
   });
 
   test("an upgrade keeps the password and the key, an uninstall keeps them and the definitions, and a new install takes them up", async () => {

@@ -1,10 +1,12 @@
 /**
  * The evidence of a release: `node hack/releases/evidence.ts VERSION` writes `docs/releases/VERSION/evidence.md` from what the newest runs on
- * this machine left (`hack/test.sh`, `test/upgrade/main.ts`, `test/hostile/main.ts`, `test/recovery/main.ts`). No figure of it is typed.
+ * this machine left (`hack/test.sh`, `test/upgrade/main.ts`, `test/hostile/main.ts`, `test/recovery/main.ts`,
+ * `test/ledger/main.ts`). No figure of it is typed.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Results as Hostile, markdown as hostileMarkdown } from "../../test/hostile/report.ts";
+import { type Results as Ledger, markdown as ledgerMarkdown } from "../../test/ledger/report.ts";
 import { type Results as Recovery, markdown as recoveryMarkdown } from "../../test/recovery/report.ts";
 import { type Results as Upgrade, markdown as upgradeMarkdown } from "../../test/upgrade/report.ts";
 import { readAnnotations } from "../docs/traceability.ts";
@@ -31,6 +33,7 @@ export interface Evidence {
   readonly upgrade?: Upgrade;
   readonly hostile?: Hostile;
   readonly recovery?: Recovery;
+  readonly ledger?: Ledger;
   readonly contract: Contract;
   /** What of each earlier release is broken, by its version. */
   readonly breaks: Readonly<Record<string, readonly string[]>>;
@@ -38,12 +41,13 @@ export interface Evidence {
 
 /** The page. Pure. */
 export function evidencePage(evidence: Evidence): string {
-  const { version, tests, files, figures, upgrade, hostile, recovery } = evidence;
+  const { version, tests, files, figures, upgrade, hostile, recovery, ledger } = evidence;
   const sections: [title: string, text: string | undefined][] = [
     ["Tests", tests && testsSection(tests)],
     ["Upgrade, and back", upgrade && upgradeMarkdown(upgrade)],
     ["Hostile tenants", hostile && hostileMarkdown(hostile)],
     ["Destroyed and restored", recovery && recoveryMarkdown(recovery)],
+    ["A ledger of two instances", ledger && ledgerMarkdown(ledger)],
     [
       "Chaos and failover",
       joined(subjectSection("Chaos and failover", files), figuresSection(figures, ["chaos", "failover"])),
@@ -156,6 +160,7 @@ async function main([version = ""]: string[]): Promise<void> {
     upgrade: left(join(logDir, "upgrade/report.json")),
     hostile: left(join(logDir, "hostile/report.json")),
     recovery: left(join(logDir, "recovery/report.json")),
+    ledger: left(join(logDir, "ledger/report.json")),
     contract,
     breaks: Object.fromEntries(earlier.map((one) => [one, breaksOf(recordedContract(one), contract)])),
   });

@@ -6,7 +6,7 @@
 {{- if not .Values.networkPolicy.deniedCidrs }}
 - networkPolicy.deniedCidrs is empty: tenants' pods reach the nodes, Services and pods of this cluster.
 {{- end }}
-{{- range $name, $image := pick .Values.images "operator" "apiServer" "ledger" "valkey" "analytics" }}
+{{- range $name, $image := pick .Values.images "operator" "apiServer" (ternary "ledgerPatroni" "ledger" (eq (include "slipway.ledger.replicated" .) "true")) "valkey" "analytics" }}
 {{- if and $image (not (contains "@sha256:" $image)) }}
 - images.{{ $name }} names no digest ({{ $image }}): what it stands for can change.
 {{- end }}
