@@ -29,14 +29,14 @@ ALTER ROLE slipway_rewind LOGIN PASSWORD '$REPLICATION_PASSWORD';
 
 GRANT EXECUTE ON FUNCTION pg_ls_dir(text, boolean, boolean), pg_stat_file(text, boolean), pg_read_binary_file(text), pg_read_binary_file(text, bigint, bigint, boolean) TO slipway_rewind;
 
-ALTER ROLE slipway LOGIN SUPERUSER PASSWORD '$(cat /etc/slipway/ledger/password)';
+ALTER ROLE slipway LOGIN SUPERUSER PASSWORD '$(cat "${LEDGER_PASSWORD_FILE:-/etc/slipway/ledger/password}")';
 
 SQL
   case $(printf 'SELECT datname FROM pg_database;\n\n' | ask "$1" postgres) in
     *'datname = "ledger"'*) ;;
     *) printf 'CREATE DATABASE ledger OWNER slipway;\n\n' | ask "$1" postgres >/dev/null ;;
   esac
-  found=$(printf "SELECT count(*) AS accounts FROM pg_authid WHERE rolpassword LIKE 'SCRAM%%' AND rolcanlogin AND rolname IN ('postgres', 'slipway', 'slipway_replication', 'slipway_rewind');\n\n" | ask "$1" ledger)
+  found=$(printf "SELECT count(*) AS accounts FROM pg_authid WHERE rolpassword LIKE 'SCRAM%%' AND rolcanlogin AND rolname IN ('postgres', 'slipway', 'slipway_replication', 'slipway_rewind');\n\n" | ask "$1" ledger) || :
   case $found in
     *'accounts = "4"'*) : >"$1/$PREPARED" ;;
     *)
