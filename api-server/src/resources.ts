@@ -3,6 +3,12 @@ import { GROUP, plurals, VERSION } from "@slipway/crds";
 
 /** Where the custom resources are served. */
 export const gitConnectionResource = customResource(GROUP, VERSION, plurals.GitConnection, "GitConnection");
+export const deletedProjectResource = customResource(
+  GROUP,
+  VERSION,
+  plurals.DeletedProject,
+  "DeletedProject",
+);
 export const backupResource = customResource(GROUP, VERSION, plurals.Backup, "Backup");
 export const buildResource = customResource(GROUP, VERSION, plurals.Build, "Build");
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");

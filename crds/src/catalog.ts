@@ -67,6 +67,16 @@ const base = {
   limit: planLimit.optional(),
 };
 
+/** Of a plan whose projects have volumes that outlive their pods. */
+const retainDeletedVolumesHours = z
+  .int()
+  .min(0)
+  .max(24)
+  .optional()
+  .describe(
+    "Hours for which volumes of a deleted project are retained, and the project can be undeleted; 0, as without it: deletion is final.",
+  );
+
 /** Capabilities of an HTTP plan; `logs` is always true. */
 export const capabilities = z.strictObject({
   logs: z.literal(true),
@@ -83,6 +93,7 @@ export const httpPlan = z.strictObject({
   prices,
   capabilities,
   maxInstances: z.int().min(1).max(100).describe("Most instances of one project."),
+  retainDeletedVolumesHours,
 });
 export type HttpPlan = z.output<typeof httpPlan>;
 
@@ -151,6 +162,7 @@ export const databasePlan = z.strictObject({
   ...base,
   prices,
   metrics,
+  retainDeletedVolumesHours,
   engines: z.partialRecord(z.enum(engineNames), engineOffer).refine((all) => Object.keys(all).length > 0, {
     message: "must name at least one engine",
   }),
@@ -231,6 +243,14 @@ export function findPlan(all: Catalog, plan: string): ProjectPlan | undefined {
     all.jobPlans.find((one) => one.plan === plan) ??
     all.databasePlans.find((one) => one.plan === plan)
   );
+}
+
+/** Hours for which volumes of a deleted project on this plan are retained; 0 where its deletion is final. */
+export function deletedVolumesRetentionHours(all: Catalog, plan: string): number {
+  const found = findPlan(all, plan);
+  return found !== undefined && "retainDeletedVolumesHours" in found
+    ? (found.retainDeletedVolumesHours ?? 0)
+    : 0;
 }
 
 /** The template of this id and revision, or undefined. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { backupConditions } from "./backup.ts";
 import { buildConditions } from "./build.ts";
+import { deletedProjectConditions } from "./deletedproject.ts";
 import { domainClaimConditions } from "./domainclaim.ts";
 import { crdOf } from "./generate/crd.ts";
 import { gitConnectionConditions } from "./gitconnection.ts";
@@ -18,6 +19,7 @@ const conditionsOf: Record<Kind["kind"], object> = {
   DomainClaim: domainClaimConditions,
   Backup: backupConditions,
   GitConnection: gitConnectionConditions,
+  DeletedProject: deletedProjectConditions,
 };
 
 describe.each(kinds.map((kind) => [kind.kind, kind] as const))("the page of %s", (_, kind) => {

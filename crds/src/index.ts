@@ -12,6 +12,7 @@ export { isCidr } from "./cidr.ts";
 export * from "./conditions.ts";
 export { isCron, normalizeCron } from "./cron.ts";
 export * from "./database.ts";
+export * from "./deletedproject.ts";
 export * from "./domainclaim.ts";
 export * as fields from "./fields.ts";
 export { normalizeContextPath } from "./fields.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { backupSpec, backupStatus } from "./backup.ts";
 import { buildSpec, buildStatus } from "./build.ts";
+import { deletedProjectSpec, deletedProjectStatus } from "./deletedproject.ts";
 import { domainClaimSpec, domainClaimStatus } from "./domainclaim.ts";
 import { gitConnectionSpec, gitConnectionStatus } from "./gitconnection.ts";
 import { jobRunSpec, jobRunStatus } from "./jobrun.ts";
@@ -228,8 +229,49 @@ const gitConnection: Kind = {
   ],
 };
 
+const deletedProject: Kind = {
+  kind: "DeletedProject",
+  singular: "deletedproject",
+  plural: plurals.DeletedProject,
+  shortNames: ["delproj"],
+  scope: "Namespaced",
+  description:
+    "DeletedProject is a deleted project whose volumes and Secrets are retained until it expires. Deleting it deletes them.",
+  spec: deletedProjectSpec,
+  status: deletedProjectStatus,
+  rules: [],
+  columns: [
+    { name: "Project", type: "string", jsonPath: ".spec.projectRef.name" },
+    {
+      name: "Title",
+      type: "string",
+      jsonPath: ".spec.displayName",
+      description: "Name that people gave it.",
+    },
+    { name: "Type", type: "string", jsonPath: ".spec.type" },
+    { name: "Plan", type: "string", jsonPath: ".spec.plan" },
+    { name: "Deleted", type: "date", jsonPath: ".spec.deletedAt" },
+    { name: "Expires", type: "string", jsonPath: ".spec.expiresAt" },
+    conditionColumn("Ready"),
+    {
+      name: "Reason",
+      type: "string",
+      jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+      priority: 1,
+    },
+  ],
+};
+
 /** Every custom resource. */
-export const kinds: readonly Kind[] = [project, jobRun, build, domainClaim, backup, gitConnection];
+export const kinds: readonly Kind[] = [
+  project,
+  jobRun,
+  build,
+  domainClaim,
+  backup,
+  gitConnection,
+  deletedProject,
+];
 
 /** Schema of a whole resource as a user writes it: what the fixtures run through. */
 export function resourceSchema({ kind, spec, status, rules }: Kind): z.ZodType {

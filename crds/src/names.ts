@@ -32,6 +32,8 @@ export const labels = {
   backup: `${GROUP}/backup`,
   /** Project for which a pod pulls an image; such a pod is no instance, so it carries no project's label. */
   imagePull: `${GROUP}/image-pull`,
+  /** Record of a deleted project: on what is kept of it. It carries no project's label: that would make it a child of one of the same id. */
+  deletedProject: `${GROUP}/deleted-project`,
 } as const;
 
 /** Value of `labels.managedBy`. */
@@ -87,6 +89,10 @@ export const annotations = {
   backupVerifyScheduledAt: `${GROUP}/backup-verify-scheduled-at`,
   /** On a Deployment of the platform that a restore has stopped: how many replicas it is to have again. */
   replicasBeforeRestore: `${GROUP}/replicas-before-restore`,
+  /** On a PersistentVolume whose reclaim policy was `Delete`: the DeletedProject for which it is `Retain`. */
+  retainedFor: `${GROUP}/retained-for`,
+  /** On a Project that is undeleted, until all of it is as it was: the DeletedProject that it is created from. It is not reconciled before. */
+  undeletedFrom: `${GROUP}/undeleted-from`,
 } as const;
 
 /** Annotations in which earlier versions kept what is in fields of the spec now. The operator converts them; nothing writes them. */
@@ -111,6 +117,7 @@ export const fieldManagers = {
   build: "slipway-build",
   backup: "slipway-backup",
   gitConnection: "slipway-gitconnection",
+  deletedProject: "slipway-deletedproject",
   api: "slipway-api",
   recovery: "slipway-recovery",
 } as const;
@@ -123,6 +130,7 @@ export const finalizers = {
   backup: `${GROUP}/backup`,
   domainClaim: `${GROUP}/domainclaim`,
   gitConnection: `${GROUP}/gitconnection`,
+  deletedProject: `${GROUP}/deletedproject`,
 } as const;
 
 /** Plural names, as they are in API paths and RBAC rules. */
@@ -133,6 +141,7 @@ export const plurals = {
   Backup: "backups",
   DomainClaim: "domainclaims",
   GitConnection: "gitconnections",
+  DeletedProject: "deletedprojects",
 } as const;
 
 /** Draws a whole number in `[0, below)`. Given in, so that names can be tested. */

@@ -76,7 +76,7 @@ describe("every name is set somewhere", () => {
   });
 
   it("of all kinds", () => {
-    const kinds = ["project", "domainClaim", "jobRun", "build", "backup", "gitConnection"];
+    const kinds = ["project", "domainClaim", "jobRun", "build", "backup", "gitConnection", "deletedProject"];
     expect(catalogs.map(([name]) => name).sort()).toEqual(
       [...kinds.flatMap((kind) => [`${kind}Conditions`, `${kind}Reasons`]), "commonReasons"].sort(),
     );

@@ -11,6 +11,7 @@ import {
   type BuildConditionCatalog,
   type CommonReason,
   commonReasons,
+  type DeletedProjectConditionCatalog,
   type DomainClaimConditionCatalog,
   type GitConnectionConditionCatalog,
   type JobRunConditionCatalog,
@@ -20,6 +21,7 @@ import {
 type OfKind =
   | BackupConditionCatalog
   | BuildConditionCatalog
+  | DeletedProjectConditionCatalog
   | DomainClaimConditionCatalog
   | GitConnectionConditionCatalog
   | JobRunConditionCatalog

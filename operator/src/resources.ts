@@ -7,6 +7,12 @@ export const projectResource = customResource(GROUP, VERSION, plurals.Project, "
 export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "JobRun");
 export const buildResource = customResource(GROUP, VERSION, plurals.Build, "Build");
 export const gitConnectionResource = customResource(GROUP, VERSION, plurals.GitConnection, "GitConnection");
+export const deletedProjectResource = customResource(
+  GROUP,
+  VERSION,
+  plurals.DeletedProject,
+  "DeletedProject",
+);
 export const backupResource = customResource(GROUP, VERSION, plurals.Backup, "Backup");
 export const domainClaimResource = customResource(GROUP, VERSION, plurals.DomainClaim, "DomainClaim", false);
 
