@@ -104,7 +104,10 @@ export function isKept(resource: Resource, object: KubernetesObject): boolean {
 function isKeptSecret({ metadata, type }: Secret): boolean {
   const controller = metadata?.ownerReferences?.find((owner) => owner.controller);
   const isDerived =
-    (type === "kubernetes.io/tls" && controller?.kind === "Project") || controller?.kind === "Job";
+    (type === "kubernetes.io/tls" && controller?.kind === "Project") ||
+    controller?.kind === "Job" ||
+    // What is kept of a deleted project is worth nothing without its volumes.
+    metadata?.labels?.[labels.deletedProject] !== undefined;
   return (
     isOfOrganization({ metadata }) &&
     type !== "kubernetes.io/service-account-token" &&

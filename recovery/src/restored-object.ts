@@ -1,7 +1,7 @@
 /** An object of a backup as it is created again. Pure. */
 
-import type { KubernetesObject } from "@slipway/controller-runtime";
-import { GROUP } from "@slipway/crds";
+import { type KubernetesObject, recreatedService } from "@slipway/controller-runtime";
+import { annotations, GROUP, type ProjectStatus, statusOfRecreated, withGenerations } from "@slipway/crds";
 
 /** Uids of a backup's objects, and those of the objects that were created in their place. */
 export type Uids = ReadonlyMap<string, string>;
@@ -38,7 +38,7 @@ export function restoredObject(
     return namespace(restored);
   }
   if (object.kind === "Service") {
-    return service(restored);
+    return recreatedService(restored);
   }
   if (!object.apiVersion?.startsWith(`${GROUP}/`)) {
     return restored;
@@ -59,40 +59,9 @@ function namespace({ apiVersion, kind, metadata }: KubernetesObject): Kubernetes
   return { apiVersion, kind, metadata: { name: metadata?.name, labels: Object.fromEntries(own) } };
 }
 
-/** With the ports of nodes that it had; its addresses are the new cluster's, and the operator applies all else to it. */
-function service({ apiVersion, kind, metadata, ...object }: KubernetesObject): KubernetesObject {
-  const { type, selector, ports } = (object as { spec?: Json }).spec ?? {};
-  const { annotations: _, ...rest } = metadata ?? {};
-  return { apiVersion, kind, metadata: rest, spec: { type, selector, ports } } as KubernetesObject;
-}
-
-/** A new object begins with its first generation: those of before say nothing of it. */
-function withGenerations(value: unknown, generation: number): unknown {
-  if (Array.isArray(value)) {
-    return value.map((item) => withGenerations(item, generation));
-  }
-  if (value === null || typeof value !== "object") {
-    return value;
-  }
-  const fields = Object.entries(value).map(([name, field]) => [
-    name,
-    /^(observedG|g)eneration$/.test(name) && typeof field === "number"
-      ? generation
-      : withGenerations(field, generation),
-  ]);
-  return Object.fromEntries(fields);
-}
-
 /** What was observed of its pods is gone with them; its history stays. */
 function project(object: ProjectLike, backups: ReadonlyMap<string, string>): KubernetesObject {
-  const {
-    conditions: _1,
-    phase: _2,
-    currentInstances: _3,
-    desiredInstances: _4,
-    readyInstances: _5,
-    ...history
-  } = object.status ?? {};
+  const history: Json = statusOfRecreated((object.status ?? {}) as ProjectStatus);
   const backup = backups.get(`${object.metadata?.namespace}/${object.metadata?.name}`);
   const before = isJson(object.spec.database) ? object.spec.database : {};
   const database = {
@@ -108,7 +77,10 @@ function project(object: ProjectLike, backups: ReadonlyMap<string, string>): Kub
     ...(isJson(history.database) ? { database: databaseStatus(history.database) } : {}),
     ...(isJson(history.job) ? { job: without(history.job, ["activeRun"]) } : {}),
   };
-  return { ...object, spec, status } as KubernetesObject;
+  // One that was being undeleted has lost what it was to be undeleted from.
+  const { [annotations.undeletedFrom]: _, ...kept } = object.metadata?.annotations ?? {};
+  const metadata = { ...object.metadata, ...(object.metadata?.annotations ? { annotations: kept } : {}) };
+  return { ...object, metadata, spec, status } as KubernetesObject;
 }
 
 const isJson = (value: unknown): value is Json => typeof value === "object" && value !== null;

@@ -11,6 +11,7 @@ export { ensureFinalizer, type FinalizerOptions, hasFinalizer, removeFinalizer }
 export { canonicalJson, equalJson, hashJson, mergePatch } from "./apply/json.ts";
 export type { ApplierOptions, ApplyContext, ApplyResult, ChildKind } from "./apply/options.ts";
 export { equalQuantities, parseQuantity } from "./apply/quantity.ts";
+export { recreatedService } from "./apply/recreated.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./cache/index-table.ts";
 export { NamespaceReflectors, namesOf, type WatchedNamespaces } from "./cache/namespace-reflectors.ts";
 export {

@@ -26,6 +26,7 @@ export const resources = Object.freeze({
   namespaces: core("namespaces", "Namespace", false),
   nodes: core("nodes", "Node", false),
   persistentVolumeClaims: core("persistentvolumeclaims", "PersistentVolumeClaim"),
+  persistentVolumes: core("persistentvolumes", "PersistentVolume", false),
   pods: core("pods", "Pod"),
   resourceQuotas: core("resourcequotas", "ResourceQuota"),
   secrets: core("secrets", "Secret"),
