@@ -124,17 +124,20 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   }
 
   async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+    const { retention } = this.#deps;
+    await retention.begin(project, signal);
     await this.#recreate.clear(project, signal);
     const run = async (step: DeletionStep) => {
       const waiting = await runDeletionStep(step, project, this.#deps, signal);
       return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
     };
-    return (
-      (await run(routeStep)) ??
-      (await this.#releaseDomains(project, signal)) ??
-      (await run(instancesStep)) ??
-      (await run(remainsStep))
-    );
+    const waiting =
+      (await run(routeStep)) ?? (await this.#releaseDomains(project, signal)) ?? (await run(instancesStep));
+    if (waiting) {
+      return waiting;
+    }
+    await retention.complete(project, signal);
+    return run(remainsStep);
   }
 
   async #releaseDomains(project: Project, signal: AbortSignal): Promise<Remaining | undefined> {

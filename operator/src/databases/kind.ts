@@ -106,7 +106,12 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
   }
 
   async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+    const { retention } = this.#deps;
+    await retention.begin(project, signal);
     for (const step of deletionSteps) {
+      if (step === remainsStep) {
+        await retention.complete(project, signal);
+      }
       const waiting = await runDeletionStep(step, project, this.#deps, signal);
       if (waiting) {
         return { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
@@ -213,6 +218,21 @@ export function databaseKinds(
   );
 }
 
+/** Volumes and Secrets, after all that uses them. */
+const remainsStep: DeletionStep = {
+  delete: [
+    resources.networkPolicies,
+    resources.roleBindings,
+    resources.roles,
+    resources.serviceAccounts,
+    resources.configMaps,
+    resources.persistentVolumeClaims,
+    resources.secrets,
+  ],
+  pending: [resources.persistentVolumeClaims],
+  waiting: { reason: "DeletingChildren", message: "The volumes are being removed." },
+};
+
 export const deletionSteps: readonly DeletionStep[] = [
   {
     delete: [resources.services],
@@ -224,17 +244,5 @@ export const deletionSteps: readonly DeletionStep[] = [
     pending: [resources.statefulSets, resources.pods],
     waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
   },
-  {
-    delete: [
-      resources.networkPolicies,
-      resources.roleBindings,
-      resources.roles,
-      resources.serviceAccounts,
-      resources.configMaps,
-      resources.persistentVolumeClaims,
-      resources.secrets,
-    ],
-    pending: [resources.persistentVolumeClaims],
-    waiting: { reason: "DeletingChildren", message: "The volumes are being removed." },
-  },
+  remainsStep,
 ];

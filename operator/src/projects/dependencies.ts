@@ -8,6 +8,7 @@ import {
 import { type Catalog, fieldManagers, GROUP, type Project } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import type { RegistryLogin } from "../registry/ecr.ts";
+import { Retention } from "../undelete/retention.ts";
 import type { DeploymentRecords } from "./deployments/records.ts";
 import type { DeploymentSteps } from "./deployments/steps.ts";
 import type { BuiltPull } from "./images/built-pull.ts";
@@ -43,7 +44,8 @@ export function kindsOf(deps: ProjectDependencies, deployments: DeploymentSteps)
     metrics: deps.metrics,
   });
   const { client, clock, stores, catalog, wake } = deps;
-  const kinds = deps.kinds({ client, clock, stores, catalog, applier, deployments, wake });
+  const retention = new Retention({ client, clock, catalog, stores });
+  const kinds = deps.kinds({ client, clock, stores, catalog, applier, deployments, retention, wake });
   const unsupported = unsupportedKind(client);
   return ({ spec }: Project): ProjectKind => kinds[spec.type] ?? unsupported;
 }

@@ -18,6 +18,7 @@ import {
 import type { Clock } from "@slipway/process";
 import type { TerminalError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
+import type { Retention } from "../undelete/retention.ts";
 import { type Accepted, refuse } from "./accept.ts";
 import { DELETION_POLL_INTERVAL_MS, runDeletionStep } from "./deletion.ts";
 import type { DeploymentSteps } from "./deployments/steps.ts";
@@ -34,6 +35,8 @@ export interface KindDependencies {
   catalog: () => Catalog;
   applier: Applier;
   deployments: DeploymentSteps;
+  /** Keeps what an undelete needs. */
+  retention: Retention;
   /** Has a project reconciled soon. */
   wake: (project: ObjectRef) => void;
 }

@@ -22,6 +22,7 @@ import { secretsOfRuns } from "../jobs/deletion.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
+import { isBeingUndeleted } from "../undelete/record.ts";
 import {
   type Accepted,
   creationPendingMs,
@@ -66,6 +67,10 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
     const leftMs = project ? creationPendingMs(project, clock.now()) : 0;
     if (leftMs > 0) {
       return { requeueAfterMs: leftMs };
+    }
+    // The rest of it is created first. A deletion does not wait for that.
+    if (project && isBeingUndeleted(project) && !project.metadata.deletionTimestamp) {
+      return undefined;
     }
     if (project) {
       const options = { client, resource: projectResource, store, fieldManager: fieldManagers.project };
