@@ -30,6 +30,7 @@ import { QuotaReservations } from "./projects/quotas/reservations.ts";
 import { createProjectStores } from "./projects/stores.ts";
 import { registerPlatformBackupMetrics } from "./recovery/metrics.ts";
 import { ecrLogin, withBackoff } from "./registry/ecr.ts";
+import { addUndelete } from "./undelete/controller.ts";
 
 /** Builds the operator. Nothing is read or written before it runs. */
 export function createOperator(options: OperatorOptions): Manager {
@@ -169,6 +170,7 @@ export function createOperator(options: OperatorOptions): Manager {
     },
   });
   backups.add();
+  addUndelete(manager, { namespaces });
   addDeploymentRecords(manager, deploymentRecords, { store: stores.projects, projects });
   addLedgerRunnables(manager, stores, {
     quotas,

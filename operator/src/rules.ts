@@ -33,6 +33,10 @@ import {
   rules as projectRules,
 } from "./projects/controller.ts";
 import { eventRules, type PolicyRule } from "./rbac.ts";
+import {
+  organizationRules as undeleteOrganizationRules,
+  rules as undeleteRules,
+} from "./undelete/controller.ts";
 
 /** For a ClusterRole: one rule for each API group, resource and list of names, in order. */
 export const clusterRules: PolicyRule[] = mergeRules([
@@ -43,6 +47,7 @@ export const clusterRules: PolicyRule[] = mergeRules([
   ...observeRules,
   ...databaseRules,
   ...backupRules,
+  ...undeleteRules,
 ]);
 
 /** For a ClusterRole that is bound in organizations' namespaces alone. */
@@ -53,6 +58,7 @@ export const organizationRules: PolicyRule[] = mergeRules([
   ...observeOrganizationRules,
   ...databaseOrganizationRules,
   ...backupOrganizationRules,
+  ...undeleteOrganizationRules,
 ]);
 
 /** In addition to them where builds are enabled: in every namespace, in organizations' and in that of builds. */
