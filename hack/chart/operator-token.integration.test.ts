@@ -87,6 +87,17 @@ const organizationLabels = (id: string, level = "baseline") => ({
   [labels.organization]: id,
   "pod-security.kubernetes.io/enforce": level,
 });
+const volumeOf = (claimNamespace: string) => ({
+  metadata: { name: `of-${claimNamespace}` },
+  spec: {
+    accessModes: ["ReadWriteOnce"],
+    capacity: { storage: "1Gi" },
+    hostPath: { path: "/tmp/victim" },
+    persistentVolumeReclaimPolicy: "Delete",
+    claimRef: { namespace: claimNamespace, name: "victim" },
+  },
+});
+const retain = { spec: { persistentVolumeReclaimPolicy: "Retain" } };
 const binding = (role: { kind: string; name: string }, subject: object) => ({
   metadata: { name: "evil" },
   roleRef: { apiGroup: "rbac.authorization.k8s.io", ...role },
@@ -123,6 +134,9 @@ beforeAll(async () => {
     await cluster.client.create<KubernetesObject>(resources.secrets, {
       metadata: { name: "victim", namespace: where },
     });
+  }
+  for (const where of ["kube-system", ORGANIZATION]) {
+    await cluster.client.create<KubernetesObject>(resources.persistentVolumes, volumeOf(where));
   }
   await kubectl(["-n", "slipway-system", "create", "deployment", "slipway-operator", "--image=a"]);
   token = (await kubectl(["-n", "slipway-system", "create", "token", "slipway-operator"])).trim();
@@ -298,6 +312,15 @@ const stolen: [string, string, string, object?, Record<string, string>?][] = [
     undefined,
     { "impersonate-user": "system:admin", "impersonate-group": "system:masters" },
   ],
+  ["a volume of kube-system", "PATCH", "/api/v1/persistentvolumes/of-kube-system", retain],
+  [
+    "an organization's volume for a claim of kube-system",
+    "PATCH",
+    `/api/v1/persistentvolumes/of-${ORGANIZATION}`,
+    { spec: { claimRef: { namespace: "kube-system" } } },
+  ],
+  ["deleting a volume", "DELETE", `/api/v1/persistentvolumes/of-${ORGANIZATION}`],
+  ["every volume", "GET", "/api/v1/persistentvolumes"],
   ["a node's taint", "PATCH", "/api/v1/nodes/any", { spec: { unschedulable: true } }],
   [
     "the policy that confines it",
@@ -322,6 +345,11 @@ describe("a stolen token of the operator", () => {
 describe("the operator itself", () => {
   const exists = (resource: typeof resources.pods, name: string, where = ORGANIZATION) =>
     eventually(() => cluster.client.getOrUndefined(resource, { namespace: where, name }));
+
+  test("retains an organization's volume", async () => {
+    const path = `/api/v1/persistentvolumes/of-${ORGANIZATION}?dryRun=All`;
+    expect(await request("PATCH", path, retain)).toMatchObject({ status: 200 });
+  });
 
   test("takes up a namespace of an earlier release: its binding first, then the rest", async () => {
     for (const name of ["slipway-operator", "slipway-api-server"]) {
