@@ -1,11 +1,5 @@
 import { randomInt } from "node:crypto";
-import {
-  isForbidden,
-  isNamespaceTerminating,
-  isNotFound,
-  type KubeClient,
-  KubeError,
-} from "@slipway/controller-runtime";
+import type { KubeClient } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   BACKUP_ID,
@@ -18,7 +12,7 @@ import {
   organizationNamespace,
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
-import { resourceQuotaFailure } from "../organizations/limits.ts";
+import { withClusterErrors } from "../organizations/cluster-errors.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { backupResource } from "../resources.ts";
 import type { Services } from "../services.ts";
@@ -80,26 +74,10 @@ export async function deleteBackup(kube: KubeClient, { metadata }: Backup): Prom
   await answered(kube.delete(backupResource, { name, namespace }, { uid }));
 }
 
-async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    if (!(error instanceof KubeError)) {
-      throw error;
-    }
-    if (isNotFound(error) && id !== undefined) {
-      throw failures.backupNotFound(id);
-    }
-    const ceiling = resourceQuotaFailure(error);
-    if (ceiling) {
-      throw ceiling;
-    }
-    // The operator grants rights in an organization's namespace while it provisions it.
-    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error)) {
-      throw failures.organizationRuntimeUnavailable();
-    }
-    throw failures.clusterUnavailable(error);
-  }
+function answered<T>(call: Promise<T>, id?: string): Promise<T> {
+  return withClusterErrors(call, {
+    missing: id === undefined ? undefined : () => failures.backupNotFound(id),
+  });
 }
 
 const DAY_MS = 24 * 60 * 60_000;

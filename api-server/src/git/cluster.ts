@@ -1,11 +1,4 @@
-import {
-  isConflict,
-  isForbidden,
-  isNamespaceTerminating,
-  isNotFound,
-  type KubeClient,
-  KubeError,
-} from "@slipway/controller-runtime";
+import { isNotFound, type KubeClient } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   type Build,
@@ -18,7 +11,7 @@ import {
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
-import { resourceQuotaFailure } from "../organizations/limits.ts";
+import { withClusterErrors } from "../organizations/cluster-errors.ts";
 import { buildResource, gitConnectionResource } from "../resources.ts";
 
 /** Git connections and their Secrets as they are in the cluster. They are read live: that is rare. */
@@ -185,27 +178,9 @@ export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
   }
 }
 
-export async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    if (!(error instanceof KubeError)) {
-      throw error;
-    }
-    if (isNotFound(error) && id !== undefined) {
-      throw failures.gitConnectionNotFound(id);
-    }
-    if (isConflict(error)) {
-      throw failures.gitConnectionOperationPending("another change of it is under way");
-    }
-    const ceiling = resourceQuotaFailure(error);
-    if (ceiling) {
-      throw ceiling;
-    }
-    // The operator grants rights in an organization's namespace while it provisions it.
-    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error)) {
-      throw failures.organizationRuntimeUnavailable();
-    }
-    throw failures.clusterUnavailable(error);
-  }
+export function answered<T>(call: Promise<T>, id?: string): Promise<T> {
+  return withClusterErrors(call, {
+    missing: id === undefined ? undefined : () => failures.gitConnectionNotFound(id),
+    conflict: () => failures.gitConnectionOperationPending("another change of it is under way"),
+  });
 }
