@@ -36,6 +36,8 @@ export const organizationRules: PolicyRule[] = [
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["create", "patch", "delete"] },
   // Requested runs, and cancellations. Only a run that the operator has not decided on is deleted.
   { apiGroups: ["slipway.dev"], resources: ["jobruns"], verbs: ["create", "patch", "delete"] },
+  // Listed on request; an undelete is requested in the spec. What is kept of the project is in a Secret.
+  { apiGroups: ["slipway.dev"], resources: ["deletedprojects"], verbs: ["get", "list", "patch"] },
   // Read live, on request.
   {
     apiGroups: ["slipway.dev"],

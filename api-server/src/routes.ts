@@ -66,6 +66,7 @@ import { pause, remove, resume } from "./projects/routes/lifecycle.ts";
 import { list, read } from "./projects/routes/reads.ts";
 import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
 import { createRegistryToken, readRegistryToken } from "./registry/token.ts";
+import { listDeleted, undelete } from "./undelete/routes.ts";
 
 /** Every operation of the API. A new one is a file and a line here, and a line in the policy table. */
 export const routes: readonly AnyRoute[] = [
@@ -89,6 +90,8 @@ export const routes: readonly AnyRoute[] = [
   resume,
   rollback,
   remove,
+  listDeleted,
+  undelete,
   updateName,
   updateDescription,
   updateDomain,

@@ -53,6 +53,9 @@ export const failures = {
     new Failure(404, "JOB_RUN_NOT_FOUND", `the job has no run ${id.slice(0, 100)} in this billing cycle`),
   backupNotFound: (id: string) =>
     new Failure(404, "BACKUP_NOT_FOUND", `the project has no backup ${id.slice(0, 100)}`),
+  /** None was deleted, its plan retains no volumes, or they are deleted by now. */
+  deletedProjectNotFound: () =>
+    new Failure(404, "DELETED_PROJECT_NOT_FOUND", "there is no such project that could be undeleted"),
   gitConnectionNotFound: (id: string) =>
     new Failure(404, "GIT_CONNECTION_NOT_FOUND", `there is no Git connection ${id.slice(0, 100)}`),
   gitRepositoryNotFound: () =>

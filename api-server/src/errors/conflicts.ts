@@ -41,6 +41,10 @@ export const conflicts = {
         : `the domain ${hostname} is not available; if it is yours, create the TXT record ${proof.name} with the value ${proof.value}: a claim without a proof gives way to it within minutes, one whose proof was removed within a day`,
       { extra: { hostname } },
     ),
+  projectExists: () =>
+    new Failure(409, "PROJECT_EXISTS", "a project with this id exists: nothing is undeleted in its place"),
+  deletedVolumeMissing: () =>
+    new Failure(409, "DELETED_VOLUME_MISSING", "a volume of the deleted project does not exist any more"),
   projectPrivate: () =>
     new Failure(409, "PROJECT_PRIVATE", "the project is private: a private project has no domain"),
   exposureChangeInProgress: () =>

@@ -53,6 +53,10 @@ export const unavailable = {
         headers: { "retry-after": "5" },
       },
     ),
+  undeletePending: () =>
+    new Failure(503, "UNDELETE_PENDING", "the project is being undeleted, but not back yet, try again", {
+      headers: { "retry-after": "5" },
+    }),
   creationInProgress: () =>
     new Failure(
       503,

@@ -29,6 +29,7 @@ const FEATURES = [
   "metrics",
   "openapi",
   "projects",
+  "undelete",
 ];
 
 /** Examples of one operation. Tests check all of them against the schemas, and send the bodies of creations. */

@@ -213,6 +213,8 @@ const scopes: [string, Permission][] = [
   // Where the specification names none.
   // Shows: docs/applications.md#authentication: historic deployments | `project.read`
   ["GET /v1/project/:id/historic/deployments", "project.read"],
+  // Shows: docs/undelete.md#over-v1: `POST /v1/project/:id/undelete` | `project.delete`
+  ["POST /v1/project/:id/undelete", "project.delete"],
   // Shows: docs/applications.md#authentication: application logs | `project.logs.read`
   ["GET /v1/project/:id/logs", "project.logs.read"],
   // Shows: docs/applications.md#authentication: read envs | `project.envs.read`

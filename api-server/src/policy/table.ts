@@ -61,8 +61,8 @@ const onRuns = (permission: Permission, { audited }: { audited: boolean }): Poli
   audited,
 });
 
-/** An operation on backups, which outlive their project. */
-const onBackups = (permission: Permission, { audited }: { audited: boolean }): Policy => ({
+/** An operation on what outlives its project. */
+const onOutlived = (permission: Permission, { audited }: { audited: boolean }): Policy => ({
   access: { kind: "project", permission, missing: "handler" },
   rateLimit: perMinute(60),
   audited,
@@ -149,6 +149,8 @@ export const policies = {
     rateLimit: perMinute(10),
     audited: true,
   },
+  listDeletedProjects: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
+  undeleteProject: onOutlived("project.delete", { audited: true }),
   updateProjectName: setting("project.name.update"),
   updateProjectDescription: setting("project.description.update"),
   updateProjectDomain: setting("project.domain.update"),
@@ -178,12 +180,12 @@ export const policies = {
   listNetworkUserAgents: onProject("project.metrics.read", { audited: false }),
   listNetworkRequestEvents: onProject("project.metrics.read", { audited: false }),
   listNetworkSourceIps: onProject("project.metrics.read", { audited: false }),
-  listBackups: onBackups("project.backup.read", { audited: false }),
-  readBackup: onBackups("project.backup.read", { audited: false }),
+  listBackups: onOutlived("project.backup.read", { audited: false }),
+  readBackup: onOutlived("project.backup.read", { audited: false }),
   createBackup: onProject("project.backup.create", { audited: true }),
-  deleteBackup: onBackups("project.backup.delete", { audited: true }),
-  verifyBackup: onBackups("project.backup.update", { audited: true }),
-  restoreBackup: onBackups("project.backup.restore", { audited: true }),
+  deleteBackup: onOutlived("project.backup.delete", { audited: true }),
+  verifyBackup: onOutlived("project.backup.update", { audited: true }),
+  restoreBackup: onOutlived("project.backup.restore", { audited: true }),
   readBackupPolicy: onProject("project.backup.read", { audited: false }),
   updateBackupPolicy: onProject("project.backup.update", { audited: true }),
   listGitProviders: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },

@@ -44,8 +44,10 @@ export const remove = defineRoute({
   operationId: "deleteProject",
   method: "DELETE",
   path: "/v1/project/:id",
-  summary: "Delete a project for good",
-  description: "200 means that nothing of the project runs any more and that its name and domains are free.",
+  summary: "Delete a project",
+  description:
+    "200 means that nothing of the project runs any more and that its name and domains are free. Where its plan retains " +
+    "the volumes of deleted projects, it can be undeleted for some hours.",
   tags: ["Projects"],
   responses: {
     200: { description: "Deleted.", schema: messageOnly },
