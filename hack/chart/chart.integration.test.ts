@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { KubeClient, resources } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
+import { deletedVolumesRetentionHours, parseCatalog } from "@slipway/crds";
 import { systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
@@ -123,6 +124,19 @@ describe("rendering", () => {
       }
     },
   );
+
+  test("plans of the default catalog retain volumes of deleted projects for the hours that values name", async () => {
+    const catalogOf = async (sets: string[]) => {
+      const objects = await renderChart(valuesOf("default"), sets);
+      const { data } = objects.find(({ metadata }) => metadata.name === "slipway-catalog") ?? {};
+      return parseCatalog(data?.["catalog.yaml"] ?? "");
+    };
+    const catalog = await catalogOf(["catalogRetainDeletedVolumesHours.premium=24", "catalogRequests=small"]);
+    expect(deletedVolumesRetentionHours(catalog, "premium")).toBe(24);
+    expect(deletedVolumesRetentionHours(catalog, "db-premium")).toBe(0);
+    const set = ["catalogRetainDeletedVolumesHours.job-basic=24"];
+    await expect(catalogOf(set)).rejects.toThrow("job-basic is no plan of an application or a database");
+  });
 
   test("lint finds nothing", async () => {
     for (const name of cases) {
