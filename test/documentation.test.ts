@@ -17,6 +17,7 @@ const PAGES = [
   "docs/console.md",
   "docs/analytics.md",
   "docs/operations/tracing.md",
+  "docs/undelete.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
