@@ -123,7 +123,8 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     return this.#rejectedSpec.reconcile(project, rollout, context);
   }
 
-  async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+  async finalize(project: Project, context: ProjectContext): Promise<Remaining | undefined> {
+    const { signal } = context;
     const { retention } = this.#deps;
     await retention.begin(project, signal);
     await this.#recreate.clear(project, signal);
@@ -136,7 +137,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     if (waiting) {
       return waiting;
     }
-    await retention.complete(project, signal);
+    await retention.complete(project, context);
     return run(remainsStep);
   }
 

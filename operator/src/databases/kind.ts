@@ -105,12 +105,13 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
       : undefined;
   }
 
-  async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+  async finalize(project: Project, context: ProjectContext): Promise<Remaining | undefined> {
+    const { signal } = context;
     const { retention } = this.#deps;
     await retention.begin(project, signal);
     for (const step of deletionSteps) {
       if (step === remainsStep) {
-        await retention.complete(project, signal);
+        await retention.complete(project, context);
       }
       const waiting = await runDeletionStep(step, project, this.#deps, signal);
       if (waiting) {

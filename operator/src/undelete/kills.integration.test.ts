@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type Catalog, type DeletedProject, labels, type Project, parseCatalog } from "@slipway/crds";
 import { type Clock, silentLogger, systemClock } from "@slipway/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -87,7 +87,7 @@ async function deleteOnce(access: KubeClient, name: string): Promise<boolean> {
   const deps = { client: access, clock, catalog: () => catalog, stores: { namespaces } };
   const retention = new Retention(deps as unknown as ConstructorParameters<typeof Retention>[0]);
   await retention.begin(project, signal);
-  await retention.complete(project, signal);
+  await retention.complete(project, { event: () => {}, signal });
   return (await runDeletionStep(remainsStep, project, { client: access }, signal)) === undefined;
 }
 
@@ -230,4 +230,30 @@ test("a project is deleted and undeleted whole when the operator dies after any 
     await clean(name);
   }
   expect(writes).toBeGreaterThan(9);
+});
+
+// Shows: docs/undelete.md#what-comes-back: The deletion is final where the namespace's quota leaves no room
+test("a deletion goes on where the namespace has no room for Secrets, and leaves nothing behind", async () => {
+  const volume = await create("pfull");
+  const full = new Proxy(client, {
+    get(target, name: keyof KubeClient) {
+      const method = target[name] as (...args: unknown[]) => unknown;
+      if (typeof method !== "function") {
+        return method;
+      }
+      return async (...args: unknown[]) => {
+        if (name === "create" && args[0] === deletedProjectResource) {
+          throw new KubeError({ status: 403, reason: "Forbidden", message: "exceeded quota: slipway-quota" });
+        }
+        return method.apply(target, args);
+      };
+    },
+  });
+  await client.delete(projectResource, ref("pfull"));
+  await survive(100, async () => deleteOnce(full, "pfull"));
+  await reconcileVolumes(client, namespace);
+  expect(await volumeOf(volume)).toBeUndefined();
+  const kept = await client.listAll(resources.secrets, { namespace, labelSelector: labels.deletedProject });
+  expect(kept).toEqual([]);
+  await client.patch(projectResource, ref("pfull"), { metadata: { finalizers: null } });
 });

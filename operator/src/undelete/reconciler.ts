@@ -8,7 +8,6 @@ import {
   type Reconciler,
   type Result,
   removeFinalizer,
-  resources,
   type Store,
 } from "@slipway/controller-runtime";
 import {
@@ -17,11 +16,11 @@ import {
   type DeletedProjectConditionCatalog,
   fieldManagers,
   finalizers,
-  labels,
   type Project,
 } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import { deletedProjectResource, projectResource } from "../resources.ts";
+import { deleteKept } from "./kept-secrets.ts";
 import { completeUndelete, createProject, hasVolumes, readState, restoreChildren } from "./undelete.ts";
 import { releaseVolume } from "./volumes.ts";
 
@@ -171,12 +170,7 @@ class RecordSteps {
     }
     // In a namespace that is being deleted they are deleted with it, and the right to do so may be gone.
     if (namespaces.get(undefined, namespace)?.metadata?.deletionTimestamp === undefined) {
-      const labelSelector = `${labels.deletedProject}=${name}`;
-      const options = { namespace, labelSelector, metadataOnly: true, signal };
-      for (const { metadata } of await client.listAll(resources.secrets, options)) {
-        const { uid, name: secret = "" } = metadata ?? {};
-        await client.delete(resources.secrets, { namespace, name: secret }, { uid, signal });
-      }
+      await deleteKept({ namespace, name }, { client, signal });
     }
     conditions.set({ type: "Ready", status: "False", reason: "Releasing" });
     await removeFinalizer(record, finalizers.deletedProject, {

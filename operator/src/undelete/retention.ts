@@ -2,6 +2,7 @@
 
 import {
   isAlreadyExists,
+  isQuotaExceeded,
   type KubeClient,
   type KubernetesObject,
   type Resource,
@@ -22,6 +23,7 @@ import { liveChildren } from "../projects/deletion.ts";
 import { CERTIFICATE } from "../projects/secrets.ts";
 import type { ProjectStores } from "../projects/stores.ts";
 import { deletedProjectResource } from "../resources.ts";
+import { deleteKept } from "./kept-secrets.ts";
 import {
   beyondLimit,
   type Claim,
@@ -40,6 +42,12 @@ export interface RetentionDependencies {
   clock: Clock;
   catalog: () => Catalog;
   stores: Pick<ProjectStores, "namespaces">;
+}
+
+/** What a step of a deletion is given. */
+export interface Reporting {
+  signal: AbortSignal;
+  event(type: "Warning", reason: string, note: string): void;
 }
 
 /** The two steps of a deletion that retain volumes; where the plan retains none, they read and write nothing. */
@@ -61,9 +69,8 @@ export class Retention {
     if (await client.getOrUndefined(resources.secrets, { namespace, name }, { metadataOnly: true, signal })) {
       return;
     }
-    const hasVolumes =
-      (await liveChildren(resources.persistentVolumeClaims, project, client, signal)).length > 0;
-    if (!hasVolumes) {
+    const claims = (await liveChildren(resources.persistentVolumeClaims, project, client, signal)) as Claim[];
+    if (!claims.some(({ metadata, spec }) => spec?.volumeName && !metadata?.deletionTimestamp)) {
       return;
     }
     const outside = isDatabaseType(project.spec.type)
@@ -74,26 +81,23 @@ export class Retention {
         )
       : undefined;
     const state = { project, services: outside ? [outside] : [], configMaps: [], claims: [] };
-    await this.#create(resources.secrets, stateSecret(name, state), signal);
+    await this.#create(resources.secrets, stateSecret(name, state), signal).catch(ignoreQuota);
   }
 
   /**
    * Once no instance runs, and before volumes and Secrets are deleted: first the volumes are retained, then all else is kept, and the
    * record comes last: with it the project can be undeleted.
    */
-  async complete(project: Project, signal: AbortSignal): Promise<void> {
-    const hours = this.#hours(project);
-    if (hours === 0) {
+  async complete(project: Project, { event, signal }: Reporting): Promise<void> {
+    if (this.#hours(project) === 0) {
       return;
     }
-    const { client, clock } = this.#deps;
+    const { client } = this.#deps;
     const record = recordNameOf(project);
     const claims = (await liveChildren(resources.persistentVolumeClaims, project, client, signal)) as Claim[];
     if (this.#isTerminating(project)) {
       // Nothing can be created in such a namespace: what was retained so far is deleted with the claims.
-      for (const { spec } of claims) {
-        await releaseVolume(spec?.volumeName ?? "", record, { client, signal });
-      }
+      await this.#releaseAll(claims, record, signal);
       return;
     }
     const volumes: RetainedVolume[] = [];
@@ -103,18 +107,45 @@ export class Retention {
         volumes.push(volume);
       }
     }
-    if (volumes.length === 0 || isBeingUndeleted(project)) {
-      return;
-    }
     const ref = { namespace: project.metadata.namespace, name: record };
-    if (await client.getOrUndefined(deletedProjectResource, ref, { metadataOnly: true, signal })) {
+    const isKept =
+      isBeingUndeleted(project) ||
+      (await client.getOrUndefined(deletedProjectResource, ref, { metadataOnly: true, signal }));
+    if (isKept) {
       return;
     }
+    try {
+      await (volumes.length > 0
+        ? this.#keep(project, claims, volumes, signal)
+        : deleteKept(ref, { client, signal }));
+    } catch (error) {
+      // A deletion does not wait for room.
+      if (!isQuotaExceeded(error)) {
+        throw error;
+      }
+      event("Warning", "NotRetained", `The project cannot be undeleted: ${error.message}`);
+      await this.#releaseAll(claims, record, signal);
+      await deleteKept(ref, { client, signal });
+    }
+  }
+
+  async #keep(
+    project: Project,
+    claims: readonly Claim[],
+    volumes: RetainedVolume[],
+    signal: AbortSignal,
+  ): Promise<void> {
     await this.#keepState(project, claims, volumes, signal);
-    await this.#keepSecrets(project, record, signal);
+    await this.#keepSecrets(project, recordNameOf(project), signal);
     await this.#makeRoom(project, signal);
-    const made = recordOf(project, volumes, { now: clock.now(), hours });
-    await this.#create(deletedProjectResource, made, signal);
+    const record = recordOf(project, volumes, { now: this.#deps.clock.now(), hours: this.#hours(project) });
+    await this.#create(deletedProjectResource, record, signal);
+  }
+
+  async #releaseAll(claims: readonly Claim[], record: string, signal: AbortSignal): Promise<void> {
+    for (const { spec } of claims) {
+      await releaseVolume(spec?.volumeName, record, { client: this.#deps.client, signal });
+    }
   }
 
   /** Of databases and applications: what a job has run and is charged for is known by its uid. */
@@ -194,5 +225,12 @@ export class Retention {
         throw error;
       }
     }
+  }
+}
+
+/** The deletion is final then: it reports it when it comes to the volumes. */
+function ignoreQuota(error: unknown): void {
+  if (!isQuotaExceeded(error)) {
+    throw error;
   }
 }

@@ -16,10 +16,10 @@ import {
   type DeletedProject,
   deletedProjectState,
   fieldManagers,
-  labels,
   type Project,
 } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
+import { listKept } from "./kept-secrets.ts";
 import {
   type Claim,
   type KeptState,
@@ -86,10 +86,8 @@ export async function restoreChildren(
   state: KeptState,
   access: Access,
 ): Promise<boolean> {
-  const { client, signal } = access;
   const { namespace, name } = record.metadata;
-  const labelSelector = `${labels.deletedProject}=${name}`;
-  for (const kept of await client.listAll<Secret>(resources.secrets, { namespace, labelSelector, signal })) {
+  for (const kept of await listKept({ namespace, name }, access)) {
     const secret = restoredSecret(kept, project);
     if (secret) {
       await createOnce(resources.secrets, secret, access);

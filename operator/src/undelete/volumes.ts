@@ -48,7 +48,11 @@ export async function retainVolume(
  * Ends the retention. A volume that no claim is bound to is deleted by its provisioner then, with all that is in it; one that is
  * bound is deleted with its claim again. Volumes that are retained for another record, or by themselves, stay as they are.
  */
-export async function releaseVolume(volumeName: string, record: string, access: VolumeAccess): Promise<void> {
+export async function releaseVolume(
+  volumeName: string | undefined,
+  record: string,
+  access: VolumeAccess,
+): Promise<void> {
   const volume = await readVolume(volumeName, access);
   if (volume !== undefined && holderOf(volume) === record) {
     await patchVolume(volume, { record: null, policy: "Delete" }, access);
