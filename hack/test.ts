@@ -200,7 +200,7 @@ if (chosen.includes("integration")) {
   await rm(recordedPermissions, { recursive: true, force: true });
 }
 await mkdir(logs, { recursive: true });
-if (chosen.length === Object.keys(stages).length) {
+if (!isKind && chosen.length === Object.keys(stages).length) {
   removeFigures();
 }
 const ranBefore = existsSync(join(root, ".slipway", "stack.env"));
