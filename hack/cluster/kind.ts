@@ -15,6 +15,7 @@ import {
   ingressNode,
   kindConfig,
   type NodeImageChoice,
+  podSubnet,
   publishedImage,
 } from "./kind/config.ts";
 import {
@@ -114,10 +115,10 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
     apiUrl: `http://127.0.0.1:${options.apiPort}`,
     ingressUrl: `http://127.0.0.1:${options.ingressPort}`,
     networks: {
-      pods: "10.244.0.0/16",
+      pods: podSubnet,
       apiserver: ["10.96.0.1/32", ...nodes],
       nodes,
-      denied: ["10.244.0.0/16", "10.96.0.0/16", "169.254.0.0/16", ...nodes],
+      denied: [podSubnet, "10.96.0.0/16", "169.254.0.0/16", ...nodes],
     },
     podsReachable: false,
     databaseHost: "127.0.0.1",

@@ -13,6 +13,12 @@ import { registryPort } from "./registry.ts";
  */
 const databasePorts = { first: 32_600, count: 100 };
 
+/**
+ * Addresses of pods. Not those of the embedded cluster, which may run beside: packets between nodes pass the machine's own rules where
+ * it filters bridges, and those of the embedded cluster close its addresses to everything but its bridge.
+ */
+export const podSubnet = "10.248.0.0/16";
+
 /** Label of the node whose ports lead to the ingress. */
 export const ingressNode = { "slipway.dev/ingress": "true" };
 
@@ -42,6 +48,7 @@ export async function kindConfig(options: KindConfig): Promise<string> {
   const filled = fillIn(text, {
     API_PORT: String(options.apiPort),
     INGRESS_PORT: String(options.ingressPort),
+    POD_SUBNET: podSubnet,
     REGISTRY_PORT: String(registryPort),
     NODE_IMAGE: options.image,
     NODE_PORTS: mappings.join("\n      "),

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { root } from "../../lib/paths.ts";
+import { addresses } from "../addresses.ts";
 import { kubernetesVersion } from "../programs.ts";
 import { chooseNodeImage, kindConfig, type NodeImageRequest } from "./config.ts";
 import { engineEnvironment, storageConfiguration, subnetsOf } from "./engine.ts";
@@ -45,7 +46,7 @@ test("nodes' addresses are those of podman's network, of version 4", () => {
 test("three nodes are a control plane, which has the ingress, and two workers of one image", async () => {
   const options = { apiPort: 8081, ingressPort: 8080, nodes: 3, image: "example/node:1", isOwnImage: true };
   const config = parse(await kindConfig(options)) as {
-    networking: { kubeProxyMode: string };
+    networking: { kubeProxyMode: string; podSubnet: string };
     nodes: { role: string; image: string; labels?: object; kubeadmConfigPatches?: string[] }[];
   };
   expect(config.nodes.map(({ role }) => role)).toEqual(["control-plane", "worker", "worker"]);
@@ -54,6 +55,9 @@ test("three nodes are a control plane, which has the ingress, and two workers of
   const patches = (config.nodes[0]?.kubeadmConfigPatches ?? []).map((patch) => parse(patch));
   expect(patches.at(-1)).toMatchObject({ cgroupDriver: "cgroupfs", failCgroupV1: false });
   expect(config.networking.kubeProxyMode).toBe("nftables");
+  // The embedded cluster beside closes its own addresses, in packets between nodes too.
+  const first = (cidr: string) => cidr.split(".").slice(0, 2);
+  expect(first(config.networking.podSubnet)).not.toEqual(first(addresses.podCidr));
 });
 
 test.each([
