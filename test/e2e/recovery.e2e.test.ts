@@ -89,7 +89,9 @@ const slipway = (...args: string[]) =>
   run("node", ["hack/slipway.ts", "admin", "platform", ...args, "--json"], { cwd: root });
 const kubectl = (...args: string[]) =>
   run(join(toolDir, "kubectl"), ["--kubeconfig", stack.kubeconfig, "-n", namespace, ...args]);
-const deleteJob = (name: string) => kubectl("delete", "job", name, "--cascade=foreground");
+/** One whose CronJob is gone with its values may be gone, too. */
+const deleteJob = (name: string) =>
+  kubectl("delete", "job", name, "--cascade=foreground", "--ignore-not-found");
 
 /** Runs a CronJob's job now. @returns how it, or its first pod, has ended */
 async function runNow(cronJob: string): Promise<"succeeded" | "failed"> {
