@@ -81,6 +81,7 @@ export const projectReasons = {
   InstanceRefused: "InstanceRefused",
   OutOfMemory: "OutOfMemory",
   ProbeFailing: "ProbeFailing",
+  StartupTimeout: "StartupTimeout",
   Unschedulable: "Unschedulable",
   DeadlineExceeded: "DeadlineExceeded",
   // Domains

@@ -5,6 +5,7 @@ import type { ProjectStatus } from "./status.ts";
 export * from "./conditions.ts";
 export { type DatabaseStatus, databaseStatus } from "./database-status.ts";
 export { statusOfRecreated, withGenerations } from "./history.ts";
+export { LAST_LINES_MAX_LENGTH, type LastTermination } from "./last-termination.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix } from "./plan-rules.ts";
 export { type ProjectSpec, projectRules, projectSpec, projectTransitions } from "./spec.ts";

@@ -135,15 +135,25 @@ export const networkAccess = z
   })
   .describe("Who may reach the project, by address.");
 
+const probedPath = (about: string) =>
+  matching(/^\/[^\p{Cc} ]*$/u, "must be a path that begins with /", 256, about);
+
 /** A health check without its rule. */
 export const healthcheckFields = z
   .strictObject({
-    enabled: z.boolean().describe("Whether the path is probed; otherwise only the port is."),
-    path: matching(
-      /^\/[^\p{Cc} ]*$/u,
-      "must be a path that begins with /",
-      256,
-      "Path that answers 2xx or 3xx when an instance can serve.",
+    enabled: z
+      .boolean()
+      .describe(
+        "Whether the paths are probed; otherwise only the port is, and the other fields have no effect.",
+      ),
+    path: probedPath("Path that answers 2xx or 3xx when an instance can serve.").optional(),
+    livenessPath: probedPath(
+      "Path that answers 2xx or 3xx unless an instance hangs: one that answers three probes in a row with an error, or not within 5 seconds, is restarted.",
+    ).optional(),
+    startupTimeoutSeconds: integer(
+      10,
+      3600,
+      "Time in which an instance must have started to serve; after it the instance is restarted and its deployment has failed.",
     ).optional(),
   })
   .describe("How the platform determines that an instance can serve.");
@@ -156,6 +166,12 @@ export const healthcheck = withRules(healthcheckFields, [
     fields: ["path", "enabled"],
   }),
 ]);
+
+export const terminationGracePeriodSeconds = integer(
+  1,
+  300,
+  "Time that an instance has between SIGTERM and SIGKILL when it is stopped, after 5 seconds without new requests; 30 unless given.",
+);
 
 export const autoscaling = z
   .strictObject({

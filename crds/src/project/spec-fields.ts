@@ -24,6 +24,7 @@ import {
   secretRef,
   sourceRevision,
   storage,
+  terminationGracePeriodSeconds,
 } from "./parts.ts";
 import { build, github, source } from "./source-parts.ts";
 import { projectTypes } from "./types.ts";
@@ -67,6 +68,7 @@ export const projectSpecFields = z
       .optional(),
     networkAccess: networkAccess.optional(),
     healthcheck: healthcheck.optional(),
+    terminationGracePeriodSeconds: terminationGracePeriodSeconds.optional(),
     autoscaling: autoscaling.optional(),
     version: text(1, 32, "Version of the database engine.").optional(),
     profile: profile.optional(),

@@ -14,7 +14,8 @@ import { jobRunPhases } from "../jobrun.ts";
 import { mapOf } from "../rule.ts";
 import { missedReasons } from "./conditions.ts";
 import { databaseStatus } from "./database-status.ts";
-import { healthcheckFields, imageFields, secretRef } from "./parts.ts";
+import { lastTermination } from "./last-termination.ts";
+import { healthcheckFields, imageFields, secretRef, terminationGracePeriodSeconds } from "./parts.ts";
 
 /** The `status` of a project as the specification names it. */
 export const projectPhases = [
@@ -78,6 +79,7 @@ export const deploymentSettings = z
       .describe("Secrets with the environment; they are kept for as long as the deployment is listed.")
       .optional(),
     healthcheck: healthcheckFields.optional(),
+    terminationGracePeriodSeconds: terminationGracePeriodSeconds.optional(),
   })
   .describe("What the pods were made from.");
 export type DeploymentSettings = z.output<typeof deploymentSettings>;
@@ -135,6 +137,7 @@ export const projectStatus = z
     image: imageStatus.optional(),
     maxCpu: text(0, 32, "CPU limit of one instance, as a quantity.").optional(),
     maxMemory: text(0, 32, "Memory limit of one instance, as a quantity.").optional(),
+    lastTermination: lastTermination.optional(),
     plan: text(0, 63, "Plan that is in force.").optional(),
     planChange: z
       .strictObject({

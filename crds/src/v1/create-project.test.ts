@@ -38,7 +38,8 @@ const valid = {
       network_access: open,
       subdomain: "my-shop",
       custom_domains: ["shop.example.com"],
-      healthcheck: { enabled: true, path: "/healthz" },
+      healthcheck: { enabled: true, path: "/healthz", liveness_path: "/livez", startup_timeout_seconds: 90 },
+      termination_grace_period_seconds: 60,
       autoscaling: { enabled: true, max_instances: 4, cpu_target_percentage: 70 },
     },
   }),
@@ -129,7 +130,8 @@ describe("parseCreateProject", () => {
       },
       subdomain: "my-shop",
       customDomains: ["shop.example.com"],
-      healthcheck: { enabled: true, path: "/healthz" },
+      healthcheck: { enabled: true, path: "/healthz", livenessPath: "/livez", startupTimeoutSeconds: 90 },
+      terminationGracePeriodSeconds: 60,
       autoscaling: { enabled: true, maxInstances: 4, cpuTargetPercentage: 70 },
     });
     expect(envs).toEqual([{ name: "LOG_LEVEL", value: "debug" }]);
@@ -275,6 +277,25 @@ describe("parseCreateProject", () => {
       /CIDR/,
     ],
     ["http", set("config.subdomain", "ab"), "config.subdomain", /3/],
+    [
+      "http",
+      set("config.healthcheck.startup_timeout_seconds", 9),
+      "config.healthcheck.startup_timeout_seconds",
+      /10/,
+    ],
+    ["http", set("config.healthcheck.liveness_path", "livez"), "config.healthcheck.liveness_path", /begins/],
+    [
+      "http",
+      set("config.termination_grace_period_seconds", 301),
+      "config.termination_grace_period_seconds",
+      /300/,
+    ],
+    [
+      "job",
+      set("config.termination_grace_period_seconds", 30),
+      "config.termination_grace_period_seconds",
+      /only to: http/,
+    ],
     [
       "http",
       set("config.custom_domains", ["shop.example.com", "shop.example.com"]),

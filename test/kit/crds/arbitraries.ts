@@ -76,9 +76,15 @@ const values: Record<TypedField, fc.Arbitrary<unknown>> = {
     { requiredKeys: ["ingressWhiteList"] },
   ),
   healthcheck: fc.record(
-    { enabled: fc.boolean(), path: fc.constant("/healthz") },
+    {
+      enabled: fc.boolean(),
+      path: fc.constant("/healthz"),
+      livenessPath: fc.constant("/livez"),
+      startupTimeoutSeconds: fc.constantFrom(10, 3_600),
+    },
     { requiredKeys: ["enabled"] },
   ),
+  terminationGracePeriodSeconds: fc.constantFrom(1, 300),
   autoscaling: fc.record({ enabled: fc.boolean(), maxInstances: fc.integer({ min: 1, max: 5 }) }),
   version: fc.constantFrom("15", "17", "10", "11", "26.8.6.5", "9.1.1", "1"),
   profile: fc.constantFrom("key_value", "cache", "queue"),
