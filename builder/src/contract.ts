@@ -3,6 +3,7 @@
 export { type BaseImages, baseImages } from "./catalog.ts";
 export { type Failure, type FailureCode, failure, failures, isPassing } from "./failures/codes.ts";
 export { MAX_LOG_BYTES, MAX_MESSAGE_BYTES, parseLogLine } from "./log/line.ts";
+export { stripControlCharacters } from "./log/redact.ts";
 export { podPaths } from "./paths.ts";
 export { exitCodes, parseStepResult, type StepResult } from "./result.ts";
 export {

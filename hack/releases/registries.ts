@@ -1,10 +1,12 @@
 /** The metrics of every process, as they are registered at its start. */
+
 import { createKubeMetrics, Manager, Store } from "@slipway/controller-runtime";
 import type { Backup, Build, JobRun, Project } from "@slipway/crds";
 import { registerFiles, silentLogger } from "@slipway/process";
 import type { Registry } from "prom-client";
 import { ApiMetrics } from "../../api-server/src/http/api-metrics.ts";
 import { CollectorMetrics } from "../../collector/src/metrics.ts";
+import { createRestartMetric } from "../../operator/src/applications/instance-restarts.ts";
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
 import { addBilling } from "../../operator/src/billing/billing.ts";
 import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
@@ -35,6 +37,7 @@ function operatorRegistry(): Registry {
   createBuildMetrics(manager.registry, new Store<Build>());
   registerProjectMetrics(manager.registry, projects);
   registerPlatformBackupMetrics(manager.registry, "/nonexistent");
+  createRestartMetric(manager.registry);
   registerBackupGauges(
     manager.registry,
     { projects, backups: new Store<Backup>() },

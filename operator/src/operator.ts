@@ -2,6 +2,7 @@
 
 import { type ClockReference, type KubeClient, Manager } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
+import { createRestartMetric, InstanceRestarts } from "./applications/instance-restarts.ts";
 import { createBackups } from "./backups/controller.ts";
 import { mountedCredentials } from "./backups/s3-store.ts";
 import { addBilling } from "./billing/billing.ts";
@@ -113,6 +114,7 @@ export function createOperator(options: OperatorOptions): Manager {
         pods: config.tenantPods,
       },
       routeCheck,
+      restarts: new InstanceRestarts(createRestartMetric(manager.registry), manager.clock),
     },
     jobs: {
       platform: { ...config.jobs, templateVersion: config.podTemplateVersion, pods: config.tenantPods },

@@ -20,6 +20,12 @@ export interface HttpApp extends Workload {
   autoscaling?: { min: number; max: number; cpuPercent?: number; memoryPercent?: number };
   /** Path that answers 2xx or 3xx when an instance is ready; without one an open port is enough. */
   healthcheckPath?: string;
+  /** Path of which an instance that does not answer it is restarted; without one none is. */
+  livenessPath?: string;
+  /** Time in which an instance must serve, in seconds. */
+  startupTimeoutSeconds?: number;
+  /** Time between SIGTERM and SIGKILL of an instance, in seconds, where the owner has chosen one. */
+  stopSeconds?: number;
   /** Present for public projects only. */
   route?: HttpRoute;
 }

@@ -186,6 +186,10 @@ describe("the settings' hash", () => {
     ["another payment mode", { paymentMode: "monthly" }],
     ["a private project", { exposure: "private" }],
     ["a health check that is off", { healthcheck: { enabled: false, path: "/" } }],
+    [
+      "the rest of a health check that is off",
+      { healthcheck: { enabled: false, livenessPath: "/", startupTimeoutSeconds: 10 } },
+    ],
     ["an access list", { networkAccess: { ingressWhiteList: [{ cidr: "10.0.0.0/8" }] } }],
     ["a subdomain", { subdomain: "shop" }],
     ["custom domains", { customDomains: ["shop.example.com"] }],
@@ -203,6 +207,9 @@ describe("the settings' hash", () => {
     ["another port", { port: 81 }],
     ["other variables", { envsFrom: [{ name: "p1-env-0123456789ab" }] }],
     ["a health check", { healthcheck: { enabled: true, path: "/" } }],
+    ["a liveness path", { healthcheck: { enabled: true, path: "/", livenessPath: "/" } }],
+    ["a limit of the start", { healthcheck: { enabled: true, path: "/", startupTimeoutSeconds: 10 } }],
+    ["another time to stop", { terminationGracePeriodSeconds: 31 }],
     ["a restart", { restartedAt: "2026-01-01T00:00:00Z" }],
   ];
   test.each(changed)("changes with %s", (_, spec) => {
@@ -237,7 +244,11 @@ describe("settings are applied to the cluster:", () => {
     const objects = objectsOf({ project: { ...project, spec: { ...project.spec, ...spec } } });
     const find = (kind: string) => objects.find((object) => object.kind === kind) as unknown;
     const { spec: deployment } = find("Deployment") as {
-      spec: { replicas?: number; template: { spec: { containers: Record<string, unknown>[] } } };
+      spec: {
+        replicas?: number;
+        progressDeadlineSeconds?: number;
+        template: { spec: { containers: Record<string, unknown>[] } };
+      };
     };
     return { find, deployment, container: deployment.template.spec.containers[0] };
   };
@@ -268,6 +279,48 @@ describe("settings are applied to the cluster:", () => {
     const off = childrenOf({ healthcheck: { enabled: false, path: "/ready" } }).container;
     expect(off).toMatchObject({ readinessProbe: { tcpSocket: { port: "http" } } });
     expect(JSON.stringify(off)).not.toContain("/ready");
+  });
+
+  // Shows: docs/applications.md#create: `config.healthcheck.liveness_path`: an instance that hangs is
+  test("a liveness path, as a probe that has a hung instance started again within 60 s", () => {
+    const { container, deployment } = childrenOf({
+      healthcheck: { enabled: true, path: "/ready", livenessPath: "/alive" },
+      terminationGracePeriodSeconds: 300,
+    });
+    const probe = container?.livenessProbe as Record<string, number> | undefined;
+    const { httpGet, periodSeconds, timeoutSeconds, failureThreshold, terminationGracePeriodSeconds } =
+      probe ?? {};
+    expect(httpGet).toEqual({ path: "/alive", port: "http" });
+    expect(container).toMatchObject({ readinessProbe: { httpGet: { path: "/ready" } } });
+    expect(deployment.template.spec).toMatchObject({ terminationGracePeriodSeconds: 305 });
+    // It hung right after it had answered; the kubelet adds 2 s where draining has used up the time to stop.
+    const detected = Number(periodSeconds) * Number(failureThreshold) + Number(timeoutSeconds);
+    expect(detected + Number(terminationGracePeriodSeconds) + 2).toBeLessThan(50);
+    expect(childrenOf({ healthcheck: { enabled: true, path: "/ready" } }).container).not.toHaveProperty(
+      "livenessProbe",
+    );
+  });
+
+  // Shows: docs/applications.md#create: `config.healthcheck.startup_timeout_seconds`: an instance that
+  test.each([10, 45, 3_600])(
+    "a limit of %d s to the start, and no earlier deadline of the rollout",
+    (limit) => {
+      const { container, deployment } = childrenOf({
+        healthcheck: { enabled: true, path: "/ready", startupTimeoutSeconds: limit },
+      });
+      const probe = container?.startupProbe as Record<string, number> | undefined;
+      const { periodSeconds = 0, timeoutSeconds = 0, failureThreshold = 0 } = probe ?? {};
+      expect(timeoutSeconds).toBe(periodSeconds);
+      expect(Math.abs(failureThreshold * periodSeconds - limit)).toBeLessThan(2);
+      expect(deployment.progressDeadlineSeconds).toBe(Math.max(300, limit + 60));
+    },
+  );
+
+  // Shows: docs/applications.md#create: `config.termination_grace_period_seconds`: 1 to 300, between
+  test("the time to stop, after draining", () => {
+    const stop = (spec: Partial<Project["spec"]>) => childrenOf(spec).deployment.template.spec;
+    expect(stop({})).toMatchObject({ terminationGracePeriodSeconds: 35 });
+    expect(stop({ terminationGracePeriodSeconds: 1 })).toMatchObject({ terminationGracePeriodSeconds: 6 });
   });
 
   // Shows: docs/applications.md#create: `config.autoscaling`: on plans that have it, `max_instances` at

@@ -24,6 +24,7 @@ import {
   shortestDelay,
 } from "../projects/kind.ts";
 import { type LiveDeployment, readInstances, stopInstances } from "../projects/pause.ts";
+import { probeKillsOf } from "../projects/probe-kills.ts";
 import { summarize, summarizePause } from "../projects/status.ts";
 import { childOf, type Pod } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
@@ -35,15 +36,18 @@ import type { AllowList } from "./access.ts";
 import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./desired/deployment.ts";
 import { desired } from "./desired.ts";
+import { type InstanceRestarts, restartNote } from "./instance-restarts.ts";
 import type { PodView } from "./pod-problem.ts";
 import { RecreateSteps, type Running } from "./recreate-steps.ts";
 import { readRollout } from "./rollout.ts";
 import { RolloutSteps } from "./rollout-steps.ts";
-import { type HttpPlatform, toHttpApp } from "./view.ts";
+import { lastTermination, terminationsOf } from "./terminations.ts";
+import { type HttpPlatform, rolloutDeadlineSeconds, toHttpApp } from "./view.ts";
 
 export interface HttpDependencies extends KindDependencies {
   platform: HttpPlatform;
   routeCheck: RouteCheck;
+  restarts: InstanceRestarts;
 }
 
 /** What one reconcile has applied, and the routes as they were before. */
@@ -69,7 +73,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     this.#recreate = new RecreateSteps(deps);
     this.#rollouts = new RolloutSteps({
       clock: deps.clock,
-      rolloutDeadlineSeconds: deps.platform.rolloutDeadlineSeconds,
+      rolloutDeadlineSeconds: (project) => rolloutDeadlineSeconds(project, deps.platform),
       read: (project, version) => readRollout(this.#deployment(project), this.#pods(project), version),
     });
   }
@@ -127,6 +131,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const { signal } = context;
     const { retention } = this.#deps;
     await retention.begin(project, signal);
+    this.#deps.restarts.forget(project.metadata.uid ?? "");
     await this.#recreate.clear(project, signal);
     const run = async (step: DeletionStep) => {
       const waiting = await runDeletionStep(step, project, this.#deps, signal);
@@ -161,10 +166,21 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const { limits } = accepted.plan.resources;
     summarize(project, { ...assessment, volume, limits, route }, conditions, status);
     this.#domains.report(project, claimed, routes, release, context);
+    this.#reportTerminations(project, context);
     return {
       requeueAfterMs: shortestDelay(routes.retryAfterMs, release.retryAfterMs, assessment.againInMs),
       refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),
     };
+  }
+
+  /** What instances ended by: the last one in the status, and an Event and a count for each restart. */
+  #reportTerminations(project: Project, { status, event }: ProjectContext): void {
+    const terminations = terminationsOf(this.#pods(project));
+    const reported = status.lastTermination?.finishedAt;
+    for (const restart of this.#deps.restarts.observe(project.metadata.uid ?? "", terminations, reported)) {
+      event("Warning", "InstanceRestarted", restartNote(restart));
+    }
+    status.lastTermination = lastTermination(terminations, status);
   }
 
   #view(project: Project, accepted: Accepted<HttpPlan>, claimed: Claimed): HttpApp {
@@ -192,9 +208,13 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
 
   /** The instances, and the pods that pull an image for the next ones. */
   #pods(project: Project): PodView[] {
-    const { pulls } = this.#deps.stores;
+    const { pulls, kills } = this.#deps.stores;
     const pods = [...this.#instances(project), ...this.#recreate.pulling(project)];
-    return pods.map((pod) => ({ ...pod, pullBegun: hasBegunToPull(pulls, pod) }));
+    return pods.map((pod) => ({
+      ...pod,
+      pullBegun: hasBegunToPull(pulls, pod),
+      probeKills: probeKillsOf(kills, pod),
+    }));
   }
 }
 

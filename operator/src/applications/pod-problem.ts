@@ -1,22 +1,25 @@
 import type { ProjectReason } from "@slipway/crds";
+import { type ContainerTermination, type ProbeKill, probeThatEnded } from "./probe-kill.ts";
 
 interface ContainerStatusView {
   name: string;
   ready?: boolean;
   started?: boolean;
+  restartCount?: number;
   imageID?: string;
   state?: {
     waiting?: { reason?: string; message?: string };
-    terminated?: { reason?: string; exitCode?: number };
+    terminated?: ContainerTermination;
     running?: { startedAt?: string };
   };
-  lastState?: { terminated?: { reason?: string; exitCode?: number } };
+  lastState?: { terminated?: ContainerTermination };
 }
 
 /** The parts of a pod that are read here. */
 export interface PodView {
   metadata: {
     name?: string;
+    uid?: string;
     creationTimestamp?: string;
     deletionTimestamp?: string;
     annotations?: Record<string, string>;
@@ -24,6 +27,8 @@ export interface PodView {
   spec?: { nodeName?: string; containers?: readonly { name: string; image?: string }[] };
   /** The kubelet has reported that it pulls an image for it. */
   pullBegun?: boolean;
+  /** The kubelet has reported that it ended its container because of a probe. */
+  probeKills?: readonly ProbeKill[];
   status?: {
     phase?: string;
     podIP?: string;
@@ -90,6 +95,11 @@ const OUT_OF_MEMORY: RolloutProblem = {
   message: "The application uses more memory than its plan has.",
 };
 
+const NOT_STARTED: RolloutProblem = {
+  reason: "StartupTimeout",
+  message: "An instance did not start to serve within the time that the health check gives it.",
+};
+
 const NOT_ANSWERING: RolloutProblem = {
   reason: "ProbeFailing",
   message: "An instance that was up no longer answers.",
@@ -123,7 +133,9 @@ export function podProblem(pod: PodView, name?: string): RolloutProblem | undefi
   const container = appStatus(pod, name);
   const waiting = waitingProblem(container);
   if (waiting) {
-    return container?.lastState?.terminated?.reason === "OOMKilled" ? OUT_OF_MEMORY : waiting;
+    const before = container?.lastState?.terminated;
+    const isCrash = waiting === WAITING.CrashLoopBackOff || before?.reason === "OOMKilled";
+    return (isCrash && before && causeOf(before, pod)) || waiting;
   }
   // Between two crashes the container runs for a moment: the crash before counts, or the result would flap with each.
   const crash =
@@ -131,5 +143,14 @@ export function podProblem(pod: PodView, name?: string): RolloutProblem | undefi
   if (!crash) {
     return lostReadiness(pod, container) ? NOT_ANSWERING : undefined;
   }
-  return crash.reason === "OOMKilled" ? OUT_OF_MEMORY : WAITING.CrashLoopBackOff;
+  return causeOf(crash, pod) ?? WAITING.CrashLoopBackOff;
+}
+
+/** What ended a container from outside; undefined for one that ended by itself. */
+function causeOf(ended: ContainerTermination, { probeKills }: PodView): RolloutProblem | undefined {
+  if (ended.reason === "OOMKilled") {
+    return OUT_OF_MEMORY;
+  }
+  const probe = probeThatEnded(ended, probeKills);
+  return probe && (probe === "startup" ? NOT_STARTED : NOT_ANSWERING);
 }

@@ -50,10 +50,12 @@ export function previousVersion(deployments: readonly Deployment[]): Deployment 
 
 /** The project with the settings of an earlier deployment, and the very image that ran then. */
 export function withSettingsOf(project: Project, { settings, image: { digest } }: Deployment): Project {
-  const { image, port, plan, paymentMode = project.spec.paymentMode, envsFrom, healthcheck } = settings;
+  const { image, port, plan, paymentMode = project.spec.paymentMode, envsFrom } = settings;
+  const { healthcheck, terminationGracePeriodSeconds } = settings;
   const pinned = image && digest ? { ...image, digest } : image;
-  const spec = { ...project.spec, image: pinned, port, plan, paymentMode, envsFrom, healthcheck };
-  return { ...project, spec: { ...spec, restartedAt: undefined } };
+  const spec = { ...project.spec, image: pinned, port, plan, paymentMode, envsFrom };
+  const health = { healthcheck, terminationGracePeriodSeconds };
+  return { ...project, spec: { ...spec, ...health, restartedAt: undefined } };
 }
 
 /** Whether an instance is on a node, and stays there. */

@@ -23,7 +23,7 @@ const WAITS: ReadonlySet<ProjectReason> = new Set(["Unschedulable", "QuotaExceed
 export interface RolloutStepsOptions {
   clock: Clock;
   /** Longest time of a rollout without progress, in seconds. */
-  rolloutDeadlineSeconds: number;
+  rolloutDeadlineSeconds: (project: Project) => number;
   /** Reads the rollout of a version of a project. */
   read: (project: Project, version: Version) => Rollout;
 }
@@ -52,7 +52,8 @@ export class RolloutSteps {
     const running = rollout.complete && rollout.wanted > 0;
     const { port = 0, healthcheck } = newest.settings;
     const healthcheckPath = healthcheck?.enabled ? healthcheck.path : undefined;
-    const missed = this.#isStuck(newest, rollout) || overdue;
+    const isLate = rollout.problem?.reason === "StartupTimeout";
+    const missed = isLate || this.#isStuck(project, newest, rollout) || overdue;
     return {
       complete: running && (rollout.identified || overdue),
       digest: rollout.imageDigest,
@@ -79,10 +80,11 @@ export class RolloutSteps {
     if (newest?.status === "failed") {
       return { rollout, failure: rollout.problem?.message ?? newest.message ?? "" };
     }
-    if (newest && this.#isStuck(newest, rollout)) {
+    if (newest && this.#isStuck(project, newest, rollout)) {
       return { rollout, failure: explainMiss(rollout, app) };
     }
-    const left = this.#remainingMs(newest, project, rollout) ?? this.#stalledInMs(rollout, conditions);
+    const left =
+      this.#remainingMs(newest, project, rollout) ?? this.#stalledInMs(project, rollout, conditions);
     if (left === undefined) {
       return { rollout };
     }
@@ -92,8 +94,9 @@ export class RolloutSteps {
   }
 
   /** A failure that Kubernetes reported of the version before does not count; the clocks may differ a little. */
-  #isStuck({ startedAt }: Deployment, { stuckSince }: Rollout): boolean {
-    return stuckSince !== undefined && Date.parse(stuckSince) - Date.parse(startedAt) >= this.#deadlineMs / 2;
+  #isStuck(project: Project, { startedAt }: Deployment, { stuckSince }: Rollout): boolean {
+    const least = this.#deadlineMs(project) / 2;
+    return stuckSince !== undefined && Date.parse(stuckSince) - Date.parse(startedAt) >= least;
   }
 
   /**
@@ -103,23 +106,27 @@ export class RolloutSteps {
    */
   #remainingMs(newest: Deployment | undefined, project: Project, { wanted }: Rollout): number | undefined {
     const turns = project.spec.storage?.persistent ? 1 : Math.max(1, wanted);
-    return remainingMs(newest, turns * this.#deadlineMs + GRACE_MS, this.#options.clock.now());
+    return remainingMs(newest, turns * this.#deadlineMs(project) + GRACE_MS, this.#options.clock.now());
   }
 
   /**
    * Instances that come back or are added are no deployment, and Kubernetes has no deadline for them. An application that
    * fails is reported by Kubernetes.
    */
-  #stalledInMs({ problem }: Rollout, conditions: ConditionSet<ProjectConditionCatalog>): number | undefined {
+  #stalledInMs(
+    project: Project,
+    { problem }: Rollout,
+    conditions: ConditionSet<ProjectConditionCatalog>,
+  ): number | undefined {
     const progressing = conditions.get("Progressing");
     if (progressing?.status !== "True" || (problem && !WAITS.has(problem.reason))) {
       return undefined;
     }
     const since = Date.parse(progressing.lastTransitionTime);
-    return since + this.#deadlineMs + GRACE_MS - this.#options.clock.now().getTime();
+    return since + this.#deadlineMs(project) + GRACE_MS - this.#options.clock.now().getTime();
   }
 
-  get #deadlineMs(): number {
-    return this.#options.rolloutDeadlineSeconds * 1_000;
+  #deadlineMs(project: Project): number {
+    return this.#options.rolloutDeadlineSeconds(project) * 1_000;
   }
 }

@@ -129,6 +129,28 @@ describe("readRollout: the pods", () => {
     expect(problem(pod(container))).toBe(reason);
   });
 
+  describe("a probe that had an instance ended", () => {
+    const terminated = { startedAt: "2026-01-01T00:00:00Z", finishedAt: "2026-01-01T00:01:00Z" };
+    const killed = (probe: "liveness" | "startup", container: object, reason = "Error") => ({
+      ...pod({ ...container, lastState: { terminated: { ...terminated, reason } } }),
+      probeKills: [{ probe, at: "2026-01-01T00:00:55Z" }],
+    });
+    const restarted = { state: { running: {} } };
+    const waits = (reason: string) => ({ state: { waiting: { reason } } });
+
+    test.each<[string, PodView, string | undefined]>([
+      ["of its start", killed("startup", restarted), "StartupTimeout"],
+      ["of its start, again and again", killed("startup", waits("CrashLoopBackOff")), "StartupTimeout"],
+      ["of its liveness", killed("liveness", restarted), "ProbeFailing"],
+      ["of its liveness, again and again", killed("liveness", waits("CrashLoopBackOff")), "ProbeFailing"],
+      ["though its memory ended first", killed("startup", restarted, "OOMKilled"), "OutOfMemory"],
+      ["before its image was gone", killed("startup", waits("ImagePullBackOff")), "ImagePullFailed"],
+      ["and that serves again", killed("liveness", { ...restarted, ready: true }), undefined],
+    ])("%s", (_, one, reason) => {
+      expect(problem(one)).toBe(reason);
+    });
+  });
+
   test("an instance without a node, and one that the quota refuses", () => {
     const unschedulable = [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }];
     expect(problem(pod({}, { conditions: unschedulable }))).toBe("Unschedulable");

@@ -58,6 +58,7 @@ export function toHttpApp(
 ): HttpApp {
   const { spec } = project;
   const { catalog, platform, hosts, liveReplicas } = from;
+  const healthcheck = spec.healthcheck?.enabled ? spec.healthcheck : undefined;
   const instances = spec.instances ?? 1;
   const autoscaling = spec.autoscaling?.enabled
     ? {
@@ -77,11 +78,26 @@ export function toHttpApp(
       : autoscaling
         ? Math.min(Math.max(liveReplicas ?? 0, autoscaling.min), autoscaling.max)
         : instances,
-    rolloutDeadlineSeconds: platform.rolloutDeadlineSeconds,
+    rolloutDeadlineSeconds: rolloutDeadlineSeconds(project, platform),
     autoscaling,
-    healthcheckPath: spec.healthcheck?.enabled ? spec.healthcheck.path : undefined,
+    healthcheckPath: healthcheck?.path,
+    livenessPath: healthcheck?.livenessPath,
+    startupTimeoutSeconds: healthcheck?.startupTimeoutSeconds,
+    stopSeconds: spec.terminationGracePeriodSeconds,
     route: routeOf(hosts, spec, platform),
   };
+}
+
+/** Seconds that a new instance has, beside the time in which it must start, to be scheduled and to have its image pulled. */
+const BEFORE_START_SECONDS = 60;
+
+/** Longest time of a rollout without progress, in seconds: no shorter than what an instance may take to start. */
+export function rolloutDeadlineSeconds(
+  { spec: { healthcheck } }: Project,
+  platform: Pick<HttpPlatform, "rolloutDeadlineSeconds">,
+): number {
+  const startup = healthcheck?.enabled ? (healthcheck.startupTimeoutSeconds ?? 0) : 0;
+  return Math.max(platform.rolloutDeadlineSeconds, startup > 0 ? startup + BEFORE_START_SECONDS : 0);
 }
 
 /** The input of a project's route, for any plan and image. */

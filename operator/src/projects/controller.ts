@@ -22,6 +22,7 @@ import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
 import { creationPendingMs } from "./accept.ts";
 import type { ProjectDependencies } from "./dependencies.ts";
+import type { PullEvent } from "./images/pulls.ts";
 import { projectRefOf } from "./quotas/reaper.ts";
 import type { QuotaReservations } from "./quotas/reservations.ts";
 import { projectReconciler } from "./reconciler.ts";
@@ -54,7 +55,7 @@ export const rules: PolicyRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: WATCH },
   { apiGroups: ["batch"], resources: ["jobs"], verbs: WATCH },
   { apiGroups: ["slipway.dev"], resources: ["jobruns"], verbs: [...READ, "patch", "delete"] },
-  // A pull under way is reported by an Event alone.
+  // A pull under way, and the probe because of which a container was ended, are reported by an Event alone.
   { apiGroups: [""], resources: ["events"], verbs: WATCH },
   ...CHILDREN.map(([group, resources]) => ({ apiGroups: [group], resources, verbs: WATCH })),
   // Access lists: whether the ingress would enforce them.
@@ -186,10 +187,16 @@ const withoutVersion = ({ metadata, ...rest }: Pod) => ({
 });
 
 function sources(
-  { projects, claims, namespaces, secrets, pods, imagePulls, pulls, children }: ProjectStores,
+  { projects, claims, namespaces, secrets, pods, imagePulls, pulls, kills, children }: ProjectStores,
   onCatalogChange: (listener: () => void) => () => void,
 ): Source[] {
   const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
+  const projectOfEvent = ({ involvedObject: { namespace, name = "" } }: PullEvent): ObjectRef[] => {
+    const pod = pods.get(namespace, name) ?? imagePulls.get(namespace, name);
+    const own = pod?.metadata.labels;
+    const project = own?.[labels.project] ?? own?.[labels.imagePull];
+    return pod === undefined || project === undefined || isRun(pod) ? [] : [{ namespace, name: project }];
+  };
   return [
     watchObjects(projects, (event) => ignoreStatusUpdates(event) || isBuildUpdate(event)),
     // Each occurrence changes its CronJob's status: the desired objects do not depend on it.
@@ -198,17 +205,9 @@ function sources(
     ),
     watchLabelled(pods, labels.project, (event) => !isRun(event.object) && hasChanged(event)),
     watchLabelled(imagePulls, labels.imagePull, hasChanged),
-    watchMapped(
-      pulls,
-      ({ involvedObject: { namespace, name = "" } }) => {
-        const pod = pods.get(namespace, name) ?? imagePulls.get(namespace, name);
-        const own = pod?.metadata.labels;
-        const project = own?.[labels.project] ?? own?.[labels.imagePull];
-        return pod === undefined || project === undefined || isRun(pod) ? [] : [{ namespace, name: project }];
-      },
-      // An Event that expires reports nothing new.
-      ({ type }) => type !== "delete",
-    ),
+    // An Event that expires reports nothing new.
+    watchMapped(pulls, projectOfEvent, ({ type }) => type !== "delete"),
+    watchMapped(kills, projectOfEvent, ({ type, object }) => type !== "delete" && object.probe !== undefined),
     watchLabelled(secrets, labels.project),
     // Namespaces that become provisioned.
     watchMapped(

@@ -17,6 +17,7 @@ import { claimIndexers } from "../domains/claims.ts";
 import { provisionedNamespaces } from "../organizations/controller.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import { createPullStore, type PullEvent } from "./images/pulls.ts";
+import { createKillStore, type KillEvent } from "./probe-kills.ts";
 import { dropSecretData } from "./secrets.ts";
 
 /** A pod without fields that nothing reads. */
@@ -33,6 +34,7 @@ export interface ProjectStores {
   /** Pods that pull an image ahead of the version that needs it. */
   imagePulls: Store<Pod>;
   pulls: Store<PullEvent>;
+  kills: Store<KillEvent>;
   /** The kinds that the controller itself applies. */
   children: readonly ChildKind[];
 }
@@ -113,6 +115,7 @@ export function createProjectStores(
       transform: slimPod,
     }),
     pulls: createPullStore(manager),
+    kills: createKillStore(manager),
     children: childKinds(allowList).map((kind) => ({
       ...kind,
       store: manager.store(kind.resource, { labelSelector: selectorOf(kind.resource), indexers: byProject }),

@@ -96,7 +96,7 @@ export function fixtureCases(group: "invalid" | "update"): FixtureCase[] {
           message: one.message,
           cel: one.cel ?? false,
           only: one.only ?? ["zod", "ajv", "apiserver"],
-          status: [...Object.keys(one.set ?? {}), ...(one.unset ?? [])].some((path) =>
+          status: [...Object.keys({ ...one.set, ...one.repeat }), ...(one.unset ?? [])].some((path) =>
             path.startsWith("status."),
           ),
         };

@@ -5,6 +5,10 @@ import { type KubernetesObject, Manager, resources } from "@slipway/controller-r
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
+import {
+  createRestartMetric,
+  InstanceRestarts,
+} from "../../../operator/src/applications/instance-restarts.ts";
 import { MemberAccess } from "../../../operator/src/databases/common/member-access.ts";
 import { Authority } from "../../../operator/src/databases/tls/authority.ts";
 import { RouteCheck } from "../../../operator/src/domains/route-check.ts";
@@ -57,6 +61,7 @@ export async function startProjectController(
         },
       },
       routeCheck: new RouteCheck(undefined, manager.clock),
+      restarts: new InstanceRestarts(createRestartMetric(manager.registry), manager.clock),
     },
     jobs: { platform: { runLimitSeconds: 3_600, startDeadlineSeconds: 600 }, closeMetering },
     databases: {

@@ -26,6 +26,12 @@ const STEADY_SECONDS = 5;
 /** Seconds in which an instance must have started; longer where the deadline of rollouts is longer. */
 const STARTUP_SECONDS = 600;
 
+/** Period of the probe at start where that has a limit. */
+const STARTUP_PROBE_SECONDS = 2;
+
+/** Seconds, draining included, that an instance has to stop which a probe has found not to answer. */
+const HUNG_STOP_SECONDS = 5;
+
 /** The instances of an HTTP project. */
 export function deployment(app: HttpApp): DesiredObject {
   return {
@@ -61,7 +67,7 @@ export function settingsHash(app: HttpApp): string {
 
 function podSpec(app: HttpApp) {
   return {
-    ...podFields(app, DRAIN_SECONDS + STOP_SECONDS),
+    ...podFields(app, DRAIN_SECONDS + (app.stopSeconds ?? STOP_SECONDS)),
     containers: [container(app)],
     ...placement(app),
     ...volumeFields(app),
@@ -86,12 +92,44 @@ function container(app: HttpApp) {
       periodSeconds: 1,
       timeoutSeconds: 2,
       failureThreshold: Math.max(STARTUP_SECONDS, 2 * app.rolloutDeadlineSeconds),
+      ...startupLimit(app),
     },
     readinessProbe: { ...probe, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 2 },
+    ...livenessFields(app),
     // The kubelet sleeps: an image needs no /bin/sleep for it.
     lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } },
     ...confinementFields(app),
   };
+}
+
+/** Overrides of the probe at start. It never takes longer than its period, so that the limit is exact. */
+function startupLimit({ startupTimeoutSeconds }: HttpApp) {
+  return startupTimeoutSeconds === undefined
+    ? {}
+    : {
+        periodSeconds: STARTUP_PROBE_SECONDS,
+        timeoutSeconds: STARTUP_PROBE_SECONDS,
+        failureThreshold: Math.ceil(startupTimeoutSeconds / STARTUP_PROBE_SECONDS),
+        terminationGracePeriodSeconds: HUNG_STOP_SECONDS,
+      };
+}
+
+/**
+ * The third failure is noticed 35 s after the last answer, and the container is killed 7 s later: draining uses up its time to stop, and the
+ * kubelet adds 2 s. So a hung instance starts again within 60 s, however long the project's own time to stop is.
+ */
+function livenessFields({ livenessPath }: HttpApp) {
+  return livenessPath === undefined
+    ? {}
+    : {
+        livenessProbe: {
+          httpGet: { path: livenessPath, port: "http" },
+          periodSeconds: 10,
+          timeoutSeconds: 5,
+          failureThreshold: 3,
+          terminationGracePeriodSeconds: HUNG_STOP_SECONDS,
+        },
+      };
 }
 
 /** Instances spread over nodes where there are several, except those that share one volume: it attaches to one node. */

@@ -19,8 +19,8 @@ export interface WantedDeployment {
 
 /** What a rollback needs of a spec: all that the pods are created from, and how they are paid for. */
 export function settingsOf({ spec }: Project): DeploymentSettings {
-  const { image, port, plan, paymentMode, envsFrom, healthcheck } = spec;
-  return { image, port, plan, paymentMode, envsFrom, healthcheck };
+  const { image, port, plan, paymentMode, envsFrom, healthcheck, terminationGracePeriodSeconds } = spec;
+  return { image, port, plan, paymentMode, envsFrom, healthcheck, terminationGracePeriodSeconds };
 }
 
 /**
