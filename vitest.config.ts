@@ -60,6 +60,7 @@ if (withoutRoot.length > 0) {
  */
 const operatorReplaced = e2eFiles(
   "jobs-failover",
+  "applications-health",
   "backups-faults",
   "builds-engines",
   "builds-faults",

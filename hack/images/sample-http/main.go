@@ -46,7 +46,8 @@ func run() error {
 		return err
 	}
 	fmt.Printf("sample-http %s listening on %s\n", version, listener.Addr())
-	return serve(stop, listener, newHandler(identity{hostname: hostname, startedAt: time.Now(), version: version}, os.Stdout))
+	handler := newHandler(identity{hostname: hostname, startedAt: time.Now(), version: version}, os.Stdout)
+	return serve(stop, listener, withFaults(handler, os.Stdout, os.Exit))
 }
 
 // serve answers until stop is done, then refuses new connections and lets requests in flight finish.
