@@ -62,6 +62,7 @@ import { readOpenApi } from "./openapi/document.ts";
 import { create } from "./projects/routes/create.ts";
 import { deployments, rollback } from "./projects/routes/deployments.ts";
 import { readEnvs, updateEnvs } from "./projects/routes/envs.ts";
+import { updateHealth } from "./projects/routes/health.ts";
 import { pause, remove, resume } from "./projects/routes/lifecycle.ts";
 import { list, read } from "./projects/routes/reads.ts";
 import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
@@ -94,6 +95,7 @@ export const routes: readonly AnyRoute[] = [
   undelete,
   updateName,
   updateDescription,
+  updateHealth,
   updateDomain,
   updateCustomDomains,
   updateExposure,

@@ -36,6 +36,14 @@ export interface Project extends ProjectItem {
     finished_at?: string;
     message?: string;
   };
+  last_termination?: {
+    instance: string;
+    exit_code: number;
+    reason: string;
+    finished_at: string;
+    restarts: number;
+    last_lines?: string;
+  };
   build_failure?: { error_code?: string; error_message?: string };
   created_at: string;
   updated_at: string;

@@ -19,6 +19,7 @@ export function overview(context: ProjectContext): HTMLElement {
 
 function describe(project: Project, id: string): (HTMLElement | undefined)[] {
   const { additional_info: info, storage, schedule, missed_runs: missed, build_failure: failure } = project;
+  const { last_termination: ended } = project;
   return [
     failure
       ? h(
@@ -54,6 +55,19 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
         ["Changed", fullMoment(project.updated_at)],
       ]),
     ),
+    ended
+      ? card(
+          "Last instance that ended",
+          facts([
+            ["Instance", h("code", {}, text(ended.instance))],
+            ["Reason", words(ended.reason)],
+            ["Exit code", String(ended.exit_code)],
+            ["Restarts", String(ended.restarts)],
+            ["When", fullMoment(ended.finished_at)],
+          ]),
+          ended.last_lines ? h("pre", { class: "long" }, text(ended.last_lines)) : undefined,
+        )
+      : undefined,
     missed && missed.total > 0
       ? card(
           "Missed runs",

@@ -10,6 +10,7 @@ export const PERMISSIONS = [
   "project.name.update",
   "project.description.update",
   "project.domain.update",
+  "project.health.update",
   "project.envs.read",
   "project.envs.update",
   "project.image.update",

@@ -160,6 +160,7 @@ export const policies = {
     rateLimit: { limit: 5, windowSeconds: 300, per: "credential" },
     audited: true,
   },
+  updateProjectHealth: onProject("project.health.update", { audited: true }),
   readProjectEnvs: onProject("project.envs.read", { audited: false }),
   updateProjectEnvs: onProject("project.envs.update", { audited: true }),
   updateProjectImage: onProject("project.image.update", { audited: true }),

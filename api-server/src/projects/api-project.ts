@@ -46,6 +46,7 @@ export class ApiProject {
   readonly #limits: PlanLimits | undefined;
   #item: ProjectItem | undefined;
   #json: string | undefined;
+  #jsonWithLogs: string | undefined;
 
   constructor(resource: Project, { updatedAt, zone, limits, defaultInstances }: ApiProjectContext) {
     this.resource = resource;
@@ -85,7 +86,21 @@ export class ApiProject {
 
   /** The whole answer of the single read, serialised. */
   get json(): string {
-    this.#json ??= JSON.stringify({
+    this.#json ??= this.#serialize(false);
+    return this.#json;
+  }
+
+  /** The same for those who may read its logs. */
+  get jsonWithLogs(): string {
+    if (this.resource.status?.lastTermination?.lastLines === undefined) {
+      return this.json;
+    }
+    this.#jsonWithLogs ??= this.#serialize(true);
+    return this.#jsonWithLogs;
+  }
+
+  #serialize(withLogs: boolean): string {
+    return JSON.stringify({
       status: "success",
       data: projectData(this.resource, {
         domain: this.domain,
@@ -93,9 +108,9 @@ export class ApiProject {
         limits: this.#limits,
         instances: this.instances,
         customDomainSetup: this.customDomainSetup,
+        withLogs,
       }),
     });
-    return this.#json;
   }
 }
 

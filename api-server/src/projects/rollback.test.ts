@@ -47,6 +47,7 @@ const now: ProjectSpec = {
   image: { url: "registry.example.com/shop:2", isPublic: true, digest: other },
   envsFrom: [{ name: "new" }],
   healthcheck: { enabled: true, path: "/new" },
+  terminationGracePeriodSeconds: 60,
 };
 const back = (one: Deployment, from = now) => withDeployment(from, one, NOW, catalog);
 
@@ -113,7 +114,8 @@ describe("withDeployment", () => {
       plan: "basic",
       paymentMode: "yearly" as const,
       envsFrom: [{ name: "old" }],
-      healthcheck: { enabled: true, path: "/old" },
+      healthcheck: { enabled: true, path: "/old", livenessPath: "/live" },
+      terminationGracePeriodSeconds: 90,
     };
     expect(back(deployment(settings, digest))).toEqual({
       ...now,
@@ -127,6 +129,7 @@ describe("withDeployment", () => {
     const spec = back(deployment({}, digest));
     expect(spec).not.toHaveProperty("envsFrom");
     expect(spec).not.toHaveProperty("healthcheck");
+    expect(spec).not.toHaveProperty("terminationGracePeriodSeconds");
     expect(spec.paymentMode).toBe("monthly");
   });
 

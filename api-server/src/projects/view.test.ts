@@ -77,7 +77,8 @@ describe("the single read", () => {
     const data = shown(
       {
         description: "Sells",
-        healthcheck: { enabled: true, path: "/ready" },
+        healthcheck: { enabled: true, path: "/ready", livenessPath: "/live", startupTimeoutSeconds: 90 },
+        terminationGracePeriodSeconds: 60,
         autoscaling: { enabled: true, maxInstances: 4, cpuTargetPercentage: 70 },
         customDomains: ["www.example.com"],
       },
@@ -92,12 +93,46 @@ describe("the single read", () => {
     );
     expect(data).toMatchObject({
       description: "Sells",
-      healthcheck: { enabled: true, path: "/ready" },
+      healthcheck: {
+        enabled: true,
+        path: "/ready",
+        liveness_path: "/live",
+        startup_timeout_seconds: 90,
+      },
+      termination_grace_period_seconds: 60,
       autoscaling: { enabled: true, max_instances: 4, cpu_target_percentage: 70 },
       custom_domains: ["www.example.com"],
       custom_domain_setup: [{ hostname: "www.example.com", status: "pending" }],
       last_deployment: { id: "d1", status: "failed", message: "no image" },
     });
+  });
+
+  // Shows: docs/applications.md#fields-of-answers: single project | `last_termination`: how the instance
+  it("shows how the last instance ended, and its lines to those who may read logs", () => {
+    const ended = { instance: "pshop-1", exitCode: 3, reason: "Error", restarts: 2 };
+    const lastTermination = { ...ended, finishedAt: "2026-01-02T00:00:00Z", lastLines: "no database\nexits" };
+    const last_termination = {
+      instance: "pshop-1",
+      exit_code: 3,
+      reason: "Error",
+      restarts: 2,
+      finished_at: "2026-01-02T00:00:00.000Z",
+    };
+    expect(shown({}, { lastTermination }).last_termination).toEqual(last_termination);
+    const resource = {
+      apiVersion: "slipway.dev/v1alpha1",
+      kind: "Project",
+      metadata: { name: "pshop", namespace: "slipway-org-acme", creationTimestamp: "2026-01-01T00:00:00Z" },
+      spec: exampleSpec,
+      status: { lastTermination },
+    } satisfies Project;
+    const project = new ApiProject(resource, { updatedAt, zone });
+    const { data } = JSON.parse(project.jsonWithLogs);
+    expect(data.last_termination).toEqual({ ...last_termination, last_lines: "no database\nexits" });
+    expect(projectSchema.strict().safeParse(data).error).toBeUndefined();
+    expect(project.json).not.toContain("no database");
+    const without = new ApiProject({ ...resource, status: undefined }, { updatedAt, zone });
+    expect(without.jsonWithLogs).toBe(without.json);
   });
 
   // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id` | also `github`, of the legacy

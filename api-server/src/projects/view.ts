@@ -47,11 +47,13 @@ interface Derived {
   /** Instances that the project has: its own, or its plan's. */
   instances: number;
   customDomainSetup: readonly CustomDomainSetup[];
+  /** The caller may read the project's logs. */
+  withLogs?: boolean;
 }
 
 /** `data` of the single read. Optional fields are left out where nothing is known. */
 export function projectData(project: Project, derived: Derived) {
-  const { domain, updatedAt, limits, instances, customDomainSetup } = derived;
+  const { domain, updatedAt, limits, instances, customDomainSetup, withLogs = false } = derived;
   const { spec, metadata, status } = project;
   return {
     id: metadata.name,
@@ -79,12 +81,16 @@ export function projectData(project: Project, derived: Derived) {
       : {}),
     ...networkAccessOf(project),
     ...(spec.healthcheck === undefined ? {} : { healthcheck: toSnake(spec.healthcheck) }),
+    ...(spec.terminationGracePeriodSeconds === undefined
+      ? {}
+      : { termination_grace_period_seconds: spec.terminationGracePeriodSeconds }),
     ...(spec.autoscaling === undefined ? {} : { autoscaling: toSnake(spec.autoscaling) }),
     ...(spec.profile === undefined ? {} : { managed_service: { profile: spec.profile } }),
     ...databaseOf(project),
     ...planChange(project, updatedAt),
     ...jobOf(project),
     ...lastDeploymentOf(project),
+    ...lastTerminationOf(project, withLogs),
     ...builtView(project),
     created_at: metadata.creationTimestamp,
     updated_at: updatedAt,
@@ -172,6 +178,25 @@ function lastDeploymentOf({ status }: Project) {
       created_at: last.startedAt,
       ...(last.finishedAt === undefined ? {} : { finished_at: last.finishedAt }),
       ...(last.message === undefined ? {} : { message: last.message }),
+    },
+  };
+}
+
+/** How the instance that ended last has ended; what it wrote is part of the project's logs. */
+function lastTerminationOf({ status }: Project, withLogs: boolean) {
+  if (status?.lastTermination === undefined) {
+    return {};
+  }
+  const { instance, exitCode, signal, reason, finishedAt, restarts, lastLines } = status.lastTermination;
+  return {
+    last_termination: {
+      instance,
+      exit_code: exitCode,
+      ...(signal === undefined ? {} : { signal }),
+      reason,
+      finished_at: utc(finishedAt),
+      restarts,
+      ...(withLogs && lastLines !== undefined ? { last_lines: lastLines } : {}),
     },
   };
 }

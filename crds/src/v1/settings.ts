@@ -14,7 +14,9 @@ import {
   subdomain,
   text,
 } from "../fields.ts";
+import { healthcheckFields, terminationGracePeriodSeconds } from "../project/parts.ts";
 import { setOf } from "../rule.ts";
+import { snakeSchema } from "./snake.ts";
 
 /** An environment variable as `/v1` has it. In the cluster it is in a Secret that `spec.envsFrom` names. */
 export const environmentVariable = z
@@ -76,6 +78,19 @@ export const patchCustomDomainsBody = z.strictObject({
 export const patchExposureBody = z.strictObject({ exposure });
 export const patchEnvsBody = z.strictObject({ envs: environment });
 export const patchImageBody = z.strictObject({ image: imageUrl });
+export const patchHealthBody = z
+  .strictObject({
+    healthcheck: snakeSchema(healthcheckFields)
+      .nullable()
+      .describe("The whole health check; null removes it. Absent, it stays.")
+      .optional(),
+    termination_grace_period_seconds: terminationGracePeriodSeconds
+      .nullable()
+      .describe("Time between SIGTERM and SIGKILL of an instance; null for 30. Absent, it stays.")
+      .optional(),
+  })
+  .refine((body) => Object.keys(body).length > 0, { message: "must have at least one member" })
+  .meta({ minProperties: 1 });
 /** `normalizeCron` comes first: `/v1` forgives spaces. */
 export const patchScheduleBody = z.strictObject({ cron });
 export const patchPlanBody = z.strictObject({ plan: planId, payment_mode: paymentMode.optional() });

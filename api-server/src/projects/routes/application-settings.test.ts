@@ -58,6 +58,7 @@ describe("an operation that does not apply to the project's type", () => {
     ["PATCH", "cache", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "store", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "from-git", "image", { image: "registry.example.com/shop:2" }],
+    ["PATCH", "nightly", "health", { termination_grace_period_seconds: 60 }],
     ["PATCH", "shop", "schedule", { cron: "* * * * *" }],
     ["PATCH", "store", "schedule", { cron: "* * * * *" }],
   ] as const)("%s %s/%s answers 400 PROJECT_TYPE_MISMATCH", async (method, id, operation, body) => {
@@ -106,6 +107,15 @@ describe("a body that breaks rules", () => {
     ["nightly", "schedule", { cron: "60 * * * *" }, ["cron"]],
     // Shows: docs/applications.md#errors-every-operation: 400 | `VALIDATION_FAILED`, with `errors`: the
     ["nightly", "schedule", { cron: 5, timezone: "UTC" }, ["cron", "timezone"]],
+    ["shop", "health", {}, ["body"]],
+    ["shop", "health", { healthcheck: { enabled: true } }, ["healthcheck.path"]],
+    ["shop", "health", { healthcheck: { path: "/" } }, ["healthcheck.enabled"]],
+    [
+      "shop",
+      "health",
+      { healthcheck: { enabled: true, path: "/", livenessPath: "/" }, termination_grace_period_seconds: 0 },
+      ["healthcheck.livenessPath", "termination_grace_period_seconds"],
+    ],
     ["shop", "rollback", {}, ["deployment_id"]],
     ["shop", "rollback", { deployment_id: "" }, ["deployment_id"]],
   ])("%s/%s %#", async (id, operation, body, fields) => {
@@ -115,6 +125,51 @@ describe("a body that breaks rules", () => {
     expect(response.statusCode).toBe(400);
     const { errors } = response.json() as { errors: { field: string }[] };
     expect(errors.map(({ field }) => field).sort()).toEqual(fields);
+  });
+});
+
+describe("PATCH health", () => {
+  const health = ({ spec: { healthcheck, terminationGracePeriodSeconds } }: Project) => [
+    healthcheck,
+    terminationGracePeriodSeconds,
+  ];
+
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/health` | `message`; a new
+  // Shows: docs/applications.md#project-settings: health: the whole health check, the time to stop, or
+  it("replaces the health check, the time to stop, or both, and removes what is null", async () => {
+    await harness.project("acme", "probed", { plan: "basic" });
+    const healthcheck = {
+      enabled: true,
+      path: "/ready",
+      liveness_path: "/live",
+      startup_timeout_seconds: 90,
+    };
+    const spec = { enabled: true, path: "/ready", livenessPath: "/live", startupTimeoutSeconds: 90 };
+    const steps: [object, unknown[]][] = [
+      [{ healthcheck, termination_grace_period_seconds: 60 }, [spec, 60]],
+      [{ healthcheck }, [spec, 60]],
+      [{ healthcheck: { enabled: true, path: "/" } }, [{ enabled: true, path: "/" }, 60]],
+      [{ termination_grace_period_seconds: null }, [{ enabled: true, path: "/" }, undefined]],
+      [{ healthcheck: null }, [undefined, undefined]],
+    ];
+    const { healthcheck: _, ...others } = live("probed").spec;
+    for (const [body, wanted] of steps) {
+      const response = await send("PATCH", "probed", "health", body);
+      expect(response.json()).toEqual({ status: "success", message: "health updated" });
+      expect(health(live("probed"))).toEqual(wanted);
+    }
+    expect({ ...live("probed").spec, updatedAt: undefined }).toEqual({ ...others, updatedAt: undefined });
+  });
+
+  // Shows: docs/applications.md#errors-other-operations: PATCH health | 400 `PROJECT_TYPE_MISMATCH`: no
+  it("refuses a health check that the plan lacks, and not the time to stop", async () => {
+    const body = { healthcheck: { enabled: true, path: "/", liveness_path: "/" } };
+    const response = await send("PATCH", "shop", "health", body);
+    expect(response.json()).toMatchObject({ code: "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN" });
+    expect(response.statusCode).toBe(403);
+    const stop = await send("PATCH", "shop", "health", { termination_grace_period_seconds: 5 });
+    expect(stop.statusCode).toBe(200);
+    expect(health(live("shop"))).toEqual([undefined, 5]);
   });
 });
 

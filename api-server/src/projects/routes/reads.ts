@@ -104,5 +104,8 @@ export const read = defineProjectRoute({
   summary: "Read a project",
   tags: ["Projects"],
   responses: { 200: { description: "The project.", schema: success({ data: projectSchema }) } },
-  handler: ({ project }) => ({ status: 200, json: project.json }),
+  handler: ({ project, principal }) => {
+    const mayReadLogs = principal?.grants.onProject("project.logs.read", project.id) === true;
+    return { status: 200, json: mayReadLogs ? project.jsonWithLogs : project.json };
+  },
 });

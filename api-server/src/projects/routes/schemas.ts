@@ -91,7 +91,15 @@ export const projectSchema = projectItemSchema.extend({
       ingress_black_list: z.array(networkAccessItem),
     })
     .optional(),
-  healthcheck: z.object({ enabled: z.boolean(), path: z.string().optional() }).optional(),
+  healthcheck: z
+    .object({
+      enabled: z.boolean(),
+      path: z.string().optional(),
+      liveness_path: z.string().optional(),
+      startup_timeout_seconds: z.int().optional(),
+    })
+    .optional(),
+  termination_grace_period_seconds: z.int().describe("30 unless given.").optional(),
   autoscaling: z
     .object({
       enabled: z.boolean(),
@@ -141,6 +149,27 @@ export const projectSchema = projectItemSchema.extend({
       finished_at: z.string().optional(),
       message: z.string().optional(),
     })
+    .optional(),
+  last_termination: z
+    .object({
+      instance: z.string(),
+      exit_code: z.int(),
+      signal: z.int().optional(),
+      reason: z
+        .string()
+        .describe(
+          "LivenessFailed, StartupTimeout, OOMKilled, Error, Completed, or another that Kubernetes reports.",
+        ),
+      finished_at: z.string(),
+      restarts: z.int().min(0).describe("Restarts of that instance so far."),
+      last_lines: z
+        .string()
+        .describe("Its last lines, at most 2 KiB, where they are known; with project.logs.read alone.")
+        .optional(),
+    })
+    .describe(
+      "Of an HTTP project: how the instance that ended last has ended, of those that were not stopped on purpose; absent once a later deployment has succeeded.",
+    )
     .optional(),
   github: z
     .object({

@@ -203,13 +203,22 @@ test("settings are what the pods are created from, and nothing of route or scale
     instances: 3,
     envsFrom: [{ name: "p1-env-0123456789ab" }],
     healthcheck: { enabled: true, path: "/up" },
+    terminationGracePeriodSeconds: 60,
   } as const;
-  const { image, port, envsFrom, healthcheck, plan, paymentMode } = spec;
+  const { image, port, envsFrom, healthcheck, terminationGracePeriodSeconds, plan, paymentMode } = spec;
   const settings = settingsOf({
     apiVersion: "slipway.dev/v1alpha1",
     kind: "Project",
     metadata: { name: "p1" },
     spec: { ...spec, envsFrom: [...envsFrom] },
   });
-  expect(settings).toEqual({ image, port, envsFrom, healthcheck, plan, paymentMode });
+  expect(settings).toEqual({
+    image,
+    port,
+    envsFrom,
+    healthcheck,
+    terminationGracePeriodSeconds,
+    plan,
+    paymentMode,
+  });
 });
