@@ -19,6 +19,20 @@ describe("who sends a value", () => {
     ["no pattern any more", { pattern: "a" }, {}, []],
     ["a rule", {}, { "x-kubernetes-validations": [{ rule: "self > 1" }] }, ["x: a rule was added: self > 1"]],
     [
+      "a rule about a field that is new",
+      { properties: { a: text } },
+      { properties: { a: text }, "x-kubernetes-validations": [{ rule: "!has(self.b) || self.a == 'b'" }] },
+      [],
+    ],
+    ...["!has(self.a) || self.a == 'b'", "!has(self.b) || self.b || self.a", "!has(self.b)"].map(
+      (rule): [string, Schema, Schema, string[]] => [
+        `a rule about a field that was there, or about more: ${rule}`,
+        { properties: { a: text } },
+        { properties: { a: text }, "x-kubernetes-validations": [{ rule }] },
+        [`x: a rule was added: ${rule}`],
+      ],
+    ),
+    [
       "a required field",
       { properties: { a: text } },
       { properties: { a: text }, required: ["a"] },

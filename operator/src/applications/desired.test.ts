@@ -272,6 +272,7 @@ describe("settings are applied to the cluster:", () => {
   });
 
   // Shows: docs/applications.md#create: `config.healthcheck`: on plans that have it, as a readiness
+  // Shows: docs/applications.md#health: `path` | the port | readiness: every 5 s; two failures in a
   test("a health check, as the probes' path; without one the port is probed", () => {
     const { container } = childrenOf({ healthcheck: { enabled: true, path: "/ready" } });
     const httpGet = { path: "/ready", port: "http" };
@@ -282,6 +283,7 @@ describe("settings are applied to the cluster:", () => {
   });
 
   // Shows: docs/applications.md#create: `config.healthcheck.liveness_path`: an instance that hangs is
+  // Shows: docs/applications.md#health: `liveness_path` | none | every 10 s, within 5 s: after three
   test("a liveness path, as a probe that has a hung instance started again within 60 s", () => {
     const { container, deployment } = childrenOf({
       healthcheck: { enabled: true, path: "/ready", livenessPath: "/alive" },
@@ -302,6 +304,7 @@ describe("settings are applied to the cluster:", () => {
   });
 
   // Shows: docs/applications.md#create: `config.healthcheck.startup_timeout_seconds`: an instance that
+  // Shows: docs/applications.md#health: `startup_timeout_seconds` | none | 10 to 3,600: time for an
   test.each([10, 45, 3_600])(
     "a limit of %d s to the start, and no earlier deadline of the rollout",
     (limit) => {
