@@ -4,6 +4,11 @@ import { breaksForReaders, breaksForSenders, resolverOf, type Schema } from "./s
 const resolve = { before: (schema: Schema) => schema, after: (schema: Schema) => schema };
 const text: Schema = { type: "string" };
 
+const typed = (types: string[], rules: string[]): Schema => ({
+  properties: { type: { enum: types } },
+  "x-kubernetes-validations": rules.map((rule) => ({ rule })),
+});
+
 describe("who sends a value", () => {
   test.each<[string, Schema, Schema, string[]]>([
     ["a type that is refused", { type: ["string", "null"] }, text, ["x: null is refused"]],
@@ -18,12 +23,6 @@ describe("who sends a value", () => {
     ["another pattern", { pattern: "a" }, { pattern: "b" }, ["x: pattern is b, was a"]],
     ["no pattern any more", { pattern: "a" }, {}, []],
     ["a rule", {}, { "x-kubernetes-validations": [{ rule: "self > 1" }] }, ["x: a rule was added: self > 1"]],
-    [
-      "a rule about a field that is new",
-      { properties: { a: text } },
-      { properties: { a: text }, "x-kubernetes-validations": [{ rule: "!has(self.b) || self.a == 'b'" }] },
-      [],
-    ],
     ...["!has(self.a) || self.a == 'b'", "!has(self.b) || self.b || self.a", "!has(self.b)"].map(
       (rule): [string, Schema, Schema, string[]] => [
         `a rule about a field that was there, or about more: ${rule}`,
@@ -32,6 +31,40 @@ describe("who sends a value", () => {
         [`x: a rule was added: ${rule}`],
       ],
     ),
+    [
+      "a rule about another value than the one that is new",
+      typed(["http"], ["!has(self.image) || self.type == 'http'"]),
+      typed(["http", "worker"], ["!has(self.image) || self.type == 'worker'"]),
+      ["x: a rule was added: !has(self.image) || self.type == 'worker'"],
+    ],
+    [
+      "rules that hold for a new value, too",
+      typed(
+        ["http", "job"],
+        ["!has(self.port) || self.type in ['http', 'job']", "self.type != 'http' || has(self.port)"],
+      ),
+      typed(
+        ["http", "job", "worker"],
+        [
+          "!has(self.port) || self.type in ['http', 'job', 'worker']",
+          "!(self.type in ['http', 'worker']) || has(self.port)",
+          "self.type != 'worker' || self.plan.startsWith('worker-')",
+        ],
+      ),
+      [],
+    ],
+    [
+      "a rule about a new field",
+      typed(["http"], []),
+      {
+        ...typed(
+          ["http"],
+          ["!has(self.grace) || self.type == 'job'", "has(self.grace) || self.type == 'job'"],
+        ),
+        properties: { type: { enum: ["http"] }, grace: text },
+      },
+      ["x: a rule was added: has(self.grace) || self.type == 'job'"],
+    ],
     [
       "a required field",
       { properties: { a: text } },

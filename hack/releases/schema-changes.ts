@@ -1,5 +1,7 @@
 /** What a change of a JSON schema breaks: for who sends such values, and for who reads them. */
 
+import { addedRules } from "./rule-changes.ts";
+
 /** The keywords of JSON Schema that the API and the custom resources use. */
 export interface Schema {
   $ref?: string;
@@ -89,12 +91,7 @@ export function breaksForSenders(versions: Versions, at: string, resolve: Compar
   if (after.pattern !== undefined && after.pattern !== before.pattern) {
     breaks.push(`${at}: pattern is ${after.pattern}, was ${before.pattern ?? "none"}`);
   }
-  const rulesBefore = new Set(before["x-kubernetes-validations"]?.map(({ rule }) => rule));
-  for (const { rule } of after["x-kubernetes-validations"] ?? []) {
-    if (!rulesBefore.has(rule) && !isOfNewField(rule, before)) {
-      breaks.push(`${at}: a rule was added: ${rule}`);
-    }
-  }
+  breaks.push(...addedRules({ before, after }).map((rule) => `${at}: a rule was added: ${rule}`));
   for (const name of after.required ?? []) {
     if (!before.required?.includes(name)) {
       breaks.push(`${at}.${name} is required`);
@@ -209,9 +206,3 @@ const limits = [
 /** The breaks of the alternative that fits best. */
 const fewest = (all: readonly string[][]): string[] =>
   all.reduce((best, breaks) => (breaks.length < best.length ? breaks : best), all[0] ?? []);
-
-/** Whether a rule holds for every object without a field, and nobody has that field yet. */
-function isOfNewField(rule: string, { properties }: Schema): boolean {
-  const [, field] = /^!has\(self\.(\w+)\) \|\| [^|]*$/.exec(rule) ?? [];
-  return field !== undefined && properties !== undefined && !Object.hasOwn(properties, field);
-}
