@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fixtureCases, kindOf, validFixtures } from "../../test/kit/crds/fixtures.ts";
 import { ajvFailures, transitionFailures, zodFailures } from "../../test/kit/crds/layers.ts";
+import { projectTypes } from "./project/types.ts";
 
 describe("valid fixtures and documented examples", () => {
   it.each(validFixtures())("%s", (_, resource) => {
@@ -10,7 +11,7 @@ describe("valid fixtures and documented examples", () => {
 
   it("cover every type of project", () => {
     const types = validFixtures().map(([, { kind, spec }]) => (kind === "Project" ? spec.type : undefined));
-    expect(new Set(types.filter((type) => type !== undefined)).size).toBe(6);
+    expect(new Set(types.filter((type) => type !== undefined)).size).toBe(projectTypes.length);
   });
 });
 

@@ -224,6 +224,14 @@ export const job = z
   })
   .describe("When a scheduled job runs, and what.");
 
+export const readiness = z
+  .strictObject({
+    command: words(
+      "Runs in an instance every few seconds, without a shell: the instance is ready while it succeeds.",
+    ).min(1),
+  })
+  .describe("How the platform determines that a worker is ready; without it one that runs is.");
+
 export const rollback = z
   .strictObject({
     at: timestamp("When it was requested. A build that is requested later replaces the image."),

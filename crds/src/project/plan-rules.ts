@@ -13,10 +13,11 @@ export function isFreePlan(plan: string): boolean {
 export const FREE = "(self.plan == 'free' || self.plan.endsWith('-free'))";
 
 const TYPED_PLAN = /^(job|db|analytics|cache|queue)-/;
-/** Prefix of the plans of a type; undefined for http, whose plans have none of them. */
+/** Prefix of the plans of a type; undefined for http and worker, whose plans have none of them. */
 export function planPrefix(type: ProjectType, profile?: string): string | undefined {
   switch (type) {
     case "http":
+    case "worker":
       return undefined;
     case "job":
       return "job-";
@@ -35,6 +36,12 @@ export const plans: Rule<ProjectSpecFields>[] = [
     cel: `self.type != 'http' || !self.plan.matches('${TYPED_PLAN.source}')`,
     check: (self) => self.type !== "http" || !TYPED_PLAN.test(self.plan),
     message: "{plan} is not a plan for http projects",
+    fields: ["plan", "type"],
+  },
+  {
+    cel: `self.type != 'worker' || !self.plan.matches('${TYPED_PLAN.source}')`,
+    check: (self) => self.type !== "worker" || !TYPED_PLAN.test(self.plan),
+    message: "{plan} is not a plan for worker projects",
     fields: ["plan", "type"],
   },
   {

@@ -3,7 +3,15 @@
 import { type Rule, type TransitionRule, withRules } from "../rule.ts";
 import { FREE, isFreePlan, plans } from "./plan-rules.ts";
 import { type ProjectSpecFields, projectSpecFields } from "./spec-fields.ts";
-import { type ProjectType, typedFields, typesRequiring, typesWith, versionsOfType } from "./types.ts";
+import {
+  instanceTypes,
+  isInstanceType,
+  type ProjectType,
+  typedFields,
+  typesRequiring,
+  typesWith,
+  versionsOfType,
+} from "./types.ts";
 
 type SpecRule = Rule<ProjectSpecFields>;
 
@@ -12,6 +20,11 @@ const celList = (items: readonly string[]): string => `[${items.map((item) => `'
 /** CEL for "the type is one of these", cheap for one. */
 const typeIn = (types: readonly ProjectType[]): string =>
   types.length === 1 ? `self.type == '${types[0]}'` : `self.type in ${celList(types)}`;
+
+/** Types that run a container of the user's own. */
+const ownImageTypes: readonly ProjectType[] = typesWith("image");
+const OF_INSTANCES = typeIn(instanceTypes);
+const OF_OWN_IMAGE = typeIn(ownImageTypes);
 
 /** A typed field is refused on every type that does not have it. */
 const belongs: SpecRule[] = typedFields.map((field) => {
@@ -42,9 +55,9 @@ const required: SpecRule[] = typedFields.flatMap((field) => {
 
 const images: SpecRule[] = [
   {
-    cel: "self.type != 'http' || (has(self.image) ? 1 : 0) + (has(self.source) ? 1 : 0) + (has(self.github) ? 1 : 0) == 1",
+    cel: `!(${OF_INSTANCES}) || (has(self.image) ? 1 : 0) + (has(self.source) ? 1 : 0) + (has(self.github) ? 1 : 0) == 1`,
     check: ({ type, image, source, github }) =>
-      type !== "http" || [image, source, github].filter((one) => one !== undefined).length === 1,
+      !isInstanceType(type) || [image, source, github].filter((one) => one !== undefined).length === 1,
     message: "exactly one of {image}, {source} and {github} is required",
     fields: ["image", "source", "github", "type"],
   },
@@ -55,8 +68,9 @@ const images: SpecRule[] = [
     fields: ["image", "github", "type"],
   },
   {
-    cel: "self.type != 'http' || has(self.source) == has(self.build)",
-    check: ({ type, source, build }) => type !== "http" || (source !== undefined) === (build !== undefined),
+    cel: `!(${OF_INSTANCES}) || has(self.source) == has(self.build)`,
+    check: ({ type, source, build }) =>
+      !isInstanceType(type) || (source !== undefined) === (build !== undefined),
     message: "{source} and {build} must be given together",
     fields: ["build", "source", "type"],
   },
@@ -85,10 +99,10 @@ const sizes: SpecRule[] = [
     fields: ["storage.capacity", "plan"],
   },
   {
-    cel: "!has(self.storage) || !(self.type in ['http', 'job']) || !self.storage.persistent || has(self.storage.dirPathToPersist)",
+    cel: `!has(self.storage) || !(${OF_OWN_IMAGE}) || !self.storage.persistent || has(self.storage.dirPathToPersist)`,
     check: ({ type, storage }) =>
       !(
-        ["http", "job"].includes(type) &&
+        ownImageTypes.includes(type) &&
         storage?.persistent === true &&
         storage.dirPathToPersist === undefined
       ),
@@ -96,9 +110,9 @@ const sizes: SpecRule[] = [
     fields: ["storage.dirPathToPersist", "storage.persistent", "type"],
   },
   {
-    cel: "!has(self.storage) || !has(self.storage.dirPathToPersist) || self.type in ['http', 'job']",
-    check: ({ type, storage }) => storage?.dirPathToPersist === undefined || ["http", "job"].includes(type),
-    message: "{storage.dirPathToPersist} belongs only to projects of type http, job",
+    cel: `!has(self.storage) || !has(self.storage.dirPathToPersist) || ${OF_OWN_IMAGE}`,
+    check: ({ type, storage }) => storage?.dirPathToPersist === undefined || ownImageTypes.includes(type),
+    message: `{storage.dirPathToPersist} belongs only to projects of type ${list(ownImageTypes)}`,
     fields: ["storage.dirPathToPersist", "type"],
   },
   {
@@ -181,9 +195,9 @@ export const projectTransitions: readonly TransitionRule<ProjectSpecFields>[] = 
   immutable("profile"),
   immutable("version"),
   {
-    cel: "self.type in ['http', 'job'] || has(self.storage) == has(oldSelf.storage)",
+    cel: `${OF_OWN_IMAGE} || has(self.storage) == has(oldSelf.storage)`,
     check: (self, old) =>
-      ["http", "job"].includes(self.type) || (self.storage === undefined) === (old.storage === undefined),
+      ownImageTypes.includes(self.type) || (self.storage === undefined) === (old.storage === undefined),
     message: "{storage} of a database cannot be added or removed",
     fields: ["storage"],
   },

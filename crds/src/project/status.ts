@@ -15,7 +15,13 @@ import { mapOf } from "../rule.ts";
 import { missedReasons } from "./conditions.ts";
 import { databaseStatus } from "./database-status.ts";
 import { lastTermination } from "./last-termination.ts";
-import { healthcheckFields, imageFields, secretRef, terminationGracePeriodSeconds } from "./parts.ts";
+import {
+  healthcheckFields,
+  imageFields,
+  readiness,
+  secretRef,
+  terminationGracePeriodSeconds,
+} from "./parts.ts";
 
 /** The `status` of a project as the specification names it. */
 export const projectPhases = [
@@ -80,6 +86,7 @@ export const deploymentSettings = z
       .optional(),
     healthcheck: healthcheckFields.optional(),
     terminationGracePeriodSeconds: terminationGracePeriodSeconds.optional(),
+    readiness: readiness.optional(),
   })
   .describe("What the pods were made from.");
 export type DeploymentSettings = z.output<typeof deploymentSettings>;

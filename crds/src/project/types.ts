@@ -1,6 +1,22 @@
-/** The six types of project. */
-export const projectTypes = ["http", "postgresql", "mariadb", "clickhouse", "valkey", "job"] as const;
+/** The types of project. */
+export const projectTypes = [
+  "http",
+  "postgresql",
+  "mariadb",
+  "clickhouse",
+  "valkey",
+  "job",
+  "worker",
+] as const;
 export type ProjectType = (typeof projectTypes)[number];
+
+/** Types whose instances run all the time from an image of the user's own, on an HTTP plan. */
+export const instanceTypes = ["http", "worker"] as const satisfies readonly ProjectType[];
+
+/** Whether instances of a project of this type run all the time from an image of the user's own. */
+export function isInstanceType(type: ProjectType): type is (typeof instanceTypes)[number] {
+  return (instanceTypes as readonly ProjectType[]).includes(type);
+}
 
 /** Which fields a type has: `required` must be there, `optional` may, every other typed field must not. */
 interface TypeFields {
@@ -25,6 +41,7 @@ export const typedFields = [
   "healthcheck",
   "terminationGracePeriodSeconds",
   "autoscaling",
+  "readiness",
   "version",
   "profile",
   "database",
@@ -60,6 +77,10 @@ export const fieldsOfType: Readonly<Record<ProjectType, TypeFields>> = {
   valkey: {
     required: ["profile", "version"],
     optional: ["storage", "networkAccess", "envsFrom", "database"],
+  },
+  worker: {
+    required: ["instances", "storage"],
+    optional: ["image", "source", "build", "github", "envsFrom", "autoscaling", "readiness"],
   },
   job: { required: ["job"], optional: ["image", "github", "storage", "envsFrom"] },
 };

@@ -245,5 +245,5 @@ function unknownKey(path: readonly PropertyKey[], key: string, type: ProjectType
   return `${key} does not belong to projects of type ${type}, only to: ${owners.join(", ")}`;
 }
 
-/** The six bodies as one schema, for the OpenAPI document. */
+/** The bodies as one schema, for the OpenAPI document. */
 export const createProjectBody = z.union(projectTypes.map((type) => createProjectBodies[type]));
