@@ -19,9 +19,14 @@ export function projectKinds({
   jobs,
   databases,
 }: ProjectKindOptions): (shared: KindDependencies) => ProjectKinds {
-  return (shared) => ({
-    http: new HttpKind({ ...shared, ...applications }),
-    job: new JobKind({ ...shared, ...jobs }),
-    ...databaseKinds(databaseDrivers(), { ...shared, ...databases }),
-  });
+  return (shared) => {
+    // A worker is an application without an address.
+    const ofInstances = new HttpKind({ ...shared, ...applications });
+    return {
+      http: ofInstances,
+      worker: ofInstances,
+      job: new JobKind({ ...shared, ...jobs }),
+      ...databaseKinds(databaseDrivers(), { ...shared, ...databases }),
+    };
+  };
 }

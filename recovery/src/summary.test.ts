@@ -32,6 +32,7 @@ test("what comes back, and what comes back empty", () => {
     project("shop", { type: "http", storage: { persistent: false } }),
     project("wiki", { type: "http", storage: { persistent: true } }),
     project("site", { type: "http" }, { build: { publishedBuild: "site-1" } }),
+    project("mailer", { type: "worker", storage: { persistent: true } }),
     project("nightly", { type: "job" }),
     project("data", { type: "postgresql" }),
     project("cache", { type: "valkey" }),
@@ -39,10 +40,10 @@ test("what comes back, and what comes back empty", () => {
     summary.add(object);
   }
   expect(summary.result(new Map([[`${namespace}/data`, "data-b1"]]))).toEqual({
-    objects: { Project: 6 },
+    objects: { Project: 7 },
     databases: ["data"],
     emptyDatabases: ["cache"],
-    emptyVolumes: ["wiki"],
+    emptyVolumes: ["wiki", "mailer"],
     built: ["site"],
   });
 });

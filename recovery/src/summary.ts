@@ -51,7 +51,7 @@ export function summaryOf() {
       if (kind !== "Project" || spec?.type === "job") {
         return;
       }
-      if (spec?.type !== "http") {
+      if (spec?.type !== "http" && spec?.type !== "worker") {
         databases.push({ key: `${metadata?.namespace}/${id}`, id });
         return;
       }

@@ -36,7 +36,7 @@ const MAX_CONCURRENT_READS = 4;
 
 /**
  * Creates a deployment from the settings of an earlier one: image (the exact manifest that ran), port, environment,
- * health check, time to stop, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
+ * health check or readiness, time to stop, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
  * for later has one.
  * @param grants what the caller may do: a rollback needs the permission of each of its changes
  * @throws Failure 403 that names the missing permissions; 404 for a deployment that does not exist, 409 for one whose settings are deleted, and what a plan change throws
@@ -133,8 +133,9 @@ export function withDeployment(
   catalog: Catalog,
 ): ProjectSpec {
   const { image: _image, port: _port, envsFrom: _envs, healthcheck: _check, ...others } = spec;
-  const { terminationGracePeriodSeconds: _grace, ...rest } = others;
-  const { image, port, envsFrom, healthcheck, terminationGracePeriodSeconds, plan, paymentMode } = settings;
+  const { readiness: _ready, terminationGracePeriodSeconds: _grace, ...rest } = others;
+  const { image, port, envsFrom, healthcheck, readiness, plan, paymentMode } = settings;
+  const { terminationGracePeriodSeconds } = settings;
   if (image === undefined || findPlan(catalog, plan) === undefined) {
     throw failures.deploymentNotAvailable(id);
   }
@@ -146,6 +147,7 @@ export function withDeployment(
     ...(envsFrom === undefined || envsFrom.length === 0 ? {} : { envsFrom }),
     ...(healthcheck === undefined ? {} : { healthcheck }),
     ...(terminationGracePeriodSeconds === undefined ? {} : { terminationGracePeriodSeconds }),
+    ...(readiness === undefined ? {} : { readiness }),
     plan,
     paymentMode: paymentMode ?? spec.paymentMode,
     restartedAt: now,

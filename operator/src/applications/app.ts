@@ -1,14 +1,18 @@
-/** The input of an HTTP project's children: its spec, resolved against the plan catalog and the platform. */
+/** The input of an application's children: its spec, resolved against the plan catalog and the platform. */
 
 import { labels } from "@slipway/crds";
 import type { ChildOwner, Workload } from "../workload/app.ts";
 import type { PodTemplate } from "../workload/pod.ts";
 import type { AllowList } from "./access.ts";
 
-/** One HTTP project, ready to be turned into objects. Every field is already validated. */
+/**
+ * One HTTP project or worker, ready to be turned into objects. Every field is already validated. A worker has neither a port nor what
+ * depends on one: an address, a route, a health check.
+ */
 export interface HttpApp extends Workload {
-  type: "http";
-  port: number;
+  type: "http" | "worker";
+  /** Absent for workers. */
+  port?: number;
   /** Instances to run now: 0 while paused. */
   replicas: number;
   /** Longest time of a rollout without progress before it counts as failed, in seconds; the old version keeps serving. */
@@ -26,6 +30,8 @@ export interface HttpApp extends Workload {
   startupTimeoutSeconds?: number;
   /** Time between SIGTERM and SIGKILL of an instance, in seconds, where the owner has chosen one. */
   stopSeconds?: number;
+  /** Command that succeeds when an instance of a worker is ready; without one an instance that runs is. */
+  readinessCommand?: readonly string[];
   /** Present for public projects only. */
   route?: HttpRoute;
 }

@@ -1,4 +1,4 @@
-/** Every child of an HTTP project, as a pure function of it. */
+/** Every child of an HTTP project or a worker, as a pure function of it. */
 
 import type { DesiredObject } from "../desired.ts";
 import { customIngresses, ingress } from "../domains/desired/ingress.ts";

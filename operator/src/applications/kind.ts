@@ -1,5 +1,6 @@
 /**
- * Applications: projects of type http, instances behind a public or private address. This file is the project kind. Its input
+ * Applications: projects of type http, instances behind a public or private address, and of type worker, instances without one.
+ * This file is the project kind of both. Its input
  * is `view.ts` and `app.ts`; `desired.ts` and `desired/` derive the objects, `access*.ts` the access list of the route;
  * `rollout*.ts` follow the rollout of a version, and `recreate*.ts` replace the version of a project with a volume.
  */
@@ -246,7 +247,8 @@ export const remainsStep: DeletionStep = {
 /** @throws TerminalError about the condition `Accepted` */
 export function acceptHttp(project: Project, catalog: Catalog, ingress: { allowList: AllowList }): HttpPlan {
   const { spec } = project;
-  const plan = planOfImage(project, catalog, { plans: catalog.httpPlans, type: "HTTP projects" });
+  const type = spec.type === "worker" ? "workers" : "HTTP projects";
+  const plan = planOfImage(project, catalog, { plans: catalog.httpPlans, type });
   checkFeatures(project, plan);
   if (ingress.allowList === "none" && spec.exposure === "public" && !isOpenAccess(spec.networkAccess)) {
     throw refuse("FeatureNotSupported", "The ingress of this platform enforces no access lists.");

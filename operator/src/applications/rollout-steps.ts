@@ -1,4 +1,4 @@
-/** The progress of the rollout of an HTTP project's deployment, and its deadline. */
+/** The progress of the rollout of an application's deployment, and its deadline. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type {
@@ -50,7 +50,7 @@ export class RolloutSteps {
     const rollout = this.#options.read(project, version);
     const overdue = (this.#remainingMs(newest, project, rollout) ?? 1) <= 0;
     const running = rollout.complete && rollout.wanted > 0;
-    const { port = 0, healthcheck } = newest.settings;
+    const { port, healthcheck } = newest.settings;
     const healthcheckPath = healthcheck?.enabled ? healthcheck.path : undefined;
     const isLate = rollout.problem?.reason === "StartupTimeout";
     const missed = isLate || this.#isStuck(project, newest, rollout) || overdue;

@@ -240,6 +240,12 @@ describe("explainMiss", () => {
     );
   });
 
+  test("names the command of a worker that runs and is not ready", () => {
+    expect(explainMiss(readRollout(deployment({}), [silent]), {})).toBe(
+      "The worker runs, but its readiness command does not succeed.",
+    );
+  });
+
   test("names a fault before a missing instance", () => {
     const crashing = pod({ state: { waiting: { reason: "CrashLoopBackOff" } } }, {}, "two");
     expect(messageFor(undefined, silent, crashing)).toContain("exits again and again");

@@ -179,13 +179,16 @@ function firstProblem(pods: readonly PodView[]): RolloutProblem | undefined {
 /** Why a rollout that has missed its deadline did not complete, in words for the owner of the project. */
 export function explainMiss(
   { problem, pulling, silent }: Rollout,
-  { port, healthcheckPath }: { port: number; healthcheckPath?: string },
+  { port, healthcheckPath }: { port?: number; healthcheckPath?: string },
 ): string {
   if (problem) {
     return problem.message;
   }
   if (pulling) {
     return "The image was not pulled in time.";
+  }
+  if (silent && port === undefined) {
+    return "The worker runs, but its readiness command does not succeed.";
   }
   if (silent) {
     return healthcheckPath === undefined

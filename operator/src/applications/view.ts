@@ -58,7 +58,6 @@ export function toHttpApp(
 ): HttpApp {
   const { spec } = project;
   const { catalog, platform, hosts, liveReplicas } = from;
-  const healthcheck = spec.healthcheck?.enabled ? spec.healthcheck : undefined;
   const instances = spec.instances ?? 1;
   const autoscaling = spec.autoscaling?.enabled
     ? {
@@ -70,9 +69,8 @@ export function toHttpApp(
     : undefined;
   return {
     ...toWorkload(project, accepted, catalog),
-    type: "http",
+    ...readinessOf(spec),
     placement: platform.pods,
-    port: spec.port ?? 8080,
     replicas: spec.paused
       ? 0
       : autoscaling
@@ -80,9 +78,6 @@ export function toHttpApp(
         : instances,
     rolloutDeadlineSeconds: rolloutDeadlineSeconds(project, platform),
     autoscaling,
-    healthcheckPath: healthcheck?.path,
-    livenessPath: healthcheck?.livenessPath,
-    startupTimeoutSeconds: healthcheck?.startupTimeoutSeconds,
     stopSeconds: spec.terminationGracePeriodSeconds,
     route: routeOf(hosts, spec, platform),
   };
@@ -99,6 +94,26 @@ export function rolloutDeadlineSeconds(
   const startup = healthcheck?.enabled ? (healthcheck.startupTimeoutSeconds ?? 0) : 0;
   return Math.max(platform.rolloutDeadlineSeconds, startup > 0 ? startup + BEFORE_START_SECONDS : 0);
 }
+
+/** The port of an HTTP project, or that a worker has none; and how its instances show that they are ready and alive. */
+function readinessOf({ type, port = 8080, healthcheck, readiness }: Project["spec"]): ReadinessFields {
+  if (type === "worker") {
+    return { type, readinessCommand: readiness?.command };
+  }
+  const check = healthcheck?.enabled ? healthcheck : undefined;
+  return {
+    type: "http",
+    port,
+    healthcheckPath: check?.path,
+    livenessPath: check?.livenessPath,
+    startupTimeoutSeconds: check?.startupTimeoutSeconds,
+  };
+}
+
+type ReadinessFields = Pick<
+  HttpApp,
+  "type" | "port" | "healthcheckPath" | "livenessPath" | "startupTimeoutSeconds" | "readinessCommand"
+>;
 
 /** The input of a project's route, for any plan and image. */
 export function toRoutedApp(

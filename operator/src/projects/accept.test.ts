@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Project, catalog as schema } from "@slipway/crds";
 import { expect, it, test } from "vitest";
 import { parse } from "yaml";
-import { exampleJob, exampleProject } from "../../../test/kit/operator/projects.ts";
+import { exampleJob, exampleProject, exampleWorker } from "../../../test/kit/operator/projects.ts";
 import { acceptHttp } from "../applications/kind.ts";
 import { validateJob } from "../jobs/kind.ts";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
@@ -63,6 +63,15 @@ test.each<[string, Partial<Project["spec"]>, boolean, string]>([
   const run = () => validateJob(exampleJob(ref, spec), { ...catalog, jobsEnabled });
   expect(run).toThrow(TerminalError);
   expect(run).toThrow(expect.objectContaining({ reason, condition: "Accepted" }));
+});
+
+test("a worker has the plans of HTTP projects, and what they allow", () => {
+  const worker = (spec: Partial<Project["spec"]>) => acceptHttp(exampleWorker(ref, spec), catalog, ingress);
+  expect(worker({}).plan).toBe("basic");
+  expect(() => worker({ plan: "job-basic" })).toThrow("The plan job-basic is not for workers.");
+  expect(() => worker({ instances: 50 })).toThrow(expect.objectContaining({ reason: "FeatureNotInPlan" }));
+  const scaled = { autoscaling: { enabled: true, maxInstances: 2 } };
+  expect(() => worker(scaled)).toThrow(expect.objectContaining({ reason: "FeatureNotInPlan" }));
 });
 
 test("a disabled project needs no plan", () => {

@@ -13,7 +13,7 @@ import {
   untilUnchanged,
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
-import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { exampleProject, exampleWorker } from "../../../test/kit/operator/projects.ts";
 import type { ProbeResult } from "../domains/ingress-probe.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
 
@@ -316,6 +316,47 @@ describe("what a project cannot have", () => {
     await cluster.client.delete(projectResource, ref("conflict"));
     await eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref("conflict"))));
     expect(await exists(cluster.client, resources.services, ref("conflict"))).toBe(true);
+  });
+});
+
+describe("a worker", () => {
+  test("runs without an address, is paused and resumed, and is deleted", async () => {
+    await cluster.client.create<Project>(projectResource, exampleWorker(ref("worker"), { instances: 2 }));
+    const project = await served("worker", "running");
+    expect(project.status).toMatchObject({ desiredInstances: 2, readyInstances: 2, maxCpu: "500m" });
+    expect(project.status).not.toHaveProperty("domain");
+    expect(project.status).not.toHaveProperty("exposure");
+    expect(await conditionsOf(cluster.client, ref("worker"))).not.toContainEqual(
+      expect.stringContaining("DomainReady"),
+    );
+    const labelSelector = "slipway.dev/project=worker";
+    const without = [resources.services, resources.ingresses, resources.networkPolicies, domainClaimResource];
+    for (const resource of without) {
+      expect(await cluster.client.listAll(resource, { labelSelector }), resource.kind).toEqual([]);
+    }
+    expect(await exists(cluster.client, resources.podDisruptionBudgets, ref("worker"))).toBe(true);
+
+    await patch("worker", { paused: true });
+    await served("worker", "stopped");
+    await patch("worker", { paused: null });
+    await served("worker", "running");
+    await cluster.client.delete(projectResource, ref("worker"));
+    await eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref("worker"))));
+    expect(await cluster.client.listAll(resources.deployments, { labelSelector })).toEqual([]);
+  });
+
+  test("whose spec is rejected is paused nevertheless", async () => {
+    await cluster.client.create<Project>(projectResource, exampleWorker(ref("worker-two")));
+    await served("worker-two", "running");
+    await patch("worker-two", { plan: "imaginary", paused: true });
+    await condition("worker-two", "Accepted=False/UnknownPlan");
+    await eventually(async () => {
+      const { spec } = await cluster.client.get<KubernetesObject & { spec: { replicas: number } }>(
+        resources.deployments,
+        ref("worker-two"),
+      );
+      return spec.replicas === 0;
+    });
   });
 });
 

@@ -25,6 +25,28 @@ export function exampleProject(
   };
 }
 
+/** A worker that is ready once it runs; override what a test is about. */
+export function exampleWorker(
+  ref: { namespace: string; name: string },
+  spec: Partial<Project["spec"]> = {},
+): Project {
+  return {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "Project",
+    metadata: ref,
+    spec: {
+      type: "worker",
+      name: "example",
+      plan: "basic",
+      paymentMode: "hourly",
+      image: { url: "registry.example/team/worker:1.0.0", isPublic: true },
+      instances: 1,
+      storage: { persistent: false, capacity: 1 },
+      ...spec,
+    },
+  };
+}
+
 /** A job that runs every minute and keeps nothing; override what a test is about. */
 export function exampleJob(
   ref: { namespace: string; name: string },

@@ -13,6 +13,7 @@ import {
   volumeFields,
 } from "../../workload/pod.ts";
 import { type HttpApp, instanceSelector } from "../app.ts";
+import { isUnprobed, workerContainer } from "./worker.ts";
 
 /** Seconds between the end of routing to an instance and its SIGTERM: ingress controllers notice late. */
 const DRAIN_SECONDS = 5;
@@ -32,7 +33,7 @@ const STARTUP_PROBE_SECONDS = 2;
 /** Seconds, draining included, that an instance has to stop which a probe has found not to answer. */
 const HUNG_STOP_SECONDS = 5;
 
-/** The instances of an HTTP project. */
+/** The instances of an HTTP project or a worker. */
 export function deployment(app: HttpApp): DesiredObject {
   return {
     apiVersion: "apps/v1",
@@ -42,8 +43,8 @@ export function deployment(app: HttpApp): DesiredObject {
       replicas: app.replicas,
       revisionHistoryLimit: 3,
       progressDeadlineSeconds: app.rolloutDeadlineSeconds,
-      // A first version replaces nothing, so it needs no such time.
-      minReadySeconds: app.replaces ? STEADY_SECONDS : 0,
+      // A first version replaces nothing, so it needs no such time, unless running is all that it shows of itself.
+      minReadySeconds: app.replaces || isUnprobed(app) ? STEADY_SECONDS : 0,
       selector: instanceSelector(app),
       // Two versions must never write one volume at the same time, so a persistent project stops before it starts again.
       strategy: app.volume
@@ -67,22 +68,22 @@ export function settingsHash(app: HttpApp): string {
 
 function podSpec(app: HttpApp) {
   return {
-    ...podFields(app, DRAIN_SECONDS + (app.stopSeconds ?? STOP_SECONDS)),
-    containers: [container(app)],
+    ...podFields(app, (app.port === undefined ? 0 : DRAIN_SECONDS) + (app.stopSeconds ?? STOP_SECONDS)),
+    containers: [app.port === undefined ? workerContainer(app) : container(app, app.port)],
     ...placement(app),
     ...volumeFields(app),
   };
 }
 
-function container(app: HttpApp) {
+function container(app: HttpApp, port: number) {
   const probe = app.healthcheckPath
     ? { httpGet: { path: app.healthcheckPath, port: "http" } }
     : { tcpSocket: { port: "http" } };
   return {
     ...imageFields(app),
-    ports: [{ name: "http", containerPort: app.port, protocol: "TCP" }],
+    ports: [{ name: "http", containerPort: port, protocol: "TCP" }],
     // PORT here wins over one in a Secret.
-    env: [{ name: "PORT", value: String(app.port) }],
+    env: [{ name: "PORT", value: String(port) }],
     ...environmentFields(app),
     resources: app.resources,
     // Every second until the instance is up, rarely afterwards. It outlasts the rollout's deadline, so it kills nothing

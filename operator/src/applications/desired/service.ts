@@ -2,8 +2,11 @@ import type { DesiredObject } from "../../desired.ts";
 import { childMetadata } from "../../workload/app.ts";
 import { type HttpApp, instanceSelector } from "../app.ts";
 
-/** The address of an HTTP project inside its organization: port 80, whatever port the application listens on. */
-export function service(app: HttpApp): DesiredObject {
+/** The address of an HTTP project inside its organization: port 80, whatever port the application listens on. A worker has none. */
+export function service(app: HttpApp): DesiredObject | undefined {
+  if (app.port === undefined) {
+    return undefined;
+  }
   return {
     apiVersion: "v1",
     kind: "Service",

@@ -19,8 +19,9 @@ export interface WantedDeployment {
 
 /** What a rollback needs of a spec: all that the pods are created from, and how they are paid for. */
 export function settingsOf({ spec }: Project): DeploymentSettings {
-  const { image, port, plan, paymentMode, envsFrom, healthcheck, terminationGracePeriodSeconds } = spec;
-  return { image, port, plan, paymentMode, envsFrom, healthcheck, terminationGracePeriodSeconds };
+  const { image, port, plan, paymentMode, envsFrom, healthcheck, readiness } = spec;
+  const { terminationGracePeriodSeconds } = spec;
+  return { image, port, plan, paymentMode, envsFrom, healthcheck, readiness, terminationGracePeriodSeconds };
 }
 
 /**
