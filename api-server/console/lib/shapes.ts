@@ -27,6 +27,7 @@ export interface Project extends ProjectItem {
   custom_domains?: string[];
   custom_domain_setup?: { hostname: string; status: string; ssl_status: string; message?: string }[];
   database?: { engine: string; version: string; running_version?: string };
+  readiness?: { command: string[] };
   schedule?: { cron: string; next_scheduled_at?: string };
   missed_runs?: { total: number; reasons: { reason: string; count: number; last_scheduled_at: string }[] };
   last_deployment?: {

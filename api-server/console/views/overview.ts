@@ -13,7 +13,7 @@ export function overview(context: ProjectContext): HTMLElement {
   const show = (project: Project) => replace(about, ...describe(project, context.route.project));
   show(context.project);
   context.onChange(show);
-  const isDeployed = context.project.type_project === "http" || context.project.type_project === "job";
+  const isDeployed = ["http", "worker", "job"].includes(context.project.type_project);
   return h("div", { class: "stack" }, about, isDeployed ? deployments(context) : undefined);
 }
 
@@ -44,6 +44,7 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
             ? `${project.database.engine} ${project.database.running_version ?? project.database.version}`
             : undefined,
         ],
+        ["Ready when", project.readiness ? h("code", {}, project.readiness.command.join(" ")) : undefined],
         ["Schedule (UTC)", schedule ? h("code", {}, schedule.cron) : undefined],
         ["Next run", schedule?.next_scheduled_at ? moment(schedule.next_scheduled_at) : undefined],
         ["Instances", schedule ? undefined : `${info.current_instances} of ${project.instances}`],

@@ -21,12 +21,15 @@ const NAMES: Readonly<Record<Tab, string>> = {
   builds: "Builds",
 };
 
-const isDatabase = (type: string) => type !== "http" && type !== "job";
+const isDatabase = (type: string) => !["http", "worker", "job"].includes(type);
 
 /** The parts of a project's page that there are for its type. */
 function tabsOf(type: string): Tab[] {
   if (type === "http") {
     return ["overview", "traffic", "usage", "logs", "builds"];
+  }
+  if (type === "worker") {
+    return ["overview", "usage", "logs", "builds"];
   }
   return isDatabase(type) ? ["overview", "usage", "logs"] : ["overview", "runs", "logs", "builds"];
 }

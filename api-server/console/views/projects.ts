@@ -5,7 +5,7 @@ import { link, type Route, withQuery } from "../lib/route.ts";
 import type { ProjectItem, ProjectList } from "../lib/shapes.ts";
 import { type Context, empty, refreshed } from "../lib/view.ts";
 
-const TYPES = ["http", "job", "postgresql", "mariadb", "clickhouse", "valkey"];
+const TYPES = ["http", "worker", "job", "postgresql", "mariadb", "clickhouse", "valkey"];
 const STATUSES = [
   "creating",
   "running",

@@ -37,7 +37,7 @@ export function usage({ api, signal, route, project }: ProjectContext): HTMLElem
   };
   /** Pods of applications have names of their own; databases' are numbered. */
   const findNames = async (): Promise<string[]> => {
-    if (type !== "http") {
+    if (type !== "http" && type !== "worker") {
       return Array.from({ length: instances }, (_, index) => `${route.project}-${index}`);
     }
     const { instances: found = [] } = await api.get<unknown>(projectPath(route.project, "logs"), {}, signal);

@@ -101,8 +101,8 @@ export function quantity(text: string | undefined): number | null {
 const WINDOW_SECONDS = 3600;
 
 /**
- * `data` of an HTTP project's metrics: of all instances what they answered, of one what it uses.
- * @throws Failure 402 for a plan without metrics, 404 for an instance that is not the project's, 503 when it cannot be determined
+ * `data` of an application's metrics: of all instances what they answered, of one what it uses.
+ * @throws Failure 400 for all instances of a worker, which answer nobody, 402 for a plan without metrics, 404 for an instance that is not the project's, 503 when it cannot be determined
  */
 export async function applicationMetrics(
   project: ApiProject,
@@ -116,6 +116,10 @@ export async function applicationMetrics(
   if (instance !== undefined) {
     const { observedAt, ...use } = await instanceUse(kube, project, instance, now());
     return { type: "application", aggregate: false, instance, ...use, observed_at: observedAt };
+  }
+  if (resource.spec.type === "worker") {
+    const message = "is required for projects of type worker, which have no traffic";
+    throw failures.validation([{ field: "instance", message }]);
   }
   const question = { about: ["application"], window: { rangeMs: WINDOW_SECONDS * 1000 }, filter: {} };
   const { value } = await analytics.answer(project, question, async (store, selection) => {
@@ -136,7 +140,7 @@ export async function applicationMetrics(
   return { type: "application", aggregate: true, network };
 }
 
-/** Whether the plan of an HTTP project has metrics. Pure. */
+/** Whether the plan of an application has metrics. Pure. */
 export function hasMetrics({ spec }: Project, catalog: Catalog): boolean {
   const plan = catalog.httpPlans.find((one) => one.plan === spec.plan);
   return plan?.capabilities.metrics === true;

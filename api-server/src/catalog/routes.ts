@@ -55,7 +55,7 @@ function requireDatabases(catalog: Catalog): Catalog {
 export const httpPlans = catalogRoute({
   operationId: "listHttpPlans",
   path: "/v1/project/plans",
-  summary: "List the plans of HTTP projects",
+  summary: "List the plans of HTTP projects and workers",
   item: httpPlanSchema,
   view: httpPlansView,
 });

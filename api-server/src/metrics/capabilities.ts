@@ -1,6 +1,7 @@
 import {
   type Catalog,
   isDatabaseType,
+  isInstanceType,
   type Project,
   type ProjectType,
   SNAPSHOT_REFRESH_SECONDS,
@@ -38,6 +39,9 @@ export interface Capabilities {
 /** What applications on plans with metrics have: requests, and what an instance uses. */
 const applicationGroups = ["network", "resources"] as const;
 
+/** A worker answers nobody. */
+const workerGroups = ["resources"] as const;
+
 /** Of a type without snapshots, or a plan without them, `access` is `none`. */
 export function capabilitiesOf(project: Project, catalog: Catalog): Capabilities {
   const groups = groupsOf(project, catalog);
@@ -50,10 +54,12 @@ export function capabilitiesOf(project: Project, catalog: Catalog): Capabilities
 }
 
 function groupsOf(project: Project, catalog: Catalog): readonly string[] | undefined {
-  if (project.spec.type === "http") {
-    return hasMetrics(project, catalog) ? applicationGroups : undefined;
+  const { type } = project.spec;
+  if (isInstanceType(type)) {
+    const groups = type === "worker" ? workerGroups : applicationGroups;
+    return hasMetrics(project, catalog) ? groups : undefined;
   }
-  return hasSnapshots(project, catalog) ? GROUPS[project.spec.type] : undefined;
+  return hasSnapshots(project, catalog) ? GROUPS[type] : undefined;
 }
 
 function hasSnapshots(project: Project, { databasePlans }: Catalog): boolean {

@@ -1,5 +1,7 @@
 import {
   databasePodName,
+  instanceTypes,
+  isInstanceType,
   mariadbMetrics,
   postgresqlMetrics,
   snapshotResource,
@@ -112,7 +114,8 @@ export const projectMetrics = defineProjectRoute({
   path: "/v1/project/:id/metrics",
   summary: "Read metrics of an application, or the newest snapshot of a database's",
   description:
-    "Of HTTP projects on plans with metrics: what they answered in the last hour, or what the named instance uses now. " +
+    "Of HTTP projects on plans with metrics: what they answered in the last hour, or what the named instance uses now; of workers " +
+    "on such plans what the instance uses, which must be named. " +
     "Of postgresql, mariadb and Valkey, on plans whose capabilities say `snapshot`. Fields that end in `_total` count since the " +
     "last restart or reset, those in `_per_second` lie between two samples, those in `_ratio` between 0 and 1 but for memory " +
     "fragmentation. What is absent or not computable is null.",
@@ -130,11 +133,11 @@ export const projectMetrics = defineProjectRoute({
   handler: async ({ project, query }, services) => {
     const { catalog, snapshots: store, now } = services;
     const { resource, organizationId, id: projectId } = project;
-    if (resource.spec.type === "http") {
+    if (isInstanceType(resource.spec.type)) {
       const data = await applicationMetrics(project, query.instance, services);
       return { status: 200, body: { status: "success", data } };
     }
-    requireType(project, ["http", ...sampledTypes]);
+    requireType(project, [...instanceTypes, ...sampledTypes]);
     const { access } = capabilitiesOf(resource, catalog.current);
     if (access === "none") {
       throw failures.metricsNotAvailable(planInForce(resource));

@@ -128,6 +128,7 @@ export const policies = {
       kind: "create",
       byType: {
         http: "project.create",
+        worker: "project.create",
         job: "project.create",
         postgresql: "database.create",
         mariadb: "database.create",

@@ -127,7 +127,7 @@ export function requireTypeWith(project: ApiProject, field: TypedField): void {
 }
 
 /** Those that run a container of the user's own. */
-export const applicationTypes: readonly ProjectType[] = ["http", "job"];
+export const applicationTypes: readonly ProjectType[] = ["http", "job", "worker"];
 
 interface ManagedFieldsEntry {
   manager?: string;

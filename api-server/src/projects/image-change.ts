@@ -28,7 +28,10 @@ export function requireImage(project: ApiProject): void {
 }
 
 const builtFromGit = ({ type }: ProjectSpec) =>
-  failures.projectTypeMismatch(`${type} built from Git`, ["http from an image", "job from an image"]);
+  failures.projectTypeMismatch(
+    `${type} built from Git`,
+    applicationTypes.map((one) => `${one} from an image`),
+  );
 
 /**
  * Credentials of a private image belong to a registry: the new image must come from one that they are for.

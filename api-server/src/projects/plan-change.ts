@@ -2,6 +2,7 @@ import {
   type Catalog,
   findHttpPlan,
   findPlan,
+  isInstanceType,
   type Project,
   type ProjectSpec,
   type ProjectType,
@@ -82,7 +83,7 @@ export function checkPlan(spec: ProjectSpec, before: ProjectSpec, catalog: Catal
   if (unknown && !errors.some(({ field }) => field === "plan")) {
     errors.push({ field: "plan", message: `unknown plan ${spec.plan}`, code: "PLAN_UNKNOWN" });
   }
-  const plan = spec.type === "http" ? findHttpPlan(catalog, spec.plan) : undefined;
+  const plan = isInstanceType(spec.type) ? findHttpPlan(catalog, spec.plan) : undefined;
   if (plan) {
     errors.push(...planErrors(spec, plan).map(inBody));
   }

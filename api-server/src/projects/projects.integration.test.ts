@@ -10,7 +10,13 @@ import {
 } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
-import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
+import {
+  exampleBody,
+  exampleWorkerBody,
+  type Harness,
+  startHarness,
+  ZONE,
+} from "../../../test/kit/api-server/harness.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "../../../test/kit/api-server/roles.ts";
 import { acquireApiserver } from "../../../test/kit/clusters/shared-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
@@ -144,6 +150,41 @@ describe("POST /v1/project", () => {
   });
 
   // Shows: docs/applications.md#fields-of-answers: single project | `domain` is the default domain
+  // Shows: docs/applications.md#workers: created like an HTTP project, without port, domain
+  it("creates a worker without an address, lists and reads it, and changes its plan", async () => {
+    const { id: org, headers } = await organization();
+    const config = {
+      envs: [{ name: "QUEUE", value: "mail" }],
+      readiness: { command: ["cat", "/tmp/ready"] },
+    };
+    const created = await post(headers, exampleWorkerBody({ plan: "basic" }, config));
+    expect(created.json()).toEqual({
+      status: "success",
+      message: expect.any(String),
+      data: { project_id: expect.stringMatching(/^p[a-z0-9]{19}$/), type: "worker" },
+    });
+    const { project_id: id } = created.json().data;
+    const { spec } = await liveProject(org, id);
+    expect(spec).toMatchObject({ type: "worker", instances: 1, readiness: config.readiness });
+    expect(await admin.listAll(domainClaimResource, { labelSelector: `slipway.dev/project=${id}` })).toEqual(
+      [],
+    );
+    const read = (await on("GET", id, headers)).json().data;
+    expect(read).toMatchObject({ type_project: "worker", instances: 1, readiness: config.readiness });
+    for (const absent of ["domain", "exposure", "port", "custom_domains", "network_access", "healthcheck"]) {
+      expect(read).not.toHaveProperty(absent);
+    }
+    const listed = await harness.app.inject({ url: "/v1/project?type=worker", headers });
+    expect(listed.json().data.projects).toMatchObject([{ id, type_project: "worker", plan: "basic" }]);
+    const changed = await harness.app.inject({
+      method: "PATCH",
+      url: `/v1/project/${id}/plan`,
+      headers: { ...headers, "content-type": "application/json" },
+      payload: { plan: "premium" },
+    });
+    expect(changed.json()).toMatchObject({ data: { plan: "premium" } });
+  });
+
   // Shows: docs/applications.md#create: `config.exposure`: private has no domain, no subdomain, no
   it("gives a project without subdomain its default domain, and a private one none", async () => {
     const { id: org, headers } = await organization();

@@ -15,7 +15,13 @@ describe("supports", () => {
   // Shows: docs/databases-api.md#rules-of-a-creation: 503 `PROJECT_TYPE_UNAVAILABLE`: the type is not
   it("supports the listed types, and databases that have an image", () => {
     const can = supports(projectTypes, () => images);
-    expect(projectTypes.filter((type) => can(type))).toEqual(["http", "postgresql", "clickhouse", "job"]);
+    expect(projectTypes.filter((type) => can(type))).toEqual([
+      "http",
+      "postgresql",
+      "clickhouse",
+      "job",
+      "worker",
+    ]);
     expect(["16", "17", "18"].filter((version) => can("postgresql", version))).toEqual(["17", "18"]);
     expect(can("mariadb", "11")).toBe(false);
   });
@@ -39,7 +45,7 @@ describe("supports", () => {
 
   it("supports no database without a list of images", () => {
     const none = supports(projectTypes, () => parseDatabaseVersions(""));
-    expect(projectTypes.filter((type) => none(type))).toEqual(["http", "job"]);
+    expect(projectTypes.filter((type) => none(type))).toEqual(["http", "job", "worker"]);
   });
 });
 

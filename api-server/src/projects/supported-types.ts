@@ -5,6 +5,7 @@ import { z } from "zod";
 /** The types of project that the operator supports. Creation of any other answers 503 PROJECT_TYPE_UNAVAILABLE. */
 export const supportedTypes: readonly ProjectType[] = [
   "http",
+  "worker",
   "job",
   "postgresql",
   "mariadb",

@@ -84,6 +84,7 @@ export function projectData(project: Project, derived: Derived) {
     ...(spec.terminationGracePeriodSeconds === undefined
       ? {}
       : { termination_grace_period_seconds: spec.terminationGracePeriodSeconds }),
+    ...(spec.readiness === undefined ? {} : { readiness: spec.readiness }),
     ...(spec.autoscaling === undefined ? {} : { autoscaling: toSnake(spec.autoscaling) }),
     ...(spec.profile === undefined ? {} : { managed_service: { profile: spec.profile } }),
     ...databaseOf(project),

@@ -351,6 +351,37 @@ export function exampleBody(change: Record<string, unknown> = {}, config: Record
   };
 }
 
+/** A body that makes a worker; `config` is merged. */
+export function exampleWorkerBody(
+  change: Record<string, unknown> = {},
+  config: Record<string, unknown> = {},
+) {
+  return {
+    name: "mail-sender",
+    plan: "basic",
+    payment_mode: "hourly",
+    ...change,
+    config: {
+      type_project: "worker",
+      image: { url: "registry.example.com/mail:1", is_public: true },
+      instances: 1,
+      storage: { persistent: false, capacity: 1 },
+      ...config,
+    },
+  };
+}
+
+/** What a worker has, and what it has not of {@link exampleSpec}. */
+export const workerSpec: Partial<Project["spec"]> = {
+  type: "worker",
+  name: "mail-sender",
+  plan: "basic",
+  exposure: undefined,
+  port: undefined,
+  networkAccess: undefined,
+  readiness: { command: ["cat", "/tmp/ready"] },
+};
+
 /** A body that makes a job; `config` is merged. */
 export function exampleJobBody(change: Record<string, unknown> = {}, config: Record<string, unknown> = {}) {
   return {

@@ -1,4 +1,4 @@
-import type { ProjectSpec } from "@slipway/crds";
+import { instanceTypes, type ProjectSpec } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { MAX_CONCURRENT } from "../../git/routes/connections.ts";
@@ -39,7 +39,7 @@ export const readSource = defineProjectRoute({
   responses,
   maxConcurrent: MAX_CONCURRENT,
   handler: ({ project }, services) => {
-    requireType(project, ["http"]);
+    requireType(project, instanceTypes);
     return projection(project, services);
   },
 });
@@ -59,7 +59,7 @@ export const updateSource = defineProjectRoute({
   refusals: [409],
   maxConcurrent: MAX_CONCURRENT,
   handler: async ({ project, body }, services) => {
-    requireType(project, ["http"]);
+    requireType(project, instanceTypes);
     const build = withSettings({}, body.build as Record<string, unknown>);
     const changed = await attachSource(
       project,
@@ -82,7 +82,7 @@ export const removeSource = defineProjectRoute({
   responses,
   refusals: [409],
   handler: async ({ project }, services) => {
-    requireType(project, ["http"]);
+    requireType(project, instanceTypes);
     return projection(await changeSource(project, services, withoutSource), services);
   },
 });
@@ -101,7 +101,7 @@ export const updateBuildSettings = defineProjectRoute({
   refusals: [409],
   maxConcurrent: MAX_CONCURRENT,
   handler: async ({ project, body }, services) => {
-    requireType(project, ["http"]);
+    requireType(project, instanceTypes);
     const changed = await changeSource(
       project,
       services,

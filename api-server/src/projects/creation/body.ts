@@ -4,6 +4,7 @@ import {
   findHttpPlan,
   findPlan,
   findTemplate,
+  isInstanceType,
   parseCreateProject,
 } from "@slipway/crds";
 import { runtimeErrors } from "../../builds/settings.ts";
@@ -90,7 +91,7 @@ export function checkCreation(
   errors.push(...planFieldErrors(body, errors, catalog), ...keyErrors(body, idempotencyKey));
   if (parsed.ok) {
     const plan = findHttpPlan(catalog, parsed.value.spec.plan);
-    if (plan && parsed.value.spec.type === "http") {
+    if (plan && isInstanceType(parsed.value.spec.type)) {
       errors.push(...planErrors(parsed.value.spec, plan));
     }
     const databasePlan = catalog.databasePlans.find((one) => one.plan === parsed.value.spec.plan);

@@ -5,6 +5,7 @@ import {
   findHttpPlan,
   type HttpPlan,
   isDatabaseType,
+  isInstanceType,
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
@@ -42,7 +43,8 @@ export async function admitCreation(
   organizationId: string,
   { catalog, ledger, ...platform }: Pick<Services, "catalog" | "domainZone" | "ledger" | "reservedHostnames">,
 ): Promise<void> {
-  const lacking = spec.type === "http" && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
+  const lacking =
+    isInstanceType(spec.type) && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
   if (lacking) {
     throw lacking;
   }

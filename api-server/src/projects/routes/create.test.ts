@@ -175,6 +175,7 @@ describe("what the plan lacks", () => {
 describe("permission", () => {
   const types = {
     http: "project.create",
+    worker: "project.create",
     job: "project.create",
     postgresql: "database.create",
     mariadb: "database.create",

@@ -48,7 +48,7 @@ const fromTemplate = z
 /** `data` of the answer. */
 export const createProjectData = z.object({
   project_id: z.string(),
-  type: z.enum(["application", "job", "database", "managed_service"]),
+  type: z.enum(["application", "job", "worker", "database", "managed_service"]),
   domain: z
     .string()
     .describe("Default domain of an application; empty for private ones, absent for others.")
@@ -126,8 +126,8 @@ export async function createdData(created: Created, services: Pick<Services, "pr
   if (isDatabaseType(type)) {
     return databaseData(created, services);
   }
-  if (type === "job") {
-    return { project_id: id, type: "job" };
+  if (type === "job" || type === "worker") {
+    return { project_id: id, type };
   }
   return { project_id: id, domain: domain ?? "", type: "application" };
 }

@@ -100,6 +100,10 @@ export const projectSchema = projectItemSchema.extend({
     })
     .optional(),
   termination_grace_period_seconds: z.int().describe("30 unless given.").optional(),
+  readiness: z
+    .object({ command: z.array(z.string()) })
+    .describe("Of a worker whose instances are ready while a command succeeds.")
+    .optional(),
   autoscaling: z
     .object({
       enabled: z.boolean(),
