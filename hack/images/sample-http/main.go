@@ -23,7 +23,11 @@ var version = "dev"
 const shutdownGrace = 25 * time.Second
 
 func main() {
-	if err := run(); err != nil {
+	program := run
+	if len(os.Args) == 2 && os.Args[1] == "healthy" {
+		program = healthy
+	}
+	if err := program(); err != nil {
 		fmt.Fprintln(os.Stderr, "sample-http:", err)
 		os.Exit(1)
 	}
@@ -34,20 +38,37 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	port := os.Getenv("PORT")
-	if port == "" {
-		port = "8080"
-	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 
-	listener, err := net.Listen("tcp", ":"+port)
+	listener, err := net.Listen("tcp", ":"+port())
 	if err != nil {
 		return err
 	}
 	fmt.Printf("sample-http %s listening on %s\n", version, listener.Addr())
 	handler := newHandler(identity{hostname: hostname, startedAt: time.Now(), version: version}, os.Stdout)
 	return serve(stop, listener, withFaults(handler, os.Stdout, os.Exit))
+}
+
+func port() string {
+	if port := os.Getenv("PORT"); port != "" {
+		return port
+	}
+	return "8080"
+}
+
+// healthy asks the process that serves in the same container: the command by which a worker shows that it is ready.
+func healthy() error {
+	client := &http.Client{Timeout: 2 * time.Second}
+	answer, err := client.Get("http://127.0.0.1:" + port() + "/healthz")
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("answered %s", answer.Status)
+	}
+	return nil
 }
 
 // serve answers until stop is done, then refuses new connections and lets requests in flight finish.
@@ -60,6 +81,7 @@ func serve(stop context.Context, listener net.Listener, handler http.Handler) er
 	case err := <-failed:
 		return err
 	case <-stop.Done():
+		fmt.Println("sample-http stops")
 	}
 	grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
