@@ -221,7 +221,13 @@ test("settings are what the pods are created from, and nothing of route or scale
     plan,
     paymentMode,
   });
-  const { port: _port, healthcheck: _check, terminationGracePeriodSeconds: _grace, exposure: _exposure, ...rest } = spec;
+  const {
+    port: _port,
+    healthcheck: _check,
+    terminationGracePeriodSeconds: _grace,
+    exposure: _exposure,
+    ...rest
+  } = spec;
   const readiness = { command: ["cat", "/tmp/ready"] };
   const ofWorker = settingsOf({
     apiVersion: "slipway.dev/v1alpha1",
