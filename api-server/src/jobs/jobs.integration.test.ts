@@ -235,7 +235,7 @@ describe("the creation of a job", () => {
     expect(await refusalOf(post(headers, both))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
-  // Shows: docs/applications.md#authentication: create HTTP application or job | `project.create` on
+  // Shows: docs/applications.md#authentication: create HTTP application, worker or job |
   // Shows: docs/jobs.md#failures: create | 403: another scope than `project.create`
   it("needs project.create, and nothing of databases", async () => {
     const { id } = await harness.organization();

@@ -195,6 +195,7 @@ describe("parseCreateProject", () => {
     ["worker", set("config.network_access", open), "config.network_access", /only to: http/],
     ["worker", set("config.healthcheck", { enabled: false }), "config.healthcheck", /only to: http/],
     ["worker", set("config.readiness.command", []), "config.readiness.command", />=1/],
+    ["worker", set("config.readiness.command", Array(65).fill("a")), "config.readiness.command", /<=64/],
     ["worker", set("config.instances", undefined), "config.instances", /is required/],
     ["worker", set("plan", "job-basic"), "plan", /not a plan for worker/],
     ["worker", set("payment_mode", "per_minute"), "payment_mode", /per_minute is for jobs/],
@@ -371,6 +372,7 @@ describe("parseCreateProject", () => {
   // Shows: docs/applications.md#errors-project-creation: 400 | plan incompatible with the type
   // Shows: docs/applications.md#errors-project-creation: 400 | unsupported version (databases)
   // Shows: docs/databases-api.md#rules-of-a-creation: 400: plan by type and profile: `db-*`
+  // Shows: docs/applications.md#workers: `config.readiness.command`, 1 to 64 words
   it.each(broken)("refuses a body of %s broken by case %#", (name, change, field, message) => {
     const body = structuredClone(valid[name]());
     change(body);

@@ -320,6 +320,7 @@ describe("what a project cannot have", () => {
 });
 
 describe("a worker", () => {
+  // Shows: docs/applications.md#workers: it has no address: no Service, no route
   test("runs without an address, is paused and resumed, and is deleted", async () => {
     await cluster.client.create<Project>(projectResource, exampleWorker(ref("worker"), { instances: 2 }));
     const project = await served("worker", "running");

@@ -183,7 +183,7 @@ describe("permission", () => {
     valkey: "managed_service.create",
   };
   // Shows: docs/applications.md#authentication: 5. 403 `insufficient organization permission` for
-  // Shows: docs/applications.md#authentication: create HTTP application or job | `project.create` on
+  // Shows: docs/applications.md#authentication: create HTTP application, worker or job |
   // Shows: docs/applications.md#authentication: create postgresql, mariadb, clickhouse
   // Shows: docs/applications.md#authentication: create Valkey | `managed_service.create` on
   // Shows: docs/applications.md#errors-project-creation: 403 | insufficient scope for the type

@@ -25,6 +25,7 @@ const appOf = (project: Project) => {
 const hash = (project: Project) => settingsHash(appOf(project));
 const readiness = { command: ["cat", "/tmp/ready"] };
 
+// Shows: docs/applications.md#workers: another readiness command is a deployment, and a rollback restores it
 test("another readiness command is another deployment, and an earlier one's settings restore it", () => {
   const before = exampleWorker(ref, { readiness });
   const now = exampleWorker(ref, { readiness: { command: ["true"] } });
@@ -51,6 +52,7 @@ test("the number of instances, a pause and autoscaling are none", () => {
   expect(hash(exampleWorker(ref, scaled))).toBe(hash(exampleWorker(ref, { plan: "premium" })));
 });
 
+// Shows: docs/applications.md#workers: without a command an instance is ready that has run for 5 seconds
 test("a first version has to run for a while only where nothing else shows that it is ready", () => {
   const waits = (project: Project) =>
     (deployment(appOf(project)).spec as { minReadySeconds: number }).minReadySeconds;
