@@ -10,7 +10,7 @@ import {
   parseCatalog,
 } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
+import { exampleSpec, workerSpec } from "../../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { builtRollback, keepSecrets, permissionsOf, withDeployment } from "./rollback.ts";
 
@@ -123,6 +123,13 @@ describe("withDeployment", () => {
       image: { ...settings.image, digest },
       restartedAt: NOW,
     });
+  });
+
+  it("restores how a worker shows that it is ready, or that it shows nothing", () => {
+    const from = { ...now, ...workerSpec, healthcheck: undefined } as ProjectSpec;
+    const earlier = deployment({ port: undefined, readiness: { command: ["true"] } });
+    expect(back(earlier, from).readiness).toEqual({ command: ["true"] });
+    expect(back(deployment({ port: undefined }), from)).not.toHaveProperty("readiness");
   });
 
   it("removes what the deployment did not have", () => {
