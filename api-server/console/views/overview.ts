@@ -66,7 +66,7 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
             ["Restarts", String(ended.restarts)],
             ["When", fullMoment(ended.finished_at)],
           ]),
-          ended.last_lines ? h("pre", { class: "long" }, text(ended.last_lines)) : undefined,
+          ended.last_lines ? h("pre", { class: "last-lines" }, text(ended.last_lines)) : undefined,
         )
       : undefined,
     missed && missed.total > 0
