@@ -128,6 +128,8 @@ describe("what is kept", () => {
       { metadata: { name: "shop", namespace, ...own }, spec: { volumeName: "pvc-c" } },
     ]);
     expect(restoredClaim(kept.claims[0] ?? {}, fresh).metadata?.ownerReferences?.[0]?.uid).toBe(NEW);
+    const worker = { ...fresh, spec: { ...fresh.spec, type: "worker" as const } };
+    expect(restoredClaim(kept.claims[0] ?? {}, worker).metadata?.ownerReferences?.[0]?.uid).toBe(NEW);
     const database = { ...fresh, spec: { ...fresh.spec, type: "postgresql" as const } };
     expect(restoredClaim(kept.claims[0] ?? {}, database).metadata?.ownerReferences).toBeUndefined();
   });

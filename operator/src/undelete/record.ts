@@ -10,6 +10,7 @@ import {
   type DeletedProjectSpec,
   deletedProjectName,
   finalizers,
+  isInstanceType,
   labels,
   MANAGED_BY,
   type Project,
@@ -184,7 +185,7 @@ export const restoredChild = <T extends KubernetesObject>(object: T, project: Pr
 
 /** A claim that is bound to the retained volume, and to no other. Those of a StatefulSet have no owner. */
 export function restoredClaim(claim: Claim, project: Project): Claim {
-  return project.spec.type === "http" ? restoredChild(claim, project) : claim;
+  return isInstanceType(project.spec.type) ? restoredChild(claim, project) : claim;
 }
 
 /** The Project, not to be reconciled yet. Its status is written apart. */
