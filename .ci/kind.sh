@@ -27,6 +27,7 @@ tests=(
   test/e2e/databases-kubectl.e2e.test.ts
   test/e2e/organizations-isolation.e2e.test.ts
   test/e2e/organizations-limits.e2e.test.ts
+  test/e2e/workers.e2e.test.ts
 )
 
 bundle=()

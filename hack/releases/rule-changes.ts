@@ -29,14 +29,11 @@ const rulesOf = ({ "x-kubernetes-validations": rules = [] }: Ruled): string[] =>
 /** The rule as it is for values without what is new. It reads only the forms in which the rules of Projects are written. */
 function boundBefore(rule: string, { before, after }: Versions): string {
   const own = before.properties ?? {};
-  let bound = rule;
+  const isNew = (name: string) => before.properties !== undefined && !Object.hasOwn(own, name);
+  let bound = rule.replaceAll(/has\(self\.(\w+)\)/g, (has, name: string) => (isNew(name) ? "false" : has));
   for (const [name, { enum: values = [] }] of Object.entries(after.properties ?? {})) {
-    const was = own[name];
-    if (was === undefined) {
-      bound = bound.replaceAll(`has(self.${name})`, "false");
-      continue;
-    }
-    for (const value of values.filter((one) => was.enum !== undefined && !was.enum.includes(one))) {
+    const known = own[name]?.enum;
+    for (const value of values.filter((one) => known !== undefined && !known.includes(one))) {
       bound = withoutValue(bound, name, value);
     }
   }

@@ -5,7 +5,7 @@ const resolve = { before: (schema: Schema) => schema, after: (schema: Schema) =>
 const text: Schema = { type: "string" };
 
 const typed = (types: string[], rules: string[]): Schema => ({
-  properties: { type: { enum: types } },
+  properties: { type: { enum: types }, image: text, port: text },
   "x-kubernetes-validations": rules.map((rule) => ({ rule })),
 });
 
@@ -23,14 +23,12 @@ describe("who sends a value", () => {
     ["another pattern", { pattern: "a" }, { pattern: "b" }, ["x: pattern is b, was a"]],
     ["no pattern any more", { pattern: "a" }, {}, []],
     ["a rule", {}, { "x-kubernetes-validations": [{ rule: "self > 1" }] }, ["x: a rule was added: self > 1"]],
-    ...["!has(self.a) || self.a == 'b'", "!has(self.b) || self.b || self.a", "!has(self.b)"].map(
-      (rule): [string, Schema, Schema, string[]] => [
-        `a rule about a field that was there, or about more: ${rule}`,
-        { properties: { a: text } },
-        { properties: { a: text }, "x-kubernetes-validations": [{ rule }] },
-        [`x: a rule was added: ${rule}`],
-      ],
-    ),
+    [
+      "a rule about a field that was there",
+      { properties: { a: text } },
+      { properties: { a: text }, "x-kubernetes-validations": [{ rule: "!has(self.a) || self.a == 'b'" }] },
+      ["x: a rule was added: !has(self.a) || self.a == 'b'"],
+    ],
     [
       "a rule about another value than the one that is new",
       typed(["http"], ["!has(self.image) || self.type == 'http'"]),
@@ -61,7 +59,7 @@ describe("who sends a value", () => {
           ["http"],
           ["!has(self.grace) || self.type == 'job'", "has(self.grace) || self.type == 'job'"],
         ),
-        properties: { type: { enum: ["http"] }, grace: text },
+        properties: { type: { enum: ["http"] }, image: text, port: text, grace: text },
       },
       ["x: a rule was added: has(self.grace) || self.type == 'job'"],
     ],
