@@ -5,8 +5,8 @@ import { fieldsOfType } from "../../../crds/src/project/types.ts";
 import { goldenTests } from "../../../test/kit/operator/golden.ts";
 import { settingsOf } from "../projects/deployments/deployments.ts";
 import { withBuiltImage } from "../projects/images/built-image.ts";
+import { instancesStep, remainsStep, routeStep } from "./deletion-steps.ts";
 import { desired } from "./desired.ts";
-import { instancesStep, remainsStep, routeStep } from "./kind.ts";
 import { withSettingsOf } from "./recreate.ts";
 import { type HttpPlatform, toHttpApp, wantedHost } from "./view.ts";
 

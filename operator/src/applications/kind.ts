@@ -30,11 +30,11 @@ import { summarize, summarizePause } from "../projects/status.ts";
 import { childOf, type Pod } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import { TerminalError } from "../reconcile-errors.ts";
-import { middlewareResource } from "../resources.ts";
 import { type GrowthObstacle, withLiveClaim } from "../workload/pvc.ts";
 import { withTemplateVersion } from "../workload/template-version.ts";
 import type { AllowList } from "./access.ts";
 import type { HttpApp } from "./app.ts";
+import { instancesStep, remainsStep, routeStep } from "./deletion-steps.ts";
 import { settingsHash } from "./desired/deployment.ts";
 import { desired } from "./desired.ts";
 import { type InstanceRestarts, restartNote } from "./instance-restarts.ts";
@@ -218,31 +218,6 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     }));
   }
 }
-
-/** After it the hostnames may be released. */
-export const routeStep: DeletionStep = {
-  delete: [resources.ingresses],
-  pending: [resources.ingresses],
-  waiting: { reason: "DeletingChildren", message: "The public route is being removed." },
-};
-
-export const instancesStep: DeletionStep = {
-  delete: [resources.horizontalPodAutoscalers, resources.podDisruptionBudgets, resources.deployments],
-  pending: [resources.deployments, resources.replicaSets, resources.pods],
-  waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
-};
-
-export const remainsStep: DeletionStep = {
-  delete: [
-    resources.services,
-    resources.networkPolicies,
-    middlewareResource,
-    resources.persistentVolumeClaims,
-    resources.secrets,
-  ],
-  pending: [resources.persistentVolumeClaims],
-  waiting: { reason: "DeletingChildren", message: "The volume is being removed." },
-};
 
 /** @throws TerminalError about the condition `Accepted` */
 export function acceptHttp(project: Project, catalog: Catalog, ingress: { allowList: AllowList }): HttpPlan {

@@ -10,7 +10,7 @@ import {
 import { labels } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { instancesStep, routeStep } from "../applications/kind.ts";
+import { instancesStep, routeStep } from "../applications/deletion-steps.ts";
 import { deletionSteps } from "../databases/kind.ts";
 import { type DeletionStep, runDeletionStep } from "./deletion.ts";
 
