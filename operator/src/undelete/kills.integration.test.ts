@@ -12,7 +12,7 @@ import {
   type TestClaim,
   type TestVolume,
 } from "../../../test/kit/operator/volumes.ts";
-import { remainsStep } from "../applications/kind.ts";
+import { remainsStep } from "../applications/deletion-steps.ts";
 import { runDeletionStep } from "../projects/deletion.ts";
 import { deletedProjectResource, projectResource } from "../resources.ts";
 import { deletedProjectReconciler } from "./reconciler.ts";
