@@ -170,7 +170,7 @@ export const healthcheck = withRules(healthcheckFields, [
 export const terminationGracePeriodSeconds = integer(
   1,
   300,
-  "Time that an instance has between SIGTERM and SIGKILL when it is stopped, after 5 seconds without new requests; 30 unless given.",
+  "Time that an instance has between SIGTERM and SIGKILL when it is stopped, of an HTTP project after 5 seconds without new requests; 30 unless given.",
 );
 
 export const autoscaling = z

@@ -80,7 +80,16 @@ export const fieldsOfType: Readonly<Record<ProjectType, TypeFields>> = {
   },
   worker: {
     required: ["instances", "storage"],
-    optional: ["image", "source", "build", "github", "envsFrom", "autoscaling", "readiness"],
+    optional: [
+      "image",
+      "source",
+      "build",
+      "github",
+      "envsFrom",
+      "terminationGracePeriodSeconds",
+      "autoscaling",
+      "readiness",
+    ],
   },
   job: { required: ["job"], optional: ["image", "github", "storage", "envsFrom"] },
 };

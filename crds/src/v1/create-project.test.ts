@@ -77,6 +77,7 @@ const valid = {
       storage: { persistent: false, capacity: 5 },
       envs: [{ name: "QUEUE", value: "mail" }],
       readiness: { command: ["cat", "/tmp/ready"] },
+      termination_grace_period_seconds: 300,
       autoscaling: { enabled: true, max_instances: 4, memory_target_percentage: 80 },
     },
   }),
@@ -317,7 +318,7 @@ describe("parseCreateProject", () => {
       "job",
       set("config.termination_grace_period_seconds", 30),
       "config.termination_grace_period_seconds",
-      /only to: http/,
+      /only to: http, worker/,
     ],
     [
       "http",

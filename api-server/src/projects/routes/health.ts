@@ -28,13 +28,16 @@ export const updateHealth = defineProjectRoute({
   path: "/v1/project/:id/health",
   summary: "Change how an application's instances are probed, and how long they may take to stop",
   description:
-    "Of HTTP projects. healthcheck is replaced as a whole; what is absent from the body stays. A change is a new deployment.",
+    "Of HTTP projects; the time to stop also of workers. healthcheck is replaced as a whole; what is absent from the body stays. A change is a new deployment.",
   tags: ["Settings"],
   body: patchHealthBody,
   responses: { 200: { description: "A new deployment starts in the background.", schema: messageOnly } },
   refusals: [409, 503],
   handler: async ({ project, body }, services) => {
-    requireTypeWith(project, "healthcheck");
+    requireTypeWith(
+      project,
+      body.healthcheck === undefined ? "terminationGracePeriodSeconds" : "healthcheck",
+    );
     await changeProject(project, services, (spec) => withHealth(spec, body), {
       prepare: async ({ spec }) => {
         const plan = findHttpPlan(services.catalog.current, spec.plan);

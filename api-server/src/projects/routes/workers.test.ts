@@ -35,6 +35,8 @@ describe("what needs an address", () => {
     ["PATCH", "custom-domains", { custom_domains: ["worker.example.com"] }],
     ["PATCH", "exposure", { exposure: "public" }],
     ["GET", "metrics/network/summary", undefined],
+    ["PATCH", "health", { healthcheck: { enabled: false } }],
+    ["PATCH", "health", { healthcheck: null, termination_grace_period_seconds: 60 }],
     ["PATCH", "schedule", { cron: "* * * * *" }],
   ] as const)("%s %s is refused by its type", async (method, operation, body) => {
     expect(statusAndCode(await send(method, `/mailer/${operation}`, body))).toEqual([
@@ -42,6 +44,13 @@ describe("what needs an address", () => {
       "PROJECT_TYPE_MISMATCH",
     ]);
   });
+});
+
+// Shows: docs/applications.md#workers: an instance that stops is sent SIGTERM without delay
+it("has a time to stop, which may be changed", async () => {
+  const changed = await send("PATCH", "/gratis/health", { termination_grace_period_seconds: 120 });
+  expect(changed.json()).toMatchObject({ status: "success" });
+  expect((await send("GET", "/gratis")).json().data).toMatchObject({ termination_grace_period_seconds: 120 });
 });
 
 describe("what its plan lacks", () => {
