@@ -1,10 +1,9 @@
-import { chmod, mkdir, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../lib/exec.ts";
 import { contentHash } from "../lib/hash.ts";
 import { aptOfMachine, aptOfSuite } from "./apt.ts";
 import type { Layer } from "./build.ts";
-import { listArchives, recordPackages } from "./dpkg-status.ts";
 import { packTar, packTarWithCapabilities } from "./files.ts";
 
 export interface DebianRoot {
@@ -38,8 +37,6 @@ export function debianLayer(recipe: DebianRoot): Layer {
     key: async () =>
       contentHash([
         "debian",
-        // What all these layers have beside their packages' files.
-        "2",
         recipe.revision,
         ...recipe.packages,
         String(recipe.without),
@@ -85,13 +82,11 @@ async function unpack(recipe: DebianRoot, root: string, debs: string): Promise<v
     (name) => !below.has(name) && !recipe.without?.test(name),
   );
   await apt.download(wanted, debs);
-  const archives = await listArchives(debs);
-  for (const archive of archives) {
+  for (const file of (await readdir(debs)).filter((name) => name.endsWith(".deb")).sort()) {
     // Packages of a release before the merged /usr also carry /lib and /bin, which are links here.
     const script = 'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"';
-    await run("bash", ["-c", script, "unpack", archive, root]);
+    await run("bash", ["-c", script, "unpack", join(debs, file), root]);
   }
-  await recordPackages(root, archives);
 }
 
 /** The users and name service files that a root without installation scripts lacks. */
