@@ -98,13 +98,15 @@ test("a restore test creates by dry runs alone, in its namespace alone", async (
   const client = clientOf(PLATFORM_VERIFICATION);
   const create = (object: KubernetesObject, dryRun: boolean) =>
     client.create(resourceOf(object.kind ?? ""), object, { dryRun });
-  // An admission policy takes effect some time after it was created.
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s", namespace: scratch } };
+  let tries = 0;
+  const another = () => ({ ...secret, metadata: { name: `try-${++tries}`, namespace: scratch } });
+  // An admission policy takes effect some time after it was created: what is created before that stays.
   await expect
-    .poll(() => create(project(scratch), false).catch(String), { timeout: 30_000 })
+    .poll(() => create(another(), false).catch(String), { timeout: 30_000 })
     .toMatch(/stores nothing/);
   const [, claimed] = validFixtures().find(([, { kind }]) => kind === "DomainClaim") ?? [];
   const { status: _, ...claim } = claimed as KubernetesObject & { status?: object };
-  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s", namespace: scratch } };
   for (const object of [claim, secret, project(scratch)]) {
     await expect(create(object, false)).rejects.toThrow(/stores nothing/);
     expect((await create(object, true)).metadata?.name).toBe(object.metadata?.name);
