@@ -73,10 +73,7 @@ const isSlow = process.env.SLIPWAY_TEST_SLOW === "1";
 const integrationWorkers = isSlow ? 3 : 4;
 const e2eWorkers = isSlow ? 3 : 5;
 
-/**
- * They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. Of the files that run beside
- * one another only backups-s3 gives it other settings: a second one would take them away again.
- */
+/** They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. */
 const wholeStack = [
   ...e2eFiles("replicas", "unchanged", "tracing", "applications-health", "helm-test", "helm-oci"),
   "test/chaos/databases/apiserver.chaos.test.ts",

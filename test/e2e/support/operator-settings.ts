@@ -1,4 +1,4 @@
-import type { V1Deployment, V1EnvVar } from "@kubernetes/client-node";
+import { PatchStrategy, setHeaderOptions, type V1Deployment, type V1EnvVar } from "@kubernetes/client-node";
 import { expect } from "vitest";
 import { cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
@@ -9,11 +9,14 @@ type Process = "slipway-operator" | "slipway-api-server";
 
 const OPERATOR = "slipway-operator";
 
+/** A variable as it is wanted; `$patch` removes it. */
+type Wanted = V1EnvVar & { $patch?: "delete" };
+
 /**
  * Gives the operator other settings, as the chart's values would, and resolves once an operator leads that has them: immediately
  * where it has them already.
  * @param settings environment variables
- * @returns gives it back the settings that it had
+ * @returns gives back what these variables were; others are left as they are by then
  */
 export function setOperator(settings: Readonly<Record<string, string>>): Promise<() => Promise<void>> {
   return setProcess(OPERATOR, settings, leads);
@@ -27,24 +30,23 @@ export function setApiServer(settings: Readonly<Record<string, string>>): Promis
 async function setProcess(
   name: Process,
   settings: Readonly<Record<string, string>>,
-  settled: (env: V1EnvVar[]) => Promise<void>,
+  settled: (env: readonly Wanted[]) => Promise<void>,
 ): Promise<() => Promise<void>> {
   const where = { name, namespace: systemNamespace };
-  const before = environmentOf(await cluster.apps.readNamespacedDeployment(where));
-  if (
-    Object.entries(settings).every((one) =>
-      before.some(({ name, value }) => name === one[0] && value === one[1]),
-    )
-  ) {
+  const current = environmentOf(await cluster.apps.readNamespacedDeployment(where));
+  const wanted = Object.entries(settings).map(([variable, value]) => ({ name: variable, value }));
+  const before = wanted.map(
+    ({ name: variable }): Wanted =>
+      current.find((one) => one.name === variable) ?? { name: variable, $patch: "delete" },
+  );
+  if (wanted.every(({ value }, index) => before[index]?.value === value)) {
     return () => Promise.resolve();
   }
-  const others = before.filter((variable) => settings[variable.name] === undefined);
-  const given = Object.entries(settings).map(([variable, value]) => ({ name: variable, value }));
-  const set = async (env: V1EnvVar[]) => {
+  const set = async (env: readonly Wanted[]) => {
     await roll(where, env);
     await settled(env);
   };
-  await set([...others, ...given]);
+  await set(wanted);
   return () => set(before);
 }
 
@@ -52,9 +54,13 @@ function environmentOf({ spec }: V1Deployment): V1EnvVar[] {
   return spec?.template.spec?.containers[0]?.env ?? [];
 }
 
-async function roll(where: { name: Process; namespace: string }, env: V1EnvVar[]): Promise<void> {
-  const path = "/spec/template/spec/containers/0/env";
-  await cluster.apps.patchNamespacedDeployment({ ...where, body: [{ op: "replace", path, value: env }] });
+/** Merges variables by their names: what other files have set meanwhile stays. */
+async function roll(where: { name: Process; namespace: string }, env: readonly Wanted[]): Promise<void> {
+  const { spec: before } = await cluster.apps.readNamespacedDeployment(where);
+  const name = before?.template.spec?.containers[0]?.name;
+  const body = { spec: { template: { spec: { containers: [{ name, env }] } } } };
+  const options = setHeaderOptions("Content-Type", PatchStrategy.StrategicMergePatch);
+  await cluster.apps.patchNamespacedDeployment({ ...where, body }, options);
   await eventually(async () => {
     const { metadata, spec, status } = await cluster.apps.readNamespacedDeployment(where);
     expect(status?.observedGeneration).toBe(metadata?.generation);
@@ -69,12 +75,19 @@ async function roll(where: { name: Process; namespace: string }, env: V1EnvVar[]
 }
 
 /** Those that leave are not listed as replicas any more; one of them may hold the Lease still. */
-async function leads(env: V1EnvVar[]): Promise<void> {
+async function leads(env: readonly Wanted[]): Promise<void> {
   await eventually(async () => {
     const { spec } = await cluster.core.readNamespacedPod({
       name: await leader(),
       namespace: systemNamespace,
     });
-    expect(spec?.containers[0]?.env).toEqual(env.map((variable) => expect.objectContaining(variable)));
+    const names = (spec?.containers[0]?.env ?? []).map((variable) => variable.name);
+    for (const { $patch, ...variable } of env) {
+      if ($patch === "delete") {
+        expect(names).not.toContain(variable.name);
+      } else {
+        expect(spec?.containers[0]?.env).toContainEqual(expect.objectContaining(variable));
+      }
+    }
   });
 }
