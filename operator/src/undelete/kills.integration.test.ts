@@ -41,32 +41,40 @@ afterAll(() => cluster?.stop());
 
 class Killed extends Error {}
 
-/** A client that dies once it has done a number of writes: the last one is done, its caller does not learn of it. */
-function mortal(writes: number): { client: KubeClient; wasKilled: () => boolean } {
-  let left = writes;
-  let isDead = false;
-  const dying = new Proxy(client, {
+type Call = () => Promise<unknown>;
+
+/** The client, each of whose calls is done by `carryOut`. */
+function clientBy(
+  carryOut: (method: string, args: readonly unknown[], call: Call) => Promise<unknown>,
+): KubeClient {
+  return new Proxy(client, {
     get(target, name: keyof KubeClient) {
-      const method = target[name] as (...args: unknown[]) => unknown;
-      if (typeof method !== "function") {
-        return method;
-      }
-      const isWrite = ["create", "patch", "delete", "replace", "apply", "updateStatus"].includes(name);
-      return async (...args: unknown[]) => {
-        if (isDead) {
-          throw new Killed();
-        }
-        if (isWrite && left === 0) {
-          isDead = true;
-          await method.apply(target, args);
-          throw new Killed();
-        }
-        left -= isWrite ? 1 : 0;
-        return method.apply(target, args);
-      };
+      const method = target[name] as (...args: unknown[]) => Promise<unknown>;
+      return typeof method === "function"
+        ? (...args: unknown[]) => carryOut(name, args, () => method.apply(target, args))
+        : method;
     },
   });
-  return { client: dying, wasKilled: () => isDead };
+}
+
+const WRITES = ["create", "patch", "delete", "replace", "apply", "updateStatus"];
+
+/** A client of an operator that is killed by its last write: that one is done, and its caller does not learn of it. @param writes before it */
+function killedAfter(writes: number): { client: KubeClient; wasKilled: () => boolean } {
+  let left = writes;
+  let isKilled = false;
+  const killed = clientBy(async (method, _, call) => {
+    if (isKilled) {
+      throw new Killed();
+    }
+    isKilled = WRITES.includes(method) && left-- === 0;
+    const answer = await call();
+    if (isKilled) {
+      throw new Killed();
+    }
+    return answer;
+  });
+  return { client: killed, wasKilled: () => isKilled };
 }
 
 /** A store that has what the cluster has. */
@@ -102,10 +110,10 @@ async function reconcileRecords(access: KubeClient): Promise<void> {
   }
 }
 
-/** Repeats a step until it is through; the first attempts with a client that dies. @returns whether it was killed */
+/** Repeats a step until it is through; the first attempts by an operator that is killed. @returns whether it was killed */
 async function survive(writes: number, step: (access: KubeClient) => Promise<boolean>): Promise<boolean> {
-  const { client: dying, wasKilled } = mortal(writes);
-  let access = dying;
+  const { client: killed, wasKilled } = killedAfter(writes);
+  let access = killed;
   for (let attempt = 0; attempt < 60; attempt += 1) {
     try {
       if (await step(access)) {
@@ -117,7 +125,7 @@ async function survive(writes: number, step: (access: KubeClient) => Promise<boo
         throw error;
       }
     }
-    access = wasKilled() ? client : dying;
+    access = wasKilled() ? client : killed;
     await reconcileVolumes(client, namespace);
   }
   throw new Error("it does not come to an end");
@@ -235,19 +243,11 @@ test("a project is deleted and undeleted whole when the operator dies after any 
 // Shows: docs/undelete.md#what-comes-back: The deletion is final where the namespace's quota leaves no room
 test("a deletion goes on where the namespace has no room for Secrets, and leaves nothing behind", async () => {
   const volume = await create("pfull");
-  const full = new Proxy(client, {
-    get(target, name: keyof KubeClient) {
-      const method = target[name] as (...args: unknown[]) => unknown;
-      if (typeof method !== "function") {
-        return method;
-      }
-      return async (...args: unknown[]) => {
-        if (name === "create" && args[0] === deletedProjectResource) {
-          throw new KubeError({ status: 403, reason: "Forbidden", message: "exceeded quota: slipway-quota" });
-        }
-        return method.apply(target, args);
-      };
-    },
+  const full = clientBy((method, [resource], call) => {
+    if (method === "create" && resource === deletedProjectResource) {
+      throw new KubeError({ status: 403, reason: "Forbidden", message: "exceeded quota: slipway-quota" });
+    }
+    return call();
   });
   await client.delete(projectResource, ref("pfull"));
   await survive(100, async () => deleteOnce(full, "pfull"));

@@ -48,7 +48,7 @@ test("a server that takes no writes is refused, also for reads, and another is f
 test("a connection whose server has become a standby is given up with the write that it refuses", async () => {
   ledger = connect();
   await sql`insert into written values (2)`.execute(ledger);
-  // What this session is told when its server is no primary any more.
+  // As of a session whose server is not the primary any more.
   await sql`set default_transaction_read_only = on`.execute(ledger);
   await expect(sql`insert into written values (3)`.execute(ledger)).rejects.toMatchObject({ code: "25006" });
   await sql`insert into written values (4)`.execute(ledger);

@@ -23,7 +23,7 @@ import type { ArchiveStorage, StoredFile } from "./storage.ts";
 
 /** Bytes of a part: as S3 takes 10,000 of them, an archive is at most 156 GiB. */
 const PART_BYTES = 16 * 1024 * 1024;
-/** Of one request, and of a connection that brings nothing. */
+/** Of one request, and of a connection on which nothing is received. */
 const TIMEOUT_MS = 120_000;
 /** Of a request, by the SDK, with growing delays; and of the reading of one object, whose connection may break. */
 const ATTEMPTS = 6;
