@@ -13,6 +13,7 @@ export function statusOfRecreated(status: Readonly<ProjectStatus>): ProjectStatu
     currentInstances: _3,
     desiredInstances: _4,
     readyInstances: _5,
+    lastTermination: _6,
     ...history
   } = status;
   return withGenerations(history, 0) as ProjectStatus;

@@ -45,6 +45,13 @@ const deleted: Project = {
     phase: "running",
     conditions: [],
     readyInstances: 1,
+    lastTermination: {
+      instance: "shop-1",
+      exitCode: 3,
+      reason: "Error",
+      finishedAt: "2026-01-30T00:00:00Z",
+      restarts: 4,
+    },
     templateVersion: 1,
     database: { bootstrappedAt: "2026-01-01T00:00:00Z", port: 30_001 },
   },
