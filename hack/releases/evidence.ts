@@ -10,9 +10,10 @@ import { type Results as Ledger, markdown as ledgerMarkdown } from "../../test/l
 import { type Results as Recovery, markdown as recoveryMarkdown } from "../../test/recovery/report.ts";
 import { type Results as Upgrade, markdown as upgradeMarkdown } from "../../test/upgrade/report.ts";
 import { readAnnotations } from "../docs/traceability.ts";
-import { logDir, root } from "../lib/paths.ts";
+import { root } from "../lib/paths.ts";
 import { add, closingLine, none } from "../testing/counts.ts";
 import { type Figures, readFigures, type Topic, valuesLine } from "../testing/figures.ts";
+import { readReport } from "../testing/reports.ts";
 import { type Summary, summaryFile, testedCommit } from "../testing/summary.ts";
 import { breaksOf, type Contract, readContract } from "./contract.ts";
 import { countFiles, type FileCounts, subjectSection } from "./evidence-tests.ts";
@@ -157,10 +158,10 @@ async function main([version = ""]: string[]): Promise<void> {
     figures: readFigures(),
     promises: new Set(readAnnotations().map(({ page, section, promise }) => `${page}#${section} ${promise}`))
       .size,
-    upgrade: left(join(logDir, "upgrade/report.json")),
-    hostile: left(join(logDir, "hostile/report.json")),
-    recovery: left(join(logDir, "recovery/report.json")),
-    ledger: left(join(logDir, "ledger/report.json")),
+    upgrade: readReport("upgrade"),
+    hostile: readReport("hostile"),
+    recovery: readReport("recovery"),
+    ledger: readReport("ledger"),
     contract,
     breaks: Object.fromEntries(earlier.map((one) => [one, breaksOf(recordedContract(one), contract)])),
   });

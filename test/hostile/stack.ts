@@ -1,7 +1,5 @@
 /** A run on the stack of `hack/up.sh`, with its report on disk. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { logDir } from "../../hack/lib/paths.ts";
+import { writeReport } from "../../hack/testing/reports.ts";
 import { testedCommit } from "../../hack/testing/summary.ts";
 import { cluster } from "../e2e/support/cluster.ts";
 import { attackNamed, attacks } from "./attacks/index.ts";
@@ -46,10 +44,6 @@ export async function measureStack({
     log: (line) => console.log(`hostile: ${line}`),
   };
   const results = await measuredFirst(() => run(options));
-  const folder = join(logDir, "hostile");
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "report.md"), markdown(results));
-  await writeFile(join(folder, "report.json"), JSON.stringify(results, null, 2));
-  console.log(markdown(results));
+  await writeReport("hostile", results, markdown(results));
   return { faults: allFaults(results), slow: allSlowness(results) };
 }

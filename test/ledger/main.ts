@@ -3,14 +3,15 @@
  * lets the primary fail again and again, and makes one of them; prints for how long nothing was written, and whether every acknowledged row is there. What
  * the stack had before is lost, and none is left. Leaves `.slipway/logs/ledger/report.md` and `.json`; exits 1 when anything is lost.
  */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import { run } from "../../hack/lib/exec.ts";
-import { confDir, logDir, root, toolDir } from "../../hack/lib/paths.ts";
+import { confDir, root, toolDir } from "../../hack/lib/paths.ts";
 import { systemNamespace } from "../../hack/stack/chart.ts";
+import { writeReport } from "../../hack/testing/reports.ts";
 import { testedCommit } from "../../hack/testing/summary.ts";
 import { faults, markdown, type Results, type Round } from "./report.ts";
 
@@ -171,11 +172,7 @@ try {
     backupBytes,
   };
   await ledger.destroy();
-  const reports = join(logDir, "ledger");
-  await mkdir(reports, { recursive: true });
-  await writeFile(join(reports, "report.md"), markdown(results));
-  await writeFile(join(reports, "report.json"), JSON.stringify(results, undefined, 2));
-  console.log(markdown(results));
+  await writeReport("ledger", results, markdown(results));
   process.exitCode = faults(results).length > 0 ? 1 : 0;
 } finally {
   await purge();

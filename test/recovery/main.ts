@@ -6,14 +6,15 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { addresses } from "../../hack/cluster/addresses.ts";
 import { run } from "../../hack/lib/exec.ts";
-import { logDir, root } from "../../hack/lib/paths.ts";
+import { root } from "../../hack/lib/paths.ts";
+import { writeReport } from "../../hack/testing/reports.ts";
 import { testedCommit } from "../../hack/testing/summary.ts";
 import { startS3, type TestS3 } from "../kit/servers/s3.ts";
 import { faults, markdown, type Results } from "./report.ts";
@@ -120,11 +121,7 @@ try {
     backup,
     emptyDatabases: { found: restored.emptyDatabases, expected: [people.emptyDatabase] },
   };
-  const reports = join(logDir, "recovery");
-  await mkdir(reports, { recursive: true });
-  await writeFile(join(reports, "report.md"), markdown(results));
-  await writeFile(join(reports, "report.json"), JSON.stringify(results, undefined, 2));
-  console.log(markdown(results));
+  await writeReport("recovery", results, markdown(results));
   process.exitCode = faults(results).length > 0 ? 1 : 0;
 } finally {
   await s3.stop();

@@ -5,13 +5,14 @@
  * anybody noticed.
  */
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { run as execute } from "../../hack/lib/exec.ts";
-import { logDir, root } from "../../hack/lib/paths.ts";
+import { root } from "../../hack/lib/paths.ts";
 import { BUNDLE, parseManifest } from "../../hack/releases/bundle/manifest.ts";
 import { recordedVersions, releasedCommit } from "../../hack/releases/recorded.ts";
+import { writeReport } from "../../hack/testing/reports.ts";
 import { testedCommit } from "../../hack/testing/summary.ts";
 import { install } from "./releases.ts";
 import { faults, markdown, type Results } from "./report.ts";
@@ -72,9 +73,5 @@ const results: Results = {
   commit: await testedCommit(),
   ...(await run({ releases, kills, log })),
 };
-const folder = join(logDir, "upgrade");
-await mkdir(folder, { recursive: true });
-await writeFile(join(folder, "report.md"), markdown(results));
-await writeFile(join(folder, "report.json"), `${JSON.stringify(results, null, 2)}\n`);
-console.log(markdown(results));
+await writeReport("upgrade", results, markdown(results));
 process.exit(faults(results).length === 0 ? 0 : 1);
