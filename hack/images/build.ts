@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { contentHash } from "../lib/hash.ts";
-import { buildah, hasImage, localHost, scratchRoot } from "./store.ts";
+import { type DebianPackage, readPackages, recordPackages } from "./packages.ts";
+import { buildah, hasImage, layerDigests, localHost, scratchRoot } from "./store.ts";
 
 /** One layer of an image: files, and a key that changes when they would. */
 export interface Layer {
@@ -13,6 +14,11 @@ export interface Layer {
    * the image of the layers below it.
    */
   write(tar: string, scratch: string, below: string): Promise<void>;
+  /**
+   * Debian packages of the layer, if it has any: of what `write` left in `scratch`, or of an image's files where `scratch` is
+   * empty.
+   */
+  packages?(scratch: string, root?: string): Promise<DebianPackage[]>;
 }
 
 /** What a container of the image runs as; the OCI image configuration's own fields. */
@@ -45,6 +51,8 @@ export interface BuiltImage {
   reference: string;
   /** False when the cache already held it. */
   built: boolean;
+  /** Its Debian packages, where the recipe is known. Takes a minute for a layer that was built before the cache had records of them. */
+  packages?: () => Promise<DebianPackage[]>;
 }
 
 const layersInWork = new Map<string, Promise<string>>();
@@ -69,8 +77,9 @@ function identify(recipe: ImageRecipe, keys: string[]): Omit<BuiltImage, "built"
  */
 export async function buildImage(recipe: ImageRecipe): Promise<BuiltImage> {
   const keys = await layerKeys(recipe);
-  const image = identify(recipe, keys);
-  const { reference } = image;
+  const identity = identify(recipe, keys);
+  const { reference } = identity;
+  const image = { ...identity, packages: () => packagesOf(recipe.layers, reference) };
   if (await hasImage(reference)) {
     return { ...image, built: false };
   }
@@ -110,10 +119,44 @@ async function addLayer(reference: string, top: Layer, below: Layer[], keysBelow
       await buildah(["add", "--quiet", container, tar, "/"]);
       await buildah(["commit", "--quiet", "--timestamp", "0", container, reference]);
     });
+    const digest = (await layerDigests(reference)).at(-1);
+    if (top.packages && digest) {
+      await recordPackages(digest, await top.packages(scratch));
+    }
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
   return reference;
+}
+
+/** What was recorded of an image's layers; of one without a record, what its files are found to be. */
+async function packagesOf(layers: Layer[], reference: string): Promise<DebianPackage[]> {
+  const digests = await layerDigests(reference);
+  const found: DebianPackage[] = [];
+  for (const [index, layer] of layers.entries()) {
+    // An image has its layers' own digests first, in their order.
+    const digest = digests[index];
+    if (layer.packages === undefined || digest === undefined) {
+      continue;
+    }
+    const recorded = await readPackages(digest);
+    found.push(...(recorded ?? (await findPackages(layer, digest, reference))));
+  }
+  return found;
+}
+
+async function findPackages(layer: Layer, digest: string, reference: string): Promise<DebianPackage[]> {
+  const scratch = await mkdtemp(join(await scratchRoot(), `${layer.name}-`));
+  let found: DebianPackage[] = [];
+  try {
+    await inContainer(reference, async (container) => {
+      found = (await layer.packages?.(scratch, await buildah(["mount", container]))) ?? [];
+    });
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+  await recordPackages(digest, found);
+  return found;
 }
 
 async function inContainer(from: string, work: (container: string) => Promise<void>): Promise<void> {

@@ -1,10 +1,12 @@
-import { chmod, mkdir, readdir, rm, symlink } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../lib/exec.ts";
 import { contentHash } from "../lib/hash.ts";
 import { aptOfMachine, aptOfSuite } from "./apt.ts";
 import type { Layer } from "./build.ts";
 import { packTar, packTarWithCapabilities } from "./files.ts";
+import { listArchives, packagesIn } from "./packages.ts";
 
 export interface DebianRoot {
   name: string;
@@ -24,7 +26,12 @@ export interface DebianRoot {
   revision: string;
 }
 
-const unneeded = ["doc", "man", "info", "lintian", "locale", "bash-completion", "bug", "perl5", "perl"];
+const unneeded = ["doc", "man", "info", "lintian", "locale", "bash-completion", "bug", "perl5", "perl"].map(
+  (name) => `usr/share/${name}`,
+);
+
+/** What a layer's scratch folder has. */
+const [ROOT, ARCHIVES] = ["root", "debs"];
 
 /**
  * A layer with Debian packages from the sources that this machine itself uses, of its release or another one, unpacked
@@ -46,10 +53,12 @@ export function debianLayer(recipe: DebianRoot): Layer {
         ...(recipe.capabilities === undefined ? [] : [JSON.stringify(recipe.capabilities)]),
       ]),
     write: async (tar, scratch) => {
-      const root = join(scratch, "root");
-      await unpack(recipe, root, join(scratch, "debs"));
+      const root = join(scratch, ROOT);
+      const debs = join(scratch, ARCHIVES);
+      await download(recipe, debs);
+      await unpack(root, debs);
       for (const folder of unneeded) {
-        await rm(join(root, "usr/share", folder), { recursive: true, force: true });
+        await rm(join(root, folder), { recursive: true, force: true });
       }
       await recipe.finish?.(root, scratch);
       if (recipe.capabilities === undefined) {
@@ -61,6 +70,13 @@ export function debianLayer(recipe: DebianRoot): Layer {
       }
       await packTarWithCapabilities(root, tar);
     },
+    packages: async (scratch, root = join(scratch, ROOT)) => {
+      const debs = join(scratch, ARCHIVES);
+      if (!existsSync(debs)) {
+        await download(recipe, debs);
+      }
+      return packagesIn(root, debs, (path) => unneeded.includes(path));
+    },
   };
 }
 
@@ -70,22 +86,26 @@ async function release(): Promise<string> {
   return `${codename.trim()} ${await run("dpkg", ["--print-architecture"])}`;
 }
 
-async function unpack(recipe: DebianRoot, root: string, debs: string): Promise<void> {
+/** Puts the archives of a recipe's packages into a folder. */
+async function download(recipe: DebianRoot, debs: string): Promise<void> {
   await mkdir(debs, { recursive: true });
-  for (const folder of ["bin", "sbin", "lib", "lib64"]) {
-    await mkdir(join(root, "usr", folder), { recursive: true });
-    await symlink(`usr/${folder}`, join(root, folder));
-  }
   const apt = recipe.suite === undefined ? await aptOfMachine(debs) : await aptOfSuite(recipe.suite);
   const below = new Set(recipe.below ? await apt.closure(recipe.below) : []);
   const wanted = (await apt.closure(recipe.packages)).filter(
     (name) => !below.has(name) && !recipe.without?.test(name),
   );
   await apt.download(wanted, debs);
-  for (const file of (await readdir(debs)).filter((name) => name.endsWith(".deb")).sort()) {
+}
+
+async function unpack(root: string, debs: string): Promise<void> {
+  for (const folder of ["bin", "sbin", "lib", "lib64"]) {
+    await mkdir(join(root, "usr", folder), { recursive: true });
+    await symlink(`usr/${folder}`, join(root, folder));
+  }
+  for (const file of await listArchives(debs)) {
     // Packages of a release before the merged /usr also carry /lib and /bin, which are links here.
     const script = 'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"';
-    await run("bash", ["-c", script, "unpack", join(debs, file), root]);
+    await run("bash", ["-c", script, "unpack", file, root]);
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Dirent } from "node:fs";
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { run } from "../lib/exec.ts";
@@ -35,7 +36,18 @@ export async function writeFiles(folder: string, files: Record<string, string>, 
 }
 
 /** Paths of all files under a folder, relative to it and sorted, that `wanted` accepts; folders it refuses are not read. */
-export async function listFiles(folder: string, wanted: (path: string) => boolean): Promise<string[]> {
+export const listFiles = (folder: string, wanted: (path: string) => boolean): Promise<string[]> =>
+  list(folder, wanted, (entry) => entry.isFile());
+
+/** The same with links, which are not followed. */
+export const listEntries = (folder: string, wanted: (path: string) => boolean): Promise<string[]> =>
+  list(folder, wanted, (entry) => entry.isFile() || entry.isSymbolicLink());
+
+async function list(
+  folder: string,
+  wanted: (path: string) => boolean,
+  listed: (entry: Dirent) => boolean,
+): Promise<string[]> {
   const found: string[] = [];
   const visit = async (at: string): Promise<void> => {
     for (const entry of await readdir(at, { withFileTypes: true })) {
@@ -45,7 +57,7 @@ export async function listFiles(folder: string, wanted: (path: string) => boolea
       }
       if (entry.isDirectory()) {
         await visit(path);
-      } else if (entry.isFile()) {
+      } else if (listed(entry)) {
         found.push(relative(folder, path));
       }
     }

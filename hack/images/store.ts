@@ -39,6 +39,13 @@ export async function imageId(reference: string): Promise<string | undefined> {
   return `sha256:${id}`;
 }
 
+/** Digests of an image's layers, as its configuration has them, the lowest first. */
+export async function layerDigests(reference: string): Promise<string[]> {
+  const format = "{{range .OCIv1.RootFS.DiffIDs}}{{.}} {{end}}";
+  const listed = await buildah(["inspect", "--type", "image", "--format", format, reference]);
+  return listed.split(" ").filter(Boolean);
+}
+
 /** Makes the folders of the image cache and returns the one for scratch files. */
 export async function scratchRoot(): Promise<string> {
   const folder = join(imageCache, "scratch");
