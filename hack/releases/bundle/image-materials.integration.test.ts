@@ -1,10 +1,12 @@
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { ensureBinary } from "../../cluster/binaries.ts";
 import { writeFiles } from "../../images/files.ts";
-import { images } from "../../images/index.ts";
+import { type BuiltImage, images, type StackImage } from "../../images/index.ts";
+import { inside } from "../../images/inside.ts";
 import { imageMaterials, readMaterials } from "./image-materials.ts";
 
 const folders: string[] = [];
@@ -36,10 +38,36 @@ test("an image's packages of npm and Python and modules of Go are its materials"
   expect(ofGo).toContainEqual(expect.stringMatching(/^pkg:golang\/stdlib@1\./));
 });
 
-test("the platform's own image has what its processes load, and no tool of development", async () => {
-  const image = images.find(({ name }) => name === "apiServer");
-  const built = await image?.build();
-  const names = (await imageMaterials(built ?? { reference: "" })).map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(["fastify", "zod"]));
+const builtNamed = async (name: StackImage["name"]): Promise<BuiltImage> => {
+  const image = images.find((one) => one.name === name);
+  if (image === undefined) {
+    throw new Error(`no image ${name}`);
+  }
+  return image.build();
+};
+
+test("the platform's own image has what its processes load and what Node needs, and no tool of development", async () => {
+  const names = (await imageMaterials(await builtNamed("apiServer"))).map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(["ca-certificates", "fastify", "libc6", "libstdc++6", "zod"]));
   expect(names).not.toContain("vitest");
+  expect(names).not.toContain("debconf");
+}, 600_000);
+
+test("the ledger's image has Debian's PostgreSQL and its libraries in the versions of its programs, and no record of them inside", async () => {
+  const image = await builtNamed("ledger");
+  const listed = new Map((await imageMaterials(image)).map(({ name, purl }) => [name, purl]));
+  expect(listed.get("libc6")).toMatch(/^pkg:deb\/debian\/libc6@2\.\d+-\S+\?arch=\w+$/);
+  expect(listed.get("tzdata")).toMatch(/^pkg:deb\/debian\/tzdata@20\d\d\S+\?arch=all$/);
+  const { root, run, close } = await inside(image);
+  try {
+    const asked = run(["/usr/lib/postgresql/15/bin/postgres", "--version"], { uid: 999 });
+    expect(await asked.exited, asked.output()).toBe(0);
+    // As in "postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)".
+    const version = /\(Debian (\S+)\)/.exec(asked.output())?.[1] ?? "none";
+    expect(listed.get("postgresql-15")).toMatch(/^pkg:deb\/debian\/postgresql-15@/);
+    expect(decodeURIComponent(listed.get("postgresql-15") ?? "")).toContain(`@${version}?`);
+    expect(existsSync(join(root, "var/lib/dpkg"))).toBe(false);
+  } finally {
+    await close();
+  }
 }, 600_000);

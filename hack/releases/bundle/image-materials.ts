@@ -1,24 +1,27 @@
 /**
- * What an image has inside, read from its files as scanners read them: whatever put it there, it is listed. Debian packages are not: images have
- * no record of them, and one would be another image, from which 0.1.0 restarts databases.
+ * What an image has inside, read from its files as scanners read them: whatever put it there, it is listed. Of Debian packages images have no
+ * record, and one would be another image, from which 0.1.0 restarts databases: the image cache knows which packages it built each layer from.
  */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import type { BuiltImage } from "../../images/build.ts";
 import { inside } from "../../images/inside.ts";
 import { run } from "../../lib/exec.ts";
-import { goMaterials, type Material, sortMaterials } from "./materials.ts";
+import { debianMaterial, goMaterials, type Material, sortMaterials } from "./materials.ts";
 
-/** Packages of npm and Python, and modules of Go programs in an image of the image cache, each once. */
-export async function imageMaterials(image: { reference: string }): Promise<Material[]> {
+/** Packages of Debian, npm and Python, and modules of Go programs in an image of the image cache, each once. */
+export async function imageMaterials(image: Pick<BuiltImage, "reference" | "packages">): Promise<Material[]> {
   const opened = await inside(image);
   try {
-    return await readMaterials(opened.root);
+    // Recipes of 0.1.0 do not know theirs.
+    const debian = (await image.packages?.()) ?? [];
+    return sortMaterials([...debian.map(debianMaterial), ...(await readMaterials(opened.root))]);
   } finally {
     await opened.close();
   }
 }
 
-/** The same of a folder that has an image's files. */
+/** Packages of npm and Python, and modules of Go programs in a folder that has an image's files. */
 export async function readMaterials(root: string): Promise<Material[]> {
   const [npm, python, go] = await Promise.all([
     readEach(await find(root, "*/node_modules/*/package.json"), npmMaterial),

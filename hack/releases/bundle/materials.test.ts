@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { root } from "../../lib/paths.ts";
-import { goMaterials, npmMaterials, spdxDocument } from "./materials.ts";
+import { debianMaterial, goMaterials, npmMaterials, spdxDocument } from "./materials.ts";
 
 const lock = JSON.stringify({
   packages: {
@@ -45,6 +45,21 @@ test("modules of a Go program are materials, replaced ones by their replacements
     "pkg:golang/github.com/spf13/cobra@v1.9.1",
     "pkg:golang/stdlib@1.24.1",
   ]);
+});
+
+test("a Debian package's name and version are escaped in its URL, and a version that is not known is left out", () => {
+  const known = debianMaterial({ name: "libstdc++6", version: "1:14.2.0-19", arch: "amd64" });
+  expect(known).toEqual({
+    name: "libstdc++6",
+    version: "1:14.2.0-19",
+    purl: "pkg:deb/debian/libstdc%2B%2B6@1%3A14.2.0-19?arch=amd64",
+  });
+  const unknown = debianMaterial({ name: "tzdata", arch: "all" });
+  expect(unknown).toEqual({ name: "tzdata", purl: "pkg:deb/debian/tzdata?arch=all" });
+  const subject = { name: "slipway", version: "0.2.0", commit: "abc", created: "2026-01-02T03:04:05Z" };
+  const { packages } = spdxDocument(subject, [unknown]) as { packages: object[] };
+  expect(packages[1]).toMatchObject({ name: "tzdata" });
+  expect(packages[1]).not.toHaveProperty("versionInfo");
 });
 
 test("the document has one package for each material, contained in what it describes", () => {

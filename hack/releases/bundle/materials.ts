@@ -1,5 +1,6 @@
 /** What a release's processes are made of, as SPDX: https://spdx.github.io/spdx-spec/v2.3/. Pure. */
 import { z } from "zod";
+import type { DebianPackage } from "../../images/packages.ts";
 
 const lockFile = z.object({
   packages: z.record(
@@ -18,7 +19,7 @@ const lockFile = z.object({
 interface SpdxPackage {
   SPDXID: string;
   name: string;
-  versionInfo: string;
+  versionInfo?: string;
   downloadLocation: string;
   licenseConcluded: string;
   licenseDeclared: string;
@@ -31,7 +32,8 @@ interface SpdxPackage {
 /** Software that a document names. */
 export interface Material {
   name: string;
-  version: string;
+  /** Absent where it is not known. */
+  version?: string;
   /** `pkg:npm/zod@4.0.0`: https://github.com/package-url/purl-spec */
   purl: string;
   license?: string;
@@ -55,6 +57,13 @@ export function npmMaterials(lock: string): Material[] {
     found.set(purl, { name, version, purl, ...(license && { license }), ...(sha512 && { sha512 }) });
   }
   return sortMaterials([...found.values()]);
+}
+
+/** A Debian package as a material. */
+export function debianMaterial({ name, version, arch }: DebianPackage): Material {
+  const [path, at] = [name, version ?? ""].map(encodeURIComponent);
+  const purl = `pkg:deb/debian/${path}${at && `@${at}`}?arch=${arch}`;
+  return { name, ...(version && { version }), purl };
 }
 
 /** Modules that Go programs were built from, and Go itself. @param listed by `go version -m`, of one program or a folder of them */
@@ -113,7 +122,7 @@ function spdxPackage({ name, version, purl, license, sha512 }: Material, id: str
   return {
     SPDXID: id,
     name,
-    versionInfo: version,
+    ...(version && { versionInfo: version }),
     downloadLocation: "NOASSERTION",
     licenseConcluded: "NOASSERTION",
     licenseDeclared: license ?? "NOASSERTION",

@@ -38,7 +38,8 @@ export async function writeBundle(tree: ReleaseTree, options: BundleOptions): Pr
   const at = (name: string) => join(out, name);
   await mkdir(out, { recursive: true });
   const recipes = await recipesOf(tree.path);
-  const release = await step("images", () => writeImages(recipes, tree, options));
+  const built = new Map<string, BuiltImage>();
+  const release = await step("images", () => writeImages(recipes, tree, options, built));
   await writeFile(at(BUNDLE.manifest), `${JSON.stringify(release, null, 2)}\n`);
   const list = imagesOf(release).map(({ name, digest }) => `${name}@${digest}\n`);
   await writeFile(at(BUNDLE.imageList), list.join(""));
@@ -55,7 +56,7 @@ export async function writeBundle(tree: ReleaseTree, options: BundleOptions): Pr
       await packModules(tree.path, version, at(BUNDLE.modules));
     }
   });
-  await step("bills of materials", () => writeMaterials(tree, release, options, programs));
+  await step("bills of materials", () => writeMaterials(tree, { release, built, programs }, options));
   await step("provenance, checksums and signature", async () => {
     const files = await writeChecksums(out);
     await writeFile(at(BUNDLE.provenance), `${JSON.stringify(provenanceOf(release, files), null, 2)}\n`);
@@ -67,11 +68,12 @@ export async function writeBundle(tree: ReleaseTree, options: BundleOptions): Pr
   return release;
 }
 
-/** Builds all images, or finds them built, and adds them to the layout. */
+/** Builds all images, or finds them built, and adds them to the layout. @param all receives them by reference */
 async function writeImages(
   recipes: Recipes,
   { commit }: ReleaseTree,
   { version, out, databases }: BundleOptions,
+  all: Map<string, BuiltImage>,
 ): Promise<ReleaseManifest> {
   const layout = join(out, BUNDLE.images);
   const added = new Map<string, string>();
@@ -83,6 +85,7 @@ async function writeImages(
       say(`${name}:${tag}`);
     }
     added.set(reference, digest);
+    all.set(reference, built);
     return { name, tag, reference, digest };
   };
   const stack: Partial<Record<StackImage["name"], BundledImage>> = {};
@@ -140,9 +143,8 @@ async function packModules(tree: string, version: string, archive: string): Prom
 /** SPDX documents of the platform's npm packages, of each Go program and of each image. */
 async function writeMaterials(
   { path, commit }: ReleaseTree,
-  release: ReleaseManifest,
+  of: { release: ReleaseManifest; built: ReadonlyMap<string, BuiltImage>; programs: readonly string[] },
   { version, out }: BundleOptions,
-  programs: readonly string[],
 ): Promise<void> {
   const folder = join(out, BUNDLE.materials);
   await mkdir(folder, { recursive: true });
@@ -157,13 +159,17 @@ async function writeMaterials(
     { name: "slipway" },
     npmMaterials(await readFile(join(path, "package-lock.json"), "utf8")),
   );
-  for (const program of programs) {
+  for (const program of of.programs) {
     const name = basename(program);
     await write(name, { name }, goMaterials(await run("go", ["version", "-m", program])));
   }
-  for (const image of imagesOf(release)) {
+  for (const image of imagesOf(of.release)) {
     const purl = `pkg:oci/${basename(image.name)}@${image.digest}`;
     const file = `image-${image.name.replaceAll("/", "-")}-${image.tag}`;
-    await write(file, { name: image.name, purl }, await imageMaterials(image));
+    await write(
+      file,
+      { name: image.name, purl },
+      await imageMaterials(of.built.get(image.reference) ?? image),
+    );
   }
 }
