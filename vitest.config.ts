@@ -15,6 +15,7 @@ const needRoot = [
   "hack/images/clickhouse",
   "hack/images/databases",
   "hack/images/images",
+  "hack/releases/bundle/image-materials",
   "operator/src/databases/clickhouse/server",
   "operator/src/databases/mariadb/group",
   "operator/src/databases/valkey/servers",
