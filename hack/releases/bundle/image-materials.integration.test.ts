@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { ensureBinary } from "../../cluster/binaries.ts";
 import { writeFiles } from "../../images/files.ts";
-import { type BuiltImage, images, type StackImage } from "../../images/index.ts";
+import { type BuiltImage, buildImage, images, type StackImage } from "../../images/index.ts";
 import { inside } from "../../images/inside.ts";
+import { sampleJob } from "../../images/samples.ts";
 import { imageMaterials, readMaterials } from "./image-materials.ts";
 
 const folders: string[] = [];
@@ -16,9 +17,14 @@ afterEach(async () => {
   }
 });
 
+async function temporary(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "slipway-image-"));
+  folders.push(folder);
+  return folder;
+}
+
 test("an image's packages of npm and Python and modules of Go are its materials", async () => {
-  const root = await mkdtemp(join(tmpdir(), "slipway-image-"));
-  folders.push(root);
+  const root = await temporary();
   await writeFiles(root, {
     "app/node_modules/@scope/name/package.json": '{"name":"@scope/name","version":"2.0.0","license":"MIT"}',
     "app/node_modules/@scope/name/esm/package.json": '{"type":"module"}',
@@ -70,4 +76,18 @@ test("the ledger's image has Debian's PostgreSQL and its libraries in the versio
   } finally {
     await close();
   }
+}, 600_000);
+
+test("a layer has the same packages when it is built as when they are found in files without a record", async () => {
+  const recipe = sampleJob();
+  const [layer] = recipe.layers;
+  const [built, empty] = [await temporary(), await temporary()];
+  await layer?.write(join(built, "layer.tar"), built, "scratch");
+  const packages = await layer?.packages?.(built);
+  expect(packages).toEqual([
+    { name: "busybox-static", version: expect.stringMatching(/^1:1\./), arch: expect.stringMatching(/./) },
+  ]);
+  expect(await layer?.packages?.(empty, join(built, "root"))).toEqual(packages);
+  const image = await buildImage(recipe);
+  expect(await image.packages?.()).toMatchObject([{ name: "busybox-static" }]);
 }, 600_000);
