@@ -100,6 +100,8 @@ export async function ensureKind(options: KindOptions): Promise<Cluster> {
     const push = await ensureRegistrySecret(kubectl, firstNode, log);
     await configureNodes(engine, nodeNames, firstNode, push.caFile);
     await applyAddons(kubectl, [...addons], values, log);
+    // As for the control plane: see hack/cluster/kind/control-plane.
+    await kubectl(["-n", "kube-system", "set", "resources", "deployment/coredns", "--requests=cpu=10m"]);
     await waitForAddons(kubectl, ["traefik", "registry"], log);
     return push;
   };

@@ -49,6 +49,7 @@ export async function kindConfig(options: KindConfig): Promise<string> {
     API_PORT: String(options.apiPort),
     INGRESS_PORT: String(options.ingressPort),
     POD_SUBNET: podSubnet,
+    CONTROL_PLANE_PATCHES: JSON.stringify(join(root, "hack/cluster/kind/control-plane")),
     REGISTRY_PORT: String(registryPort),
     NODE_IMAGE: options.image,
     NODE_PORTS: mappings.join("\n      "),
