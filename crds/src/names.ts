@@ -32,6 +32,8 @@ export const labels = {
   backup: `${GROUP}/backup`,
   /** Project for which a pod pulls an image; such a pod is no instance, so it carries no project's label. */
   imagePull: `${GROUP}/image-pull`,
+  /** Project whose pre-deploy command a Job and its pod run; such a pod is no instance, so it carries no project's label. */
+  preDeploy: `${GROUP}/pre-deploy`,
   /** Record of a deleted project: on what is kept of it. It carries no project's label: that would make it a child of one of the same id. */
   deletedProject: `${GROUP}/deleted-project`,
 } as const;

@@ -27,7 +27,7 @@ export const projectConditions = {
   AddressReady: "AddressReady",
   /** Positive, jobs only: the schedule is active. False while paused or closed for deletion. */
   ScheduleActive: "ScheduleActive",
-  /** Negative: the last rollout missed its deadline; the version before it still serves. */
+  /** Negative: the last rollout missed its deadline, or its pre-deploy command failed; the version before it still serves. */
   RolloutFailed: "RolloutFailed",
   /** Negative: the organization's or the plan's limits leave no quota for the project. */
   LimitExceeded: "LimitExceeded",
@@ -84,6 +84,9 @@ export const projectReasons = {
   StartupTimeout: "StartupTimeout",
   Unschedulable: "Unschedulable",
   DeadlineExceeded: "DeadlineExceeded",
+  // The pre-deploy command
+  RunningPreDeploy: "RunningPreDeploy",
+  PreDeployFailed: "PreDeployFailed",
   // Domains
   DomainAssigned: "DomainAssigned",
   DomainPending: "DomainPending",

@@ -8,6 +8,12 @@ export { statusOfRecreated, withGenerations } from "./history.ts";
 export { LAST_LINES_MAX_LENGTH, type LastTermination } from "./last-termination.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix } from "./plan-rules.ts";
+export {
+  PRE_DEPLOY_LOG_MAX_BYTES,
+  type PreDeployRun,
+  preDeployPhases,
+  preDeployRun,
+} from "./pre-deploy.ts";
 export { type ProjectSpec, projectRules, projectSpec, projectTransitions } from "./spec.ts";
 export { projectSpecFields } from "./spec-fields.ts";
 export {

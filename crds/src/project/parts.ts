@@ -8,6 +8,7 @@ import {
   matching,
   networkAccessItem,
   objectName,
+  text,
   timestamp,
 } from "../fields.ts";
 import { rule, withRules } from "../rule.ts";
@@ -231,6 +232,31 @@ export const readiness = z
     ).min(1),
   })
   .describe("How the platform determines that a worker is ready; without it one that runs is.");
+
+/** Most seconds that a pre-deploy command may have. */
+export const PRE_DEPLOY_TIMEOUT_MAX_SECONDS = 3_600;
+/** Seconds that it has unless its project says otherwise. */
+export const PRE_DEPLOY_TIMEOUT_SECONDS = 600;
+
+export const preDeployCommand = words(
+  "Runs once for each deployment, without a shell, in the new image with its variables and before any instance of it: a migration, for example. Unless it ends with exit code 0 the deployment has failed, and the version before serves on. It has no volume.",
+).min(1);
+
+export const preDeployTimeoutSeconds = integer(
+  10,
+  PRE_DEPLOY_TIMEOUT_MAX_SECONDS,
+  `Time in which the pre-deploy command must have ended, the pull of its image included; ${PRE_DEPLOY_TIMEOUT_SECONDS} unless given.`,
+);
+
+export const preDeploySkip = z
+  .strictObject({
+    deployment: text(1, 64, "Id of the earlier deployment that was rolled back to."),
+    restartedAt: timestamp("spec.restartedAt of the rollback: a later one ends this."),
+  })
+  .describe(
+    "Written by a rollback through /v1: deployments of that rollback do not run the pre-deploy command, while image and variables are those of the earlier deployment.",
+  );
+export type PreDeploySkip = z.output<typeof preDeploySkip>;
 
 export const rollback = z
   .strictObject({

@@ -20,6 +20,9 @@ import {
   image,
   job,
   networkAccess,
+  preDeployCommand,
+  preDeploySkip,
+  preDeployTimeoutSeconds,
   readiness,
   rollback,
   secretRef,
@@ -72,6 +75,8 @@ export const projectSpecFields = z
     terminationGracePeriodSeconds: terminationGracePeriodSeconds.optional(),
     autoscaling: autoscaling.optional(),
     readiness: readiness.optional(),
+    preDeployCommand: preDeployCommand.optional(),
+    preDeployTimeoutSeconds: preDeployTimeoutSeconds.optional(),
     version: text(1, 32, "Version of the database engine.").optional(),
     profile: profile.optional(),
     database: databaseSettings.optional(),
@@ -83,6 +88,7 @@ export const projectSpecFields = z
       )
       .optional(),
     rollback: rollback.optional(),
+    preDeploySkip: preDeploySkip.optional(),
     sourceRevision: sourceRevision.optional(),
     updatedAt: timestamp(
       "When /v1 last changed the spec, which writes it: managedFields do not record when a field was only removed.",

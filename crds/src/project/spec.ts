@@ -154,6 +154,16 @@ const sizes: SpecRule[] = [
   },
 ];
 
+const preDeploy: SpecRule[] = [
+  {
+    cel: "!has(self.preDeployTimeoutSeconds) || has(self.preDeployCommand)",
+    check: ({ preDeployCommand, preDeployTimeoutSeconds }) =>
+      preDeployTimeoutSeconds === undefined || preDeployCommand !== undefined,
+    message: "{preDeployCommand} is required with {preDeployTimeoutSeconds}",
+    fields: ["preDeployCommand", "preDeployTimeoutSeconds"],
+  },
+];
+
 const versions: SpecRule[] = Object.entries(versionsOfType).map(([type, accepted]) => ({
   cel: `self.type != '${type}' || !has(self.version) || self.version in ${celList(accepted)}`,
   check: (self) =>
@@ -172,6 +182,7 @@ export const projectRules: readonly SpecRule[] = [
   ...images,
   ...exposure,
   ...sizes,
+  ...preDeploy,
   ...versions,
 ];
 

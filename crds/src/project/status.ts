@@ -22,6 +22,7 @@ import {
   secretRef,
   terminationGracePeriodSeconds,
 } from "./parts.ts";
+import { preDeployRun } from "./pre-deploy.ts";
 
 /** The `status` of a project as the specification names it. */
 export const projectPhases = [
@@ -108,6 +109,7 @@ const deployment = z
     updatedImage: z.boolean().describe("Whether the image is another than the deployment's before."),
     image: imageStatus,
     message: text(0, 1024, "Why it failed.").optional(),
+    preDeploy: preDeployRun.optional(),
     recorded: z
       .enum(["started", "finished"])
       .describe("What the ledger has of it; absent while it has nothing.")

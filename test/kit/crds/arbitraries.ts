@@ -86,6 +86,8 @@ const values: Record<TypedField, fc.Arbitrary<unknown>> = {
   ),
   terminationGracePeriodSeconds: fc.constantFrom(1, 300),
   readiness: fc.constant({ command: ["cat", "/tmp/ready"] }),
+  preDeployCommand: fc.constant(["node", "migrate.js"]),
+  preDeployTimeoutSeconds: fc.constantFrom(10, 3_600),
   autoscaling: fc.record({ enabled: fc.boolean(), maxInstances: fc.integer({ min: 1, max: 5 }) }),
   version: fc.constantFrom("15", "17", "10", "11", "26.8.6.5", "9.1.1", "1"),
   profile: fc.constantFrom("key_value", "cache", "queue"),
