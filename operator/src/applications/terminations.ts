@@ -1,8 +1,7 @@
 /** How instances have ended that the platform did not stop. Pure. */
 
-import { stripControlCharacters } from "@slipway/builder/contract";
 import { LAST_LINES_MAX_LENGTH, type LastTermination, type ProjectStatus } from "@slipway/crds";
-import { tailText } from "../logs/log-tail.ts";
+import { lastLinesOf } from "../logs/log-tail.ts";
 import { appStatus, type PodView } from "./pod-problem.ts";
 import { type ContainerTermination, type ProbeKill, probeThatEnded } from "./probe-kill.ts";
 
@@ -55,9 +54,7 @@ function restartsOf(pod: PodView): number {
 const RAN: ReadonlySet<string> = new Set(["Error", "OOMKilled", "Completed"]);
 
 function linesOf({ reason = "", message = "" }: ContainerTermination): string {
-  const bytes = Buffer.from(RAN.has(reason) ? stripControlCharacters(message).trimEnd() : "");
-  const isCut = bytes.length > LAST_LINES_MAX_LENGTH;
-  return tailText(isCut ? bytes.subarray(-LAST_LINES_MAX_LENGTH) : bytes, isCut);
+  return RAN.has(reason) ? lastLinesOf(message, LAST_LINES_MAX_LENGTH) : "";
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { stripControlCharacters } from "@slipway/builder/contract";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import { withoutKubeletMessage } from "./kubelet-messages.ts";
 
@@ -48,6 +49,13 @@ export function tailText(bytes: Buffer, cut: boolean): string {
     start += 1;
   }
   return bytes.subarray(start).toString("utf8");
+}
+
+/** The end of a log as a status keeps it: without control characters and the line feeds at its end. @param limit in bytes */
+export function lastLinesOf(text: string, limit: number): string {
+  const bytes = Buffer.from(stripControlCharacters(text).trimEnd());
+  const isCut = bytes.length > limit;
+  return tailText(isCut ? bytes.subarray(-limit) : bytes, isCut);
 }
 
 /** The end of a log that is followed while its container writes it. */

@@ -14,6 +14,9 @@ export interface RunLogsOptions {
   store: StoreRunLog;
 }
 
+/** The pod whose log is read. */
+type PodRef = Pick<RunLogSource, "namespace" | "podName">;
+
 /** Longest read in all, in milliseconds. */
 const READ_MS = 20_000;
 
@@ -60,9 +63,9 @@ export function createRunLogs({ client, store }: RunLogsOptions): RunLogs {
  * The last 51,200 bytes of a container's log as UTF-8 text; undefined when it cannot exist any more.
  * @throws KubeError when that is not known now
  */
-async function readTail(
+export async function readTail(
   client: RunLogsOptions["client"],
-  run: RunLogSource,
+  run: PodRef,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const until = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
@@ -93,7 +96,7 @@ const NO_LOG = "NoLog";
  */
 async function isLogLost(
   client: RunLogsOptions["client"],
-  { namespace, podName }: RunLogSource,
+  { namespace, podName }: PodRef,
   error: unknown,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -138,11 +141,7 @@ const SILENCE_MS = 10_000;
 const OPEN_MS = 5_000;
 
 /** Reads the end of a log, in two requests when lines are short. @throws KubeError */
-export async function readEnd(
-  client: LogClient,
-  run: RunLogSource,
-  signal: AbortSignal,
-): Promise<TailBuffer> {
+export async function readEnd(client: LogClient, run: PodRef, signal: AbortSignal): Promise<TailBuffer> {
   const tail = await readLines(client, run, FIRST_LINES, signal);
   if (tail.total >= MAX_LOG_BYTES || tail.lines < FIRST_LINES) {
     return tail;
@@ -196,7 +195,7 @@ export class FollowedEnd {
 /** The kubelet seeks the last lines from the file's end; not more than the limit is in memory. */
 async function readLines(
   client: LogClient,
-  run: RunLogSource,
+  run: PodRef,
   tailLines: number,
   signal: AbortSignal,
 ): Promise<TailBuffer> {
@@ -221,4 +220,4 @@ async function readLines(
   return tail;
 }
 
-const podOf = ({ namespace, podName }: RunLogSource) => ({ namespace, name: podName });
+const podOf = ({ namespace, podName }: PodRef) => ({ namespace, name: podName });

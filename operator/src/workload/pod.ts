@@ -87,6 +87,11 @@ export function environmentFields({ envSecrets }: Pick<Workload, "envSecrets">) 
   return envSecrets.length > 0 ? { envFrom: envSecrets.map((name) => ({ secretRef: { name } })) } : {};
 }
 
+/** A word of a command. Kubernetes makes the value of NAME of `$(NAME)`, and one `$` of two: words are to stay as they are. */
+export function literalWord(word: string): string {
+  return word.replaceAll("$", "$$$$");
+}
+
 /** What the container may do, and where its volume is. */
 export function confinementFields({ volume }: Workload) {
   return {

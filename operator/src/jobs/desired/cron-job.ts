@@ -6,6 +6,7 @@ import {
   environmentFields,
   hashOfTemplate,
   imageFields,
+  literalWord,
   type PodTemplate,
   podFields,
   stamped,
@@ -80,15 +81,10 @@ export function settingsHash(app: JobApp): string {
 function container(app: JobApp) {
   return {
     ...imageFields(app),
-    ...(app.command.length > 0 ? { command: app.command.map(literal) } : {}),
-    ...(app.args.length > 0 ? { args: app.args.map(literal) } : {}),
+    ...(app.command.length > 0 ? { command: app.command.map(literalWord) } : {}),
+    ...(app.args.length > 0 ? { args: app.args.map(literalWord) } : {}),
     ...environmentFields(app),
     resources: app.resources,
     ...confinementFields(app),
   };
-}
-
-/** Kubernetes makes the value of NAME of `$(NAME)`, and one `$` of two: words are to stay as they are. */
-function literal(word: string): string {
-  return word.replaceAll("$", "$$$$");
 }
