@@ -10,11 +10,15 @@ import {
   type Project,
 } from "@slipway/crds";
 
+import { firstPreDeploy, isPreDeployOutdated, rolloutStartedAt, type WantedPreDeploy } from "./pre-deploy.ts";
+
 /** What should run. */
 export interface WantedDeployment {
   /** Hash of all that the pods are created from; see `hashOfTemplate` of `workload/pod.ts`. */
   settingsHash: string;
   settings: DeploymentSettings;
+  /** What is to run before it. */
+  preDeploy?: WantedPreDeploy;
 }
 
 /** What a rollback needs of a spec: all that the pods are created from, and how they are paid for. */
@@ -29,7 +33,8 @@ export function settingsOf({ spec }: Project): DeploymentSettings {
  * forgotten before the ledger has its end, and the last that succeeded stays in any case, since its instances may
  * still serve.
  *
- * The settings of the newest deployment start no new one, unless a pause cut it short. The id
+ * The settings of the newest deployment start no new one, unless a pause cut it short, or its pre-deploy command has not succeeded
+ * and is another by now. The id
  * comes from the deployment before, so that the same settings get another one when they come back, and the same one
  * when a process ends before it has written it.
  */
@@ -40,7 +45,8 @@ export function beginDeployment(
 ): Deployment[] | undefined {
   const [newest, ...older] = list;
   const { settingsHash, settings } = wanted;
-  if (newest?.settingsHash === settingsHash && newest.status !== "superseded") {
+  const isSame = newest?.settingsHash === settingsHash && newest.status !== "superseded";
+  if (newest && isSame && !isPreDeployOutdated(newest, wanted.preDeploy)) {
     // The payment mode, which the pods do not depend on, may have changed.
     return [{ ...newest, settings }, ...older];
   }
@@ -61,6 +67,7 @@ export function beginDeployment(
     settingsHash,
     updatedImage: !sameImage,
     image: { reference, ...(digest ? { digest } : {}) },
+    ...firstPreDeploy(wanted, before),
     settings,
   };
   return [deployment, ...kept];
@@ -109,14 +116,14 @@ export function pauseDeployment(list: readonly Deployment[], now: Date): Deploym
   return newest ? [supersede(newest, now), ...older] : [];
 }
 
-/** Milliseconds until a deployment has failed by its own age; undefined when it has ended. */
+/** Milliseconds until a deployment has failed by the age of its rollout; undefined when it has ended. */
 export function remainingMs(
   deployment: Deployment | undefined,
   allowedMs: number,
   now: Date,
 ): number | undefined {
   return deployment?.status === "in_progress"
-    ? Date.parse(deployment.startedAt) + allowedMs - now.getTime()
+    ? Date.parse(rolloutStartedAt(deployment)) + allowedMs - now.getTime()
     : undefined;
 }
 

@@ -11,6 +11,7 @@ import {
   pauseDeployment,
   settingsOf,
 } from "./deployments.ts";
+import { wantedPreDeploy } from "./pre-deploy.ts";
 import type { DeploymentRecords } from "./records.ts";
 
 export class DeploymentSteps {
@@ -60,7 +61,8 @@ export class DeploymentSteps {
       return before.length > 1;
     }
     const { uid = "", generation } = project.metadata;
-    const wanted = { settingsHash, settings: settingsOf(project) };
+    const preDeploy = wantedPreDeploy(project.spec);
+    const wanted = { settingsHash, settings: settingsOf(project), ...(preDeploy ? { preDeploy } : {}) };
     const list = beginDeployment(before, wanted, { uid, generation, now: this.#clock.now() });
     if (!list) {
       throw new WaitingError(
