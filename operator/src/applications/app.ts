@@ -19,6 +19,8 @@ export interface HttpApp extends Workload {
   rolloutDeadlineSeconds: number;
   /** The live pods' template, which stays as it is for now. */
   keptTemplate?: PodTemplate;
+  /** None of its versions may run yet: the pre-deploy command of the first has not succeeded. */
+  awaitsPreDeploy?: boolean;
   /** Another version was deployed before. */
   replaces?: boolean;
   autoscaling?: { min: number; max: number; cpuPercent?: number; memoryPercent?: number };

@@ -193,6 +193,7 @@ describe("the settings' hash", () => {
     ["an access list", { networkAccess: { ingressWhiteList: [{ cidr: "10.0.0.0/8" }] } }],
     ["a subdomain", { subdomain: "shop" }],
     ["custom domains", { customDomains: ["shop.example.com"] }],
+    ["a pre-deploy command", { preDeployCommand: ["migrate"], preDeployTimeoutSeconds: 60 }],
   ];
   test.each(unchanged)("stays over %s", (_, spec, replicas) => {
     expect(hash(spec, replicas)).toBe(hash({}));

@@ -17,9 +17,7 @@ export function desired(app: HttpApp): DesiredObject[] {
     persistentVolumeClaim(app),
     networkPolicy(app),
     service(app),
-    deployment(app),
-    podDisruptionBudget(app),
-    horizontalPodAutoscaler(app),
+    ...(app.awaitsPreDeploy ? [] : [deployment(app), podDisruptionBudget(app), horizontalPodAutoscaler(app)]),
     ...routes(app),
   ].filter((object) => object !== undefined);
 }

@@ -14,6 +14,7 @@ import type { RouteCheck } from "../domains/route-check.ts";
 import type { RouteVersions } from "../domains/routes.ts";
 import { type Accepted, planOfImage, refuse } from "../projects/accept.ts";
 import { DELETION_POLL_INTERVAL_MS, type DeletionStep, runDeletionStep } from "../projects/deletion.ts";
+import { isPreDeployDone } from "../projects/deployments/pre-deploy.ts";
 import { hasBegunToPull } from "../projects/images/pulls.ts";
 import {
   type KindDependencies,
@@ -39,6 +40,7 @@ import { settingsHash } from "./desired/deployment.ts";
 import { desired } from "./desired.ts";
 import { type InstanceRestarts, restartNote } from "./instance-restarts.ts";
 import type { PodView } from "./pod-problem.ts";
+import { PreDeploySteps } from "./pre-deploy-steps.ts";
 import { RecreateSteps, type Running } from "./recreate-steps.ts";
 import { readRollout } from "./rollout.ts";
 import { RolloutSteps } from "./rollout-steps.ts";
@@ -65,6 +67,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   readonly #domains: ProjectDomains;
   readonly #rejectedSpec: RejectedSpecRoutes;
   readonly #recreate: RecreateSteps;
+  readonly #preDeploy: PreDeploySteps;
   readonly #rollouts: RolloutSteps;
 
   constructor(deps: HttpDependencies) {
@@ -72,6 +75,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     this.#domains = new ProjectDomains(deps);
     this.#rejectedSpec = new RejectedSpecRoutes({ ...deps, domains: this.#domains });
     this.#recreate = new RecreateSteps(deps);
+    this.#preDeploy = new PreDeploySteps(deps);
     this.#rollouts = new RolloutSteps({
       clock: deps.clock,
       rolloutDeadlineSeconds: (project) => rolloutDeadlineSeconds(project, deps.platform),
@@ -79,10 +83,17 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     });
   }
 
-  async observeRollout(project: Project, { status, signal }: ProjectContext): Promise<void> {
-    this.#deps.deployments.follow(project, status, (newest) => this.#rollouts.progress(project, newest));
+  async observeRollout(project: Project, context: ProjectContext): Promise<void> {
+    const { status, signal } = context;
+    const failure = await this.#preDeploy.observe(project, context);
+    this.#deps.deployments.follow(project, status, (newest) =>
+      isPreDeployDone(newest) ? this.#rollouts.progress(project, newest) : { complete: false, failure },
+    );
     status.exposure = exposureAtStart(project);
     await this.#domains.close(project, signal);
+    if (project.spec.paused) {
+      await this.#preDeploy.stopOutdated(project, status, signal);
+    }
     await stopInstances(project, this.#deps, signal);
   }
 
@@ -99,17 +110,21 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const view = withTemplateVersion(this.#view(project, accepted, claimed), status, settingsHash, forNew);
     const wanted = { ...view, replaces: deployments.begin(project, settingsHash(view), status) };
     status.templateVersion = view.templateVersion;
-    const running = await this.#recreate.resolve(project, wanted, {
+    const gate = await this.#preDeploy.resolve(project, wanted, context);
+    const choices = {
       status,
       live: this.#deployment(project),
       instances: this.#instances(project),
-      viewOf: (earlier) => ({
+      viewOf: (earlier: Project) => ({
         ...this.#view(earlier, this.#withPlanOf(earlier, accepted), claimed),
         templateVersion: view.templateVersion,
         replaces: true,
       }),
       signal,
-    });
+    };
+    const running = gate
+      ? await this.#recreate.hold(project, wanted, gate, choices)
+      : await this.#recreate.resolve(project, wanted, choices);
     const routesBefore = this.#domains.versions(project);
     const objects = withLiveClaim(desired(running.applied), claimOf(this.#deps.stores, project));
     // The number of instances is the autoscaler's: a number that changed since it was read is not written back.
@@ -134,6 +149,10 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     await retention.begin(project, signal);
     this.#deps.restarts.forget(project.metadata.uid ?? "");
     await this.#recreate.clear(project, signal);
+    if ((await this.#preDeploy.clear(project, signal)) > 0) {
+      const message = "The pre-deploy command is being stopped.";
+      return { reason: "DeletingChildren", message, retryAfterMs: DELETION_POLL_INTERVAL_MS };
+    }
     const run = async (step: DeletionStep) => {
       const waiting = await runDeletionStep(step, project, this.#deps, signal);
       return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };

@@ -16,6 +16,7 @@ import type { PodTemplate } from "../workload/pod.ts";
 import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./desired/deployment.ts";
 import type { PodView } from "./pod-problem.ts";
+import type { RolloutGate } from "./pre-deploy-steps.ts";
 import {
   chooseVersion,
   imagePullName,
@@ -34,6 +35,8 @@ export interface Running {
   reported: HttpApp;
   /** The wanted version has failed, and an earlier one has its place. */
   isReturned: boolean;
+  /** The wanted version waits for its pre-deploy command, and an earlier one, or none, has its place. */
+  gate?: RolloutGate;
 }
 
 export class RecreateSteps {
@@ -95,6 +98,30 @@ export class RecreateSteps {
       return { applied: kept, reported: kept, isReturned: true };
     }
     return { applied: wanted, reported: wanted, isReturned: false };
+  }
+
+  /** What a project runs while its wanted version may not: the version that is live, the last that has succeeded, or none. */
+  async hold(
+    project: Project,
+    wanted: HttpApp,
+    gate: RolloutGate,
+    {
+      status: { deployments = [] },
+      live,
+      viewOf,
+      signal,
+    }: {
+      status: ProjectStatus;
+      live: LiveDeployment | undefined;
+      viewOf: (project: Project) => HttpApp;
+      signal: AbortSignal;
+    },
+  ): Promise<Running> {
+    await this.clear(project, signal);
+    const previous = live ? undefined : previousVersion(deployments);
+    const earlier = previous && viewOf(withSettingsOf(project, previous));
+    const app = live ? keep(wanted, live) : (earlier ?? { ...wanted, awaitsPreDeploy: true });
+    return { applied: app, reported: app, isReturned: false, gate };
   }
 
   /** Pods that still pull an image for a project. */

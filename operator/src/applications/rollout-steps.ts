@@ -10,7 +10,10 @@ import type {
 } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import { type DeploymentProgress, remainingMs } from "../projects/deployments/deployments.ts";
+import { rolloutStartedAt } from "../projects/deployments/pre-deploy.ts";
+import type { Finding } from "../projects/status.ts";
 import { settingsHash } from "./desired/deployment.ts";
+import type { RolloutGate } from "./pre-deploy-steps.ts";
 import type { Running } from "./recreate-steps.ts";
 import { explainMiss, type Rollout, type Version } from "./rollout.ts";
 
@@ -33,6 +36,10 @@ export interface RolloutAssessment {
   rollout: Rollout;
   /** Why it did not come to serve in time; absent while it may. */
   failure?: string;
+  /** The failure is of its pre-deploy command. */
+  isPreDeploy?: boolean;
+  /** Where its pre-deploy command is, which comes first. */
+  progress?: Finding;
   /** Milliseconds until it is to be assessed again, in any case. */
   againInMs?: number;
 }
@@ -64,13 +71,21 @@ export class RolloutSteps {
   /** Assesses the wanted version, or the one that runs in its place, after it has been applied. */
   assess(
     project: Project,
-    { reported: app, isReturned }: Pick<Running, "reported" | "isReturned">,
+    { reported: app, isReturned, gate }: Pick<Running, "reported" | "isReturned" | "gate">,
     status: ProjectStatus,
     conditions: ConditionSet<ProjectConditionCatalog>,
   ): RolloutAssessment {
     const version = { settingsHash: settingsHash(app), image: app.image };
     const rollout = this.#options.read(project, version);
     const newest = status.deployments?.[0];
+    if (gate) {
+      return assessGate(
+        gate,
+        app.awaitsPreDeploy ? { ...rollout, complete: true } : rollout,
+        newest,
+        project,
+      );
+    }
     if (isReturned && !project.spec.paused) {
       return { rollout, failure: `${newest?.message ?? ""} The version before it runs again.` };
     }
@@ -94,9 +109,10 @@ export class RolloutSteps {
   }
 
   /** A failure that Kubernetes reported of the version before does not count; the clocks may differ a little. */
-  #isStuck(project: Project, { startedAt }: Deployment, { stuckSince }: Rollout): boolean {
+  #isStuck(project: Project, deployment: Deployment, { stuckSince }: Rollout): boolean {
     const least = this.#deadlineMs(project) / 2;
-    return stuckSince !== undefined && Date.parse(stuckSince) - Date.parse(startedAt) >= least;
+    const since = Date.parse(rolloutStartedAt(deployment));
+    return stuckSince !== undefined && Date.parse(stuckSince) - since >= least;
   }
 
   /**
@@ -129,4 +145,19 @@ export class RolloutSteps {
   #deadlineMs(project: Project): number {
     return this.#options.rolloutDeadlineSeconds(project) * 1_000;
   }
+}
+
+/** Assesses a version whose pre-deploy command has not succeeded. @param rollout of what runs in its place */
+function assessGate(
+  { progress, againInMs }: RolloutGate,
+  rollout: Rollout,
+  newest: Deployment | undefined,
+  { spec }: Project,
+): RolloutAssessment {
+  if (spec.paused) {
+    return { rollout };
+  }
+  return newest?.preDeploy?.status === "failed"
+    ? { rollout, failure: newest.message ?? "", isPreDeploy: true }
+    : { rollout, progress, againInMs };
 }

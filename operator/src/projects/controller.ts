@@ -69,7 +69,8 @@ export const organizationRules: PolicyRule[] = [
   // Created to pull an image ahead of a version. Patched and deleted once the run of a deleted job is charged: the
   // finalizers of its pod and its Job are removed.
   { apiGroups: [""], resources: ["pods"], verbs: ["get", ...WRITE] },
-  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "patch", "delete"] },
+  // Created to run a deployment's pre-deploy command.
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "create", "patch", "delete"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
   ...CHILDREN.map(([group, resources]) => ({
     apiGroups: [group],
@@ -186,10 +187,8 @@ const withoutVersion = ({ metadata, ...rest }: Pod) => ({
   metadata: { ...metadata, resourceVersion: undefined },
 });
 
-function sources(
-  { projects, claims, namespaces, secrets, pods, imagePulls, pulls, kills, children }: ProjectStores,
-  onCatalogChange: (listener: () => void) => () => void,
-): Source[] {
+function sources(stores: ProjectStores, onCatalogChange: (listener: () => void) => () => void): Source[] {
+  const { projects, claims, namespaces, secrets, pods, imagePulls, pulls, kills, children } = stores;
   const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
   const projectOfEvent = ({ involvedObject: { namespace, name = "" } }: PullEvent): ObjectRef[] => {
     const pod = pods.get(namespace, name) ?? imagePulls.get(namespace, name);
@@ -205,6 +204,8 @@ function sources(
     ),
     watchLabelled(pods, labels.project, (event) => !isRun(event.object) && hasChanged(event)),
     watchLabelled(imagePulls, labels.imagePull, hasChanged),
+    watchLabelled(stores.preDeployJobs, labels.preDeploy),
+    watchLabelled(stores.preDeployPods, labels.preDeploy, hasChanged),
     // An Event that expires reports nothing new.
     watchMapped(pulls, projectOfEvent, ({ type }) => type !== "delete"),
     watchMapped(kills, projectOfEvent, ({ type, object }) => type !== "delete" && object.probe !== undefined),

@@ -17,6 +17,10 @@ export interface Findings {
   rollout: Rollout;
   /** Why the newest version, or the instances that should be, did not come to serve in time. */
   failure?: string;
+  /** It is its pre-deploy command that has failed. */
+  isPreDeploy?: boolean;
+  /** Where its pre-deploy command is, which comes before its instances. */
+  progress?: Finding;
   /** The public route, and its obstacle until it is ready; absent for a private project. */
   route?: { host?: string; missing?: Finding };
   /** The volume; absent without persistent storage. */
@@ -33,9 +37,9 @@ export function summarize(
   status: ProjectStatus,
 ): void {
   const paused = project.spec.paused === true;
-  setRolloutFailed(conditions, found.failure);
+  setRolloutFailed(conditions, found.failure, found.isPreDeploy ? "PreDeployFailed" : "DeadlineExceeded");
   setWorkload(conditions, found.rollout, paused);
-  setProgress(conditions, found.rollout, paused, status);
+  setProgress(conditions, found.rollout, paused, status, found.progress);
   summarizeRoute(found.route, conditions, status);
   setVolume(conditions, found.volume);
   setReady(conditions, paused);
@@ -79,10 +83,11 @@ export function summarizeRoute(
 function setRolloutFailed(
   conditions: ConditionSet<ProjectConditionCatalog>,
   failure: string | undefined,
+  reason: ProjectReason,
 ): void {
   const type = "RolloutFailed";
   if (failure !== undefined) {
-    conditions.set({ type, status: "True", reason: "DeadlineExceeded", message: failure });
+    conditions.set({ type, status: "True", reason, message: failure });
   } else {
     conditions.remove(type);
   }
@@ -119,6 +124,7 @@ function setProgress(
   rollout: Rollout,
   paused: boolean,
   status: ProjectStatus,
+  progress?: Finding,
 ): void {
   const type = "Progressing";
   if (paused) {
@@ -127,6 +133,8 @@ function setProgress(
         ? { type, status: "False", reason: "Paused", message: "The project is paused." }
         : { type, status: "True", reason: "Pausing", message: "Instances are being stopped." },
     );
+  } else if (progress) {
+    conditions.set({ type, status: "True", ...progress });
   } else if (rollout.complete) {
     conditions.set({ type, status: "False", reason: "Settled" });
   } else {

@@ -14,6 +14,7 @@ import type { AllowList } from "../applications/access.ts";
 import type { PodView } from "../applications/pod-problem.ts";
 import { wantedHosts } from "../applications/view.ts";
 import { claimIndexers } from "../domains/claims.ts";
+import { type Job, slimJob } from "../jobs/runs/cluster.ts";
 import { provisionedNamespaces } from "../organizations/controller.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import { createPullStore, type PullEvent } from "./images/pulls.ts";
@@ -33,6 +34,9 @@ export interface ProjectStores {
   pods: Store<Pod>;
   /** Pods that pull an image ahead of the version that needs it. */
   imagePulls: Store<Pod>;
+  /** Jobs that run the pre-deploy command of a deployment, and their pods. */
+  preDeployJobs: Store<Job>;
+  preDeployPods: Store<Pod>;
   pulls: Store<PullEvent>;
   kills: Store<KillEvent>;
   /** The kinds that the controller itself applies. */
@@ -114,6 +118,16 @@ export function createProjectStores(
       indexers: { [labels.imagePull]: byLabel(labels.imagePull) },
       transform: slimPod,
     }),
+    preDeployJobs: manager.store<Job>(resources.jobs, {
+      labelSelector: labels.preDeploy,
+      indexers: { [labels.preDeploy]: byLabel(labels.preDeploy) },
+      transform: slimJob,
+    }),
+    preDeployPods: manager.store<Pod>(resources.pods, {
+      labelSelector: labels.preDeploy,
+      indexers: { [labels.preDeploy]: byLabel(labels.preDeploy) },
+      transform: slimPreDeployPod,
+    }),
     pulls: createPullStore(manager),
     kills: createKillStore(manager),
     children: childKinds(allowList).map((kind) => ({
@@ -149,6 +163,17 @@ export function childrenOf<T extends KubernetesObject>(
   const kind = children.find((child) => child.resource === resource);
   const labelled = kind?.store.byIndex(labels.project, name) ?? [];
   return labelled.filter(({ metadata }) => metadata?.namespace === namespace) as T[];
+}
+
+/** With its Job, and with why the kubelet has ended it. */
+function slimPreDeployPod(pod: Pod): Pod {
+  const { metadata, status, ...slim } = slimPod(pod);
+  const { ownerReferences } = pod.metadata as KubernetesObject["metadata"] & object;
+  return {
+    ...slim,
+    metadata: { ...metadata, ownerReferences } as Pod["metadata"],
+    status: { ...status, reason: pod.status?.reason },
+  };
 }
 
 function slimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
