@@ -64,6 +64,7 @@ import { deployments, rollback } from "./projects/routes/deployments.ts";
 import { readEnvs, updateEnvs } from "./projects/routes/envs.ts";
 import { updateHealth } from "./projects/routes/health.ts";
 import { pause, remove, resume } from "./projects/routes/lifecycle.ts";
+import { updatePreDeploy } from "./projects/routes/pre-deploy.ts";
 import { list, read } from "./projects/routes/reads.ts";
 import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
 import { createRegistryToken, readRegistryToken } from "./registry/token.ts";
@@ -96,6 +97,7 @@ export const routes: readonly AnyRoute[] = [
   updateName,
   updateDescription,
   updateHealth,
+  updatePreDeploy,
   updateDomain,
   updateCustomDomains,
   updateExposure,

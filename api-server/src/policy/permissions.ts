@@ -11,6 +11,7 @@ export const PERMISSIONS = [
   "project.description.update",
   "project.domain.update",
   "project.health.update",
+  "project.pre-deploy.update",
   "project.envs.read",
   "project.envs.update",
   "project.image.update",

@@ -193,6 +193,8 @@ const scopes: [string, Permission][] = [
   ["PATCH /v1/project/:id/description", "project.description.update"],
   // Shows: docs/applications.md#authentication: health | `project.health.update`
   ["PATCH /v1/project/:id/health", "project.health.update"],
+  // Shows: docs/applications.md#authentication: pre-deploy command | `project.pre-deploy.update`
+  ["PATCH /v1/project/:id/pre-deploy", "project.pre-deploy.update"],
   // Shows: docs/applications.md#authentication: subdomain | `project.domain.update`
   ["PATCH /v1/project/:id/domain", "project.domain.update"],
   // Shows: docs/applications.md#authentication: custom domains | `project.domain.update`
@@ -299,6 +301,7 @@ describe("the scope of", () => {
   // Shows: docs/applications.md#authentication: name | `project.name.update`
   // Shows: docs/applications.md#authentication: description | `project.description.update`
   // Shows: docs/applications.md#authentication: health | `project.health.update`
+  // Shows: docs/applications.md#authentication: pre-deploy command | `project.pre-deploy.update`
   // Shows: docs/applications.md#authentication: subdomain | `project.domain.update`
   // Shows: docs/applications.md#authentication: custom domains | `project.domain.update`
   // Shows: docs/applications.md#authentication: exposure | `project.domain.update`

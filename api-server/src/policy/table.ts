@@ -162,6 +162,7 @@ export const policies = {
     audited: true,
   },
   updateProjectHealth: onProject("project.health.update", { audited: true }),
+  updateProjectPreDeploy: onProject("project.pre-deploy.update", { audited: true }),
   readProjectEnvs: onProject("project.envs.read", { audited: false }),
   updateProjectEnvs: onProject("project.envs.update", { audited: true }),
   updateProjectImage: onProject("project.image.update", { audited: true }),

@@ -92,7 +92,8 @@ export class ApiProject {
 
   /** The same for those who may read its logs. */
   get jsonWithLogs(): string {
-    if (this.resource.status?.lastTermination?.lastLines === undefined) {
+    const { lastTermination, deployments: [newest] = [] } = this.resource.status ?? {};
+    if (lastTermination?.lastLines === undefined && newest?.preDeploy?.lastLines === undefined) {
       return this.json;
     }
     this.#jsonWithLogs ??= this.#serialize(true);

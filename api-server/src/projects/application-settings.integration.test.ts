@@ -477,6 +477,28 @@ describe("rollback", () => {
     expect((await app.live()).spec.image).not.toHaveProperty("digest");
   });
 
+  // Shows: docs/applications.md#pre-deploy-command: a rollback does not run it, unless its body has
+  it("does not run the pre-deploy command unless it is asked to, and keeps it", async () => {
+    const migrate = { pre_deploy_command: ["migrate"], pre_deploy_timeout_seconds: 60 };
+    const app = await application({ plan: "basic" }, migrate);
+    const preDeploy = { preDeployCommand: ["migrate"], preDeployTimeoutSeconds: 60 };
+    await deployed(app, "d1");
+    await succeeded(app.send("PATCH", "image", { image: "registry.example.com/shop:2" }));
+    await succeeded(app.send("POST", "rollback", { deployment_id: "d1" }));
+    const { spec } = await app.live();
+    const preDeploySkip = { deployment: "d1", restartedAt: spec.restartedAt };
+    expect(spec).toMatchObject({ ...preDeploy, preDeploySkip });
+    await succeeded(app.send("POST", "rollback", { deployment_id: "d1", run_pre_deploy_command: true }));
+    const asked = (await app.live()).spec;
+    expect(asked).toMatchObject(preDeploy);
+    expect(asked).not.toHaveProperty("preDeploySkip");
+    const without = await application({ plan: "basic" });
+    await deployed(without, "d1");
+    await succeeded(without.send("PATCH", "image", { image: "registry.example.com/shop:2" }));
+    await succeeded(without.send("POST", "rollback", { deployment_id: "d1" }));
+    expect((await without.live()).spec).not.toHaveProperty("preDeploySkip");
+  });
+
   // Shows: docs/applications.md#project-settings: rollback of a project that is built from Git: a
   it("of what is built from Git names the build's digest, and no image", async () => {
     const app = await application({ plan: "basic" });

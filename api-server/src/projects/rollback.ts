@@ -38,6 +38,7 @@ const MAX_CONCURRENT_READS = 4;
  * Creates a deployment from the settings of an earlier one: image (the exact manifest that ran), port, environment,
  * health check or readiness, time to stop, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
  * for later has one.
+ * It does not run the pre-deploy command unless asked to.
  * @param grants what the caller may do: a rollback needs the permission of each of its changes
  * @throws Failure 403 that names the missing permissions; 404 for a deployment that does not exist, 409 for one whose settings are deleted, and what a plan change throws
  */
@@ -46,6 +47,7 @@ export async function rollBack(
   deploymentId: string,
   grants: Principal["grants"],
   services: ChangeServices & Pick<Services, "catalog" | "ledger">,
+  { runPreDeploy = false }: { runPreDeploy?: boolean } = {},
 ): Promise<void> {
   if (!findIn(project.resource, deploymentId)) {
     await refuseUnlisted(project, deploymentId, services);
@@ -61,8 +63,13 @@ export async function rollBack(
   const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
     const deployment = deploymentOf(live);
     const rollback = builtRollback(live, deployment, now());
-    const settings = withDeployment(spec, deployment, now().toISOString(), catalog.current);
-    const wanted = rollback === undefined ? settings : { ...settings, rollback };
+    const at = now().toISOString();
+    const settings = withDeployment(spec, deployment, at, catalog.current);
+    const skip =
+      spec.preDeployCommand === undefined || runPreDeploy
+        ? {}
+        : { preDeploySkip: { deployment: deployment.id, restartedAt: at } };
+    const wanted = { ...settings, ...(rollback === undefined ? {} : { rollback }), ...skip };
     const lacking = permissionsOf(spec, wanted).filter((one) => !grants.onProject(one, project.id));
     if (lacking.length > 0) {
       throw failures.projectPermissions(lacking, project.id);
@@ -133,7 +140,7 @@ export function withDeployment(
   catalog: Catalog,
 ): ProjectSpec {
   const { image: _image, port: _port, envsFrom: _envs, healthcheck: _check, ...others } = spec;
-  const { readiness: _ready, terminationGracePeriodSeconds: _grace, ...rest } = others;
+  const { readiness: _ready, terminationGracePeriodSeconds: _grace, preDeploySkip: _skip, ...rest } = others;
   const { image, port, envsFrom, healthcheck, readiness, plan, paymentMode } = settings;
   const { terminationGracePeriodSeconds } = settings;
   if (image === undefined || findPlan(catalog, plan) === undefined) {

@@ -107,6 +107,41 @@ describe("the single read", () => {
     });
   });
 
+  // Shows: docs/applications.md#fields-of-answers: single project | `pre_deploy_command`, `pre_deploy_timeout_seconds`
+  it("shows the pre-deploy command and what has become of it, and its lines to those who may read logs", () => {
+    const spec = { ...exampleSpec, preDeployCommand: ["migrate"], preDeployTimeoutSeconds: 60 };
+    const startedAt = "2026-01-02T00:00:00Z";
+    const run = { startedAt, finishedAt: startedAt, exitCode: 3, lastLines: "relation exists" };
+    const deployment = {
+      id: "d1",
+      status: "failed",
+      startedAt,
+      settingsHash: "h",
+      updatedImage: true,
+      image: { reference: "shop:2" },
+      settings: { plan: "basic" },
+      preDeploy: { status: "failed", commandHash: "h", ...run },
+    } as const;
+    const resource = {
+      apiVersion: "slipway.dev/v1alpha1",
+      kind: "Project",
+      metadata: { name: "pshop", namespace: "slipway-org-acme", creationTimestamp: "2026-01-01T00:00:00Z" },
+      spec,
+      status: { deployments: [deployment], lastDeployment: { id: "d1", status: "failed", startedAt } },
+    } satisfies Project;
+    const project = new ApiProject(resource, { updatedAt, zone });
+    const moment = "2026-01-02T00:00:00.000Z";
+    const shownRun = { status: "failed", started_at: moment, finished_at: moment, exit_code: 3 };
+    const { data } = JSON.parse(project.jsonWithLogs);
+    expect(data).toMatchObject({ pre_deploy_command: ["migrate"], pre_deploy_timeout_seconds: 60 });
+    expect(data.last_deployment.pre_deploy).toEqual({ ...shownRun, last_lines: "relation exists" });
+    expect(projectSchema.strict().safeParse(data).error).toBeUndefined();
+    expect(JSON.parse(project.json).data.last_deployment.pre_deploy).toEqual(shownRun);
+    const without = shown({}, { lastDeployment: { id: "d1", status: "failed", startedAt } });
+    expect(without.last_deployment).not.toHaveProperty("pre_deploy");
+    expect(without).not.toHaveProperty("pre_deploy_command");
+  });
+
   // Shows: docs/applications.md#fields-of-answers: single project | `last_termination`: how the instance
   it("shows how the last instance ended, and its lines to those who may read logs", () => {
     const ended = { instance: "pshop-1", exitCode: 3, reason: "Error", restarts: 2 };

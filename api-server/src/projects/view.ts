@@ -1,4 +1,11 @@
-import { customDomainRecords, type DnsRecord, isDatabaseType, type Project, toSnake } from "@slipway/crds";
+import {
+  customDomainRecords,
+  type Deployment,
+  type DnsRecord,
+  isDatabaseType,
+  type Project,
+  toSnake,
+} from "@slipway/crds";
 import { builtView } from "../builds/view.ts";
 import { planChangeOf, planInForce } from "../databases/plan.ts";
 
@@ -85,12 +92,16 @@ export function projectData(project: Project, derived: Derived) {
       ? {}
       : { termination_grace_period_seconds: spec.terminationGracePeriodSeconds }),
     ...(spec.readiness === undefined ? {} : { readiness: spec.readiness }),
+    ...(spec.preDeployCommand === undefined ? {} : { pre_deploy_command: spec.preDeployCommand }),
+    ...(spec.preDeployTimeoutSeconds === undefined
+      ? {}
+      : { pre_deploy_timeout_seconds: spec.preDeployTimeoutSeconds }),
     ...(spec.autoscaling === undefined ? {} : { autoscaling: toSnake(spec.autoscaling) }),
     ...(spec.profile === undefined ? {} : { managed_service: { profile: spec.profile } }),
     ...databaseOf(project),
     ...planChange(project, updatedAt),
     ...jobOf(project),
-    ...lastDeploymentOf(project),
+    ...lastDeploymentOf(project, withLogs),
     ...lastTerminationOf(project, withLogs),
     ...builtView(project),
     created_at: metadata.creationTimestamp,
@@ -167,7 +178,7 @@ function jobOf({ spec, status }: Project) {
 
 const utc = (moment: string): string => new Date(moment).toISOString();
 
-function lastDeploymentOf({ status }: Project) {
+function lastDeploymentOf({ status }: Project, withLogs: boolean) {
   const last = status?.lastDeployment;
   if (last === undefined) {
     return {};
@@ -179,6 +190,30 @@ function lastDeploymentOf({ status }: Project) {
       created_at: last.startedAt,
       ...(last.finishedAt === undefined ? {} : { finished_at: last.finishedAt }),
       ...(last.message === undefined ? {} : { message: last.message }),
+      ...preDeployOf(
+        status?.deployments?.find(({ id }) => id === last.id),
+        withLogs,
+      ),
+    },
+  };
+}
+
+/**
+ * What has become of a deployment's pre-deploy command; what it wrote is part of the project's logs.
+ * @param deployment undefined for one that is no longer listed
+ */
+export function preDeployOf(deployment: Deployment | undefined, withLogs: boolean) {
+  if (deployment?.preDeploy === undefined) {
+    return {};
+  }
+  const { status, startedAt, finishedAt, exitCode, lastLines } = deployment.preDeploy;
+  return {
+    pre_deploy: {
+      status,
+      ...(startedAt === undefined ? {} : { started_at: utc(startedAt) }),
+      ...(finishedAt === undefined ? {} : { finished_at: utc(finishedAt) }),
+      ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+      ...(withLogs && lastLines !== undefined ? { last_lines: lastLines } : {}),
     },
   };
 }

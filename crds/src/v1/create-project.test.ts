@@ -77,6 +77,8 @@ const valid = {
       storage: { persistent: false, capacity: 5 },
       envs: [{ name: "QUEUE", value: "mail" }],
       readiness: { command: ["cat", "/tmp/ready"] },
+      pre_deploy_command: ["node", "migrate.js"],
+      pre_deploy_timeout_seconds: 60,
       termination_grace_period_seconds: 300,
       autoscaling: { enabled: true, max_instances: 4, memory_target_percentage: 80 },
     },

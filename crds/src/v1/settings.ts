@@ -14,7 +14,13 @@ import {
   subdomain,
   text,
 } from "../fields.ts";
-import { healthcheckFields, terminationGracePeriodSeconds } from "../project/parts.ts";
+import {
+  healthcheckFields,
+  PRE_DEPLOY_TIMEOUT_SECONDS,
+  preDeployCommand,
+  preDeployTimeoutSeconds,
+  terminationGracePeriodSeconds,
+} from "../project/parts.ts";
 import { setOf } from "../rule.ts";
 import { snakeSchema } from "./snake.ts";
 
@@ -91,6 +97,19 @@ export const patchHealthBody = z
   })
   .refine((body) => Object.keys(body).length > 0, { message: "must have at least one member" })
   .meta({ minProperties: 1 });
+export const patchPreDeployBody = z
+  .strictObject({
+    pre_deploy_command: preDeployCommand
+      .nullable()
+      .describe("The whole command; null removes it and its time limit. Absent, it stays.")
+      .optional(),
+    pre_deploy_timeout_seconds: preDeployTimeoutSeconds
+      .nullable()
+      .describe(`Time in which it must have ended; null for ${PRE_DEPLOY_TIMEOUT_SECONDS}. Absent, it stays.`)
+      .optional(),
+  })
+  .refine((body) => Object.keys(body).length > 0, { message: "must have at least one member" })
+  .meta({ minProperties: 1 });
 /** `normalizeCron` comes first: `/v1` forgives spaces. */
 export const patchScheduleBody = z.strictObject({ cron });
 export const patchPlanBody = z.strictObject({ plan: planId, payment_mode: paymentMode.optional() });
@@ -98,4 +117,10 @@ export const rollbackBody = z.strictObject({
   deployment_id: text(1, 64, "Id of one of the project's newest deployments.").regex(/^[A-Za-z0-9._-]*$/, {
     message: "must be letters, digits, dots, underscores and hyphens",
   }),
+  run_pre_deploy_command: z
+    .boolean()
+    .describe(
+      "Whether the project's pre-deploy command runs before it, in the earlier image; false unless given.",
+    )
+    .optional(),
 });

@@ -59,6 +59,9 @@ describe("an operation that does not apply to the project's type", () => {
     ["PATCH", "store", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "from-git", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "nightly", "health", { termination_grace_period_seconds: 60 }],
+    // Shows: docs/applications.md#errors-other-operations: PATCH pre-deploy | 400 `PROJECT_TYPE_MISMATCH`: no
+    ["PATCH", "nightly", "pre-deploy", { pre_deploy_command: ["migrate"] }],
+    ["PATCH", "store", "pre-deploy", { pre_deploy_command: ["migrate"] }],
     ["PATCH", "shop", "schedule", { cron: "* * * * *" }],
     ["PATCH", "store", "schedule", { cron: "* * * * *" }],
   ] as const)("%s %s/%s answers 400 PROJECT_TYPE_MISMATCH", async (method, id, operation, body) => {
@@ -116,6 +119,17 @@ describe("a body that breaks rules", () => {
       { healthcheck: { enabled: true, path: "/", livenessPath: "/" }, termination_grace_period_seconds: 0 },
       ["healthcheck.livenessPath", "termination_grace_period_seconds"],
     ],
+    ["shop", "pre-deploy", {}, ["body"]],
+    ["shop", "pre-deploy", { pre_deploy_command: [] }, ["pre_deploy_command"]],
+    ["shop", "pre-deploy", { pre_deploy_command: "npm run migrate" }, ["pre_deploy_command"]],
+    [
+      "shop",
+      "pre-deploy",
+      { pre_deploy_command: ["a"], pre_deploy_timeout_seconds: 3_601 },
+      ["pre_deploy_timeout_seconds"],
+    ],
+    // Shows: docs/applications.md#errors-other-operations: PATCH pre-deploy | 400 `PROJECT_TYPE_MISMATCH`: no
+    ["shop", "pre-deploy", { pre_deploy_timeout_seconds: 60 }, ["pre_deploy_command"]],
     ["shop", "rollback", {}, ["deployment_id"]],
     ["shop", "rollback", { deployment_id: "" }, ["deployment_id"]],
   ])("%s/%s %#", async (id, operation, body, fields) => {
@@ -226,5 +240,38 @@ describe("without a ledger", () => {
     Object.assign(harness.services, { supports });
     expect(response.json()).toMatchObject({ code: "PROJECT_FEATURE_UNAVAILABLE" });
     expect(wrong.statusCode).toBe(400);
+  });
+});
+
+describe("PATCH pre-deploy", () => {
+  const preDeploy = ({ spec: { preDeployCommand, preDeployTimeoutSeconds } }: Project) => [
+    preDeployCommand,
+    preDeployTimeoutSeconds,
+  ];
+
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/pre-deploy` | `message`; runs before
+  // Shows: docs/applications.md#project-settings: pre-deploy command: the command, its time limit, or both; null
+  it("replaces the command, its time limit, or both, removes what is null, and keeps what a rollback wrote", async () => {
+    const preDeploySkip = { deployment: "d1", restartedAt: "2026-01-01T00:00:00Z" };
+    await harness.project("acme", "migrates", { plan: "basic", preDeploySkip });
+    const migrate = ["node", "migrate.js"];
+    const steps: [object, unknown[]][] = [
+      [{ pre_deploy_command: migrate, pre_deploy_timeout_seconds: 60 }, [migrate, 60]],
+      [{ pre_deploy_command: ["other"] }, [["other"], 60]],
+      [{ pre_deploy_timeout_seconds: 90 }, [["other"], 90]],
+      [{ pre_deploy_timeout_seconds: null }, [["other"], undefined]],
+    ];
+    for (const [body, wanted] of steps) {
+      const response = await send("PATCH", "migrates", "pre-deploy", body);
+      expect(response.json()).toEqual({ status: "success", message: "pre-deploy command updated" });
+      expect(preDeploy(live("migrates"))).toEqual(wanted);
+      expect(live("migrates").spec.preDeploySkip).toEqual(preDeploySkip);
+    }
+    await send("PATCH", "migrates", "pre-deploy", { pre_deploy_timeout_seconds: 60 });
+    await send("PATCH", "migrates", "pre-deploy", { pre_deploy_command: null });
+    const { spec } = live("migrates");
+    expect(preDeploy(live("migrates"))).toEqual([undefined, undefined]);
+    expect(spec).not.toHaveProperty("preDeploySkip");
+    expect(spec.restartedAt).toBeUndefined();
   });
 });

@@ -6,7 +6,8 @@ import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/validate.ts";
 import { withLedgerErrors } from "../../ledger/availability.ts";
 import { rollBack } from "../rollback.ts";
-import { pagination, success } from "./schemas.ts";
+import { preDeployOf } from "../view.ts";
+import { pagination, preDeploySchema, success } from "./schemas.ts";
 
 const deploymentSchema = z.object({
   id: z.string(),
@@ -17,6 +18,7 @@ const deploymentSchema = z.object({
   image: z.string().optional(),
   finished_at: z.string().optional(),
   message: z.string().describe("Why it failed.").optional(),
+  pre_deploy: preDeploySchema.optional(),
 });
 
 const MAX_LIMIT = 1_000;
@@ -42,7 +44,7 @@ export const deployments = defineProjectRoute({
       }),
     },
   },
-  handler: async ({ project, query: { page, limit } }, { ledger, now }) => {
+  handler: async ({ principal, project, query: { page, limit } }, { ledger, now }) => {
     const filter = {
       ...project.identity,
       ...monthOf(now()),
@@ -54,7 +56,12 @@ export const deployments = defineProjectRoute({
     const isAll = page === 1 && rows.length < limit;
     const total = isAll ? rows.length : await withLedgerErrors(() => countDeployments(ledger, filter));
     const shown = { page, limit, total, pages: Math.ceil(total / limit) };
-    const data = rows.map(deploymentData);
+    const withLogs = (principal as Principal).grants.onProject("project.logs.read", project.id);
+    const listed = project.resource.status?.deployments ?? [];
+    const data = rows.map((row) => {
+      const deployment = listed.find(({ id }) => id === row.id);
+      return { ...deploymentData(row), ...preDeployOf(deployment, withLogs) };
+    });
     return { status: 200, body: { status: "success", data, pagination: shown } };
   },
 });
@@ -86,7 +93,7 @@ export const rollback = defineProjectRoute({
   summary: "Deploy the settings of an earlier deployment",
   description:
     "Its image (the very manifest that ran), port, environment, health check, plan and payment mode. Everything else " +
-    "stays as it is. The newest ten deployments can be rolled back to. What it changes needs its own permission, too: " +
+    "stays as it is, and the pre-deploy command runs only with run_pre_deploy_command. The newest ten deployments can be rolled back to. What it changes needs its own permission, too: " +
     "project.image.update, project.envs.update, project.plan.update.",
   tags: ["Lifecycle"],
   body: rollbackBody,
@@ -106,7 +113,8 @@ export const rollback = defineProjectRoute({
   handler: async ({ principal, project, body }, services) => {
     const { id } = project;
     const { grants } = principal as Principal;
-    await rollBack(project, body.deployment_id, grants, services);
+    const runPreDeploy = body.run_pre_deploy_command ?? false;
+    await rollBack(project, body.deployment_id, grants, services, { runPreDeploy });
     const data = { project_id: id, deployment_id: body.deployment_id };
     return { status: 200, body: { status: "success", message: "a new deployment starts", data } };
   },

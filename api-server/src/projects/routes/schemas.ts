@@ -1,4 +1,4 @@
-import { missedReasons, projectPhases, projectTypes } from "@slipway/crds";
+import { missedReasons, preDeployPhases, projectPhases, projectTypes } from "@slipway/crds";
 import { z } from "zod";
 
 /** Schemas of answers, for the OpenAPI document and the tests. */
@@ -69,6 +69,19 @@ export const planChangeSchema = z.object({
 
 const networkAccessItem = z.object({ cidr: z.string(), description: z.string().optional() });
 
+export const preDeploySchema = z
+  .object({
+    status: z.enum(preDeployPhases).describe("skipped: a rollback that did not ask for it."),
+    started_at: z.string().optional(),
+    finished_at: z.string().optional(),
+    exit_code: z.int().optional(),
+    last_lines: z
+      .string()
+      .describe("The end of its log, at most 4 KiB, where it could be read; with project.logs.read alone.")
+      .optional(),
+  })
+  .describe("What has become of its pre-deploy command; of the newest ten deployments that had one.");
+
 export const projectSchema = projectItemSchema.extend({
   description: z.string(),
   domain: z.string().describe("Default domain; absent for private projects.").optional(),
@@ -104,6 +117,8 @@ export const projectSchema = projectItemSchema.extend({
     .object({ command: z.array(z.string()) })
     .describe("Of a worker whose instances are ready while a command succeeds.")
     .optional(),
+  pre_deploy_command: z.array(z.string()).describe("Runs once before each deployment.").optional(),
+  pre_deploy_timeout_seconds: z.int().describe("600 unless given.").optional(),
   autoscaling: z
     .object({
       enabled: z.boolean(),
@@ -152,6 +167,7 @@ export const projectSchema = projectItemSchema.extend({
       created_at: z.string(),
       finished_at: z.string().optional(),
       message: z.string().optional(),
+      pre_deploy: preDeploySchema.optional(),
     })
     .optional(),
   last_termination: z
