@@ -28,6 +28,7 @@ export interface Project extends ProjectItem {
   custom_domain_setup?: { hostname: string; status: string; ssl_status: string; message?: string }[];
   database?: { engine: string; version: string; running_version?: string };
   readiness?: { command: string[] };
+  pre_deploy_command?: string[];
   schedule?: { cron: string; next_scheduled_at?: string };
   missed_runs?: { total: number; reasons: { reason: string; count: number; last_scheduled_at: string }[] };
   last_deployment?: {
@@ -36,6 +37,7 @@ export interface Project extends ProjectItem {
     created_at: string;
     finished_at?: string;
     message?: string;
+    pre_deploy?: PreDeployRun;
   };
   last_termination?: {
     instance: string;
@@ -48,6 +50,14 @@ export interface Project extends ProjectItem {
   build_failure?: { error_code?: string; error_message?: string };
   created_at: string;
   updated_at: string;
+}
+
+export interface PreDeployRun {
+  status: string;
+  started_at?: string;
+  finished_at?: string;
+  exit_code?: number;
+  last_lines?: string;
 }
 
 export interface Deployment {

@@ -2,7 +2,7 @@ import { projectPath } from "../lib/api.ts";
 import { h, replace } from "../lib/dom.ts";
 import { words } from "../lib/format.ts";
 import { badge, card, facts, fullMoment, moment, table, text } from "../lib/parts.ts";
-import type { Deployment, Project } from "../lib/shapes.ts";
+import type { Deployment, PreDeployRun, Project } from "../lib/shapes.ts";
 import { empty, type ProjectContext, refreshed } from "../lib/view.ts";
 
 const POLL_INTERVAL_MS = 10_000;
@@ -19,7 +19,7 @@ export function overview(context: ProjectContext): HTMLElement {
 
 function describe(project: Project, id: string): (HTMLElement | undefined)[] {
   const { additional_info: info, storage, schedule, missed_runs: missed, build_failure: failure } = project;
-  const { last_termination: ended } = project;
+  const { last_termination: ended, pre_deploy_command: command } = project;
   return [
     failure
       ? h(
@@ -45,6 +45,7 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
             : undefined,
         ],
         ["Ready when", project.readiness ? h("code", {}, project.readiness.command.join(" ")) : undefined],
+        ["Before each deployment", command ? h("code", {}, text(command.join(" "))) : undefined],
         ["Schedule (UTC)", schedule ? h("code", {}, schedule.cron) : undefined],
         ["Next run", schedule?.next_scheduled_at ? moment(schedule.next_scheduled_at) : undefined],
         ["Instances", schedule ? undefined : `${info.current_instances} of ${project.instances}`],
@@ -56,6 +57,7 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
         ["Changed", fullMoment(project.updated_at)],
       ]),
     ),
+    preDeploy(project.last_deployment?.pre_deploy),
     ended
       ? card(
           "Last instance that ended",
@@ -84,6 +86,23 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
         )
       : undefined,
   ];
+}
+
+/** What has become of the newest deployment's pre-deploy command. */
+function preDeploy(run: PreDeployRun | undefined): HTMLElement | undefined {
+  return (
+    run &&
+    card(
+      "Pre-deploy command of the last deployment",
+      facts([
+        ["Status", badge(run.status)],
+        ["Exit code", run.exit_code === undefined ? undefined : String(run.exit_code)],
+        ["Began", run.started_at ? fullMoment(run.started_at) : undefined],
+        ["Ended", run.finished_at ? fullMoment(run.finished_at) : undefined],
+      ]),
+      run.last_lines ? h("pre", { class: "last-lines" }, text(run.last_lines)) : undefined,
+    )
+  );
 }
 
 function domains({
