@@ -65,6 +65,7 @@ const operatorReplaced = e2eFiles(
   "builds-engines",
   "builds-faults",
   "operator-failover",
+  "pre-deploy",
   "analytics-faults",
   "backups-s3",
 );

@@ -27,6 +27,9 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "healthy" {
 		program = healthy
 	}
+	if len(os.Args) > 1 && os.Args[1] == "migrate" {
+		program = migrate
+	}
 	if err := program(); err != nil {
 		fmt.Fprintln(os.Stderr, "sample-http:", err)
 		os.Exit(1)
@@ -55,6 +58,19 @@ func port() string {
 		return port
 	}
 	return "8080"
+}
+
+// migrate runs a migration, and ends the process with its code.
+func migrate() error {
+	migration, err := parseMigration(os.Args[2:])
+	if err != nil {
+		return err
+	}
+	code, err := migration.run(os.Stdout)
+	if err == nil {
+		os.Exit(code)
+	}
+	return err
 }
 
 // healthy asks the process that serves in the same container: the command by which a worker shows that it is ready.

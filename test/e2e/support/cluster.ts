@@ -2,6 +2,7 @@ import { PassThrough } from "node:stream";
 import {
   AppsV1Api,
   AuthorizationV1Api,
+  BatchV1Api,
   CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
@@ -22,6 +23,7 @@ export const cluster = {
   core: config.makeApiClient(CoreV1Api),
   apps: config.makeApiClient(AppsV1Api),
   authorization: config.makeApiClient(AuthorizationV1Api),
+  batch: config.makeApiClient(BatchV1Api),
   networking: config.makeApiClient(NetworkingV1Api),
   coordination: config.makeApiClient(CoordinationV1Api),
   custom: config.makeApiClient(CustomObjectsApi),
