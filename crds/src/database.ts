@@ -111,3 +111,44 @@ export function credentialsHash(credentials: DatabaseCredentials): string {
     .digest("hex")
     .slice(0, 32);
 }
+
+/** Every engine has TLS on the port that it is reached at; ClickHouse's is its HTTP interface. */
+const SCHEMES: Readonly<Record<EngineName, string>> = {
+  postgresql: "postgresql",
+  mariadb: "mysql",
+  clickhouse: "https",
+  valkey: "rediss",
+};
+
+/** An address that the engine's own clients accept. The client decides how it verifies the certificate. */
+export function connectionString(
+  engine: EngineName,
+  {
+    host,
+    port,
+    database,
+    username,
+    password,
+  }: { host: string; port: number; database: string; username: string; password: string },
+): string {
+  const [user, secret, path] = [username, password, database].map(encodeURIComponent);
+  const name = host.includes(":") ? `[${host}]` : host;
+  return `${SCHEMES[engine]}://${user}:${secret}@${name}:${port}/${path}`;
+}
+
+/**
+ * The password that the engine has in force: the one before a renewal until it has taken over the new one. Undefined when it has neither,
+ * as while a database is set up.
+ * @param inForce `status.database.credentialsHash`
+ */
+export function passwordInForce(
+  credentials: DatabaseCredentials,
+  inForce: string | undefined,
+): string | undefined {
+  const candidates = [credentials[credentialKeys.password], credentials[credentialKeys.previousPassword]];
+  return candidates.find(
+    (password) =>
+      password !== undefined &&
+      credentialsHash({ ...credentials, [credentialKeys.password]: password }) === inForce,
+  );
+}

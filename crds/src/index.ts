@@ -25,6 +25,7 @@ export * from "./names.ts";
 export { isEverybody, isOpenAccess } from "./network-access.ts";
 export * from "./platform-backups.ts";
 export * from "./project/index.ts";
+export * from "./references.ts";
 export {
   BUILDS_PULL_SECRET,
   mintRegistryPassword,

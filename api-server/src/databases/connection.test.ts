@@ -1,7 +1,7 @@
-import type { Project } from "@slipway/crds";
+import { connectionString, type Project } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { databaseSpec, databaseStatus, HOST, PORT } from "../../../test/kit/api-server/databases.ts";
-import { addressOf, connectionOf, connectionString, secretConnectionOf } from "./connection.ts";
+import { addressOf, connectionOf, secretConnectionOf } from "./connection.ts";
 
 const NAMESPACE = "slipway-org-acme";
 

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   completeCredentials,
+  connectionString,
   credentialKeys,
   type DatabaseCredentials,
   databaseNames,
@@ -107,24 +108,6 @@ export function secretConnectionOf(
     password: credentials[password] ?? "",
   };
   return { ...whole, connectionString: connectionString(project.spec.type as EngineName, whole) };
-}
-
-/** Every engine has TLS on the port that it is reached at; ClickHouse's is its HTTP interface. */
-const SCHEMES: Readonly<Record<EngineName, string>> = {
-  postgresql: "postgresql",
-  mariadb: "mysql",
-  clickhouse: "https",
-  valkey: "rediss",
-};
-
-/** An address that the engine's own clients accept. The client decides how it verifies the certificate. */
-export function connectionString(
-  engine: EngineName,
-  { host, port, database, username, password }: Omit<SecretConnection, "connectionString">,
-): string {
-  const [user, secret, path] = [username, password, database].map(encodeURIComponent);
-  const name = host.includes(":") ? `[${host}]` : host;
-  return `${SCHEMES[engine]}://${user}:${secret}@${name}:${port}/${path}`;
 }
 
 /** `database` of the answers about postgresql, mariadb and clickhouse. */

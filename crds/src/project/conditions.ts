@@ -19,6 +19,8 @@ export const projectConditions = {
   StorageReady: "StorageReady",
   /** Positive, only with awsCredentialsRef: the platform holds a login to the registry that has not expired. */
   RegistryReady: "RegistryReady",
+  /** Positive, only with references to other projects in variables: all of them are resolved. */
+  ReferencesReady: "ReferencesReady",
   /** Positive, Git projects only: the last build that was to be published succeeded. */
   BuildSucceeded: "BuildSucceeded",
   /** Positive, databases only: the engine takes writes and holds the replicas it should. */
@@ -70,6 +72,12 @@ export const projectReasons = {
   // RegistryReady
   RegistryLoggedIn: "RegistryLoggedIn",
   RegistryLoginFailed: "RegistryLoginFailed",
+  // ReferencesReady
+  ReferencesResolved: "ReferencesResolved",
+  ReferencePending: "ReferencePending",
+  ReferenceUnknown: "ReferenceUnknown",
+  ReferenceInvalid: "ReferenceInvalid",
+  ReferenceCycle: "ReferenceCycle",
   // LimitExceeded
   FreeLimitReached: "FreeLimitReached",
   PlanCapacityReached: "PlanCapacityReached",

@@ -11,13 +11,40 @@ import {
   text,
   timestamp,
 } from "../fields.ts";
-import { rule, withRules } from "../rule.ts";
+import { mapOf, rule, withRules } from "../rule.ts";
 
 /** The objects inside a Project's spec. */
 
 export const secretRef = z
   .strictObject({ name: objectName("Name of the Secret.") })
   .describe("A Secret of the project's own namespace.");
+
+const reference = z
+  .strictObject({
+    reference: matching(
+      /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.[a-z_]{1,32}$/,
+      "must be the id or name of a project, a dot, and what it offers",
+      96,
+      "What a variable refers to, such as shop-db.password.",
+    ),
+    project: objectName(
+      "Id of that project, whatever it is called by now. Without it: the project of that id, or the only one of that name.",
+    ).optional(),
+  })
+  .describe("One reference to another project of the organization.");
+
+/** A Secret with variables. */
+export const envSource = z
+  .strictObject({
+    name: objectName("Name of the Secret."),
+    references: mapOf(z.array(reference).max(50), "reference")
+      .describe(
+        "Each ${project:NAME.MEMBER} of the Secret's values, which are replaced by what they refer to. Absent: every value is literal.",
+      )
+      .optional(),
+  })
+  .describe("A Secret of the project's own namespace whose keys become environment variables.");
+export type EnvSource = z.output<typeof envSource>;
 
 /** Which image, and who may pull it: without the rules that span the fields. */
 export const imageFields = z

@@ -16,6 +16,7 @@ import { mapOf, setOf } from "../rule.ts";
 import {
   autoscaling,
   databaseSettings,
+  envSource,
   healthcheck,
   image,
   job,
@@ -25,7 +26,6 @@ import {
   preDeployTimeoutSeconds,
   readiness,
   rollback,
-  secretRef,
   sourceRevision,
   storage,
   terminationGracePeriodSeconds,
@@ -67,7 +67,7 @@ export const projectSpecFields = z
     port: integer(1, 65535, "Port that the application listens on; the platform sets PORT to it.").optional(),
     instances: integer(1, 100, "How many instances run; with autoscaling, the least.").optional(),
     storage: storage.optional(),
-    envsFrom: mapOf(z.array(secretRef).max(50), "name")
+    envsFrom: mapOf(z.array(envSource).max(50), "name")
       .describe("Secrets whose keys become environment variables; a later one wins.")
       .optional(),
     networkAccess: networkAccess.optional(),

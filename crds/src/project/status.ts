@@ -16,10 +16,10 @@ import { missedReasons } from "./conditions.ts";
 import { databaseStatus } from "./database-status.ts";
 import { lastTermination } from "./last-termination.ts";
 import {
+  envSource,
   healthcheckFields,
   imageFields,
   readiness,
-  secretRef,
   terminationGracePeriodSeconds,
 } from "./parts.ts";
 import { preDeployRun } from "./pre-deploy.ts";
@@ -80,7 +80,7 @@ export const deploymentSettings = z
     plan: planId,
     paymentMode: paymentMode.optional(),
     envsFrom: z
-      .array(secretRef)
+      .array(envSource)
       .max(50)
       .meta({ "x-kubernetes-list-type": "atomic" })
       .describe("Secrets with the environment; they are kept for as long as the deployment is listed.")
@@ -147,6 +147,21 @@ export const projectStatus = z
     maxCpu: text(0, 32, "CPU limit of one instance, as a quantity.").optional(),
     maxMemory: text(0, 32, "Memory limit of one instance, as a quantity.").optional(),
     lastTermination: lastTermination.optional(),
+    references: mapOf(
+      z
+        .array(
+          z
+            .strictObject({
+              secret: text(1, 253, "Secret with variables that refer to other projects."),
+              resolved: text(1, 253, "Secret with the values of these variables."),
+            })
+            .describe("The values of one Secret's references."),
+        )
+        .max(100),
+      "secret",
+    )
+      .describe("Secrets with the values that references to other projects were last resolved to.")
+      .optional(),
     plan: text(0, 63, "Plan that is in force.").optional(),
     planChange: z
       .strictObject({

@@ -12,6 +12,7 @@ import {
 } from "@slipway/controller-runtime";
 import { type Build, fieldManagers, type Project } from "@slipway/crds";
 import { WaitingError } from "../reconcile-errors.ts";
+import { literalVariables } from "../references/literal-variables.ts";
 import { projectResource } from "../resources.ts";
 import { buildsPolicy, cacheClaim } from "./desired/namespace.ts";
 import { buildPod } from "./desired/pod.ts";
@@ -176,7 +177,10 @@ export class BuildCluster {
     this.#policies.add(settings);
   }
 
-  /** Variables of the project, later Secrets before earlier ones. */
+  /**
+   * Variables of the project, later Secrets before earlier ones. Those that refer to other projects are not among them: nothing of
+   * another project is in an image.
+   */
   async #envs({ metadata, spec }: Project, signal: AbortSignal): Promise<Record<string, string>> {
     const { client } = this.#options;
     const { namespace } = metadata;
@@ -185,7 +189,10 @@ export class BuildCluster {
         client.getOrUndefined<SecretValues>(resources.secrets, { namespace, name }, { signal }),
       ),
     );
-    return Object.assign({}, ...secrets.map(secretTexts)) as Record<string, string>;
+    const texts = secrets.map((secret, at) =>
+      literalVariables(secretTexts(secret), spec.envsFrom?.[at]?.references !== undefined),
+    );
+    return Object.assign({}, ...texts) as Record<string, string>;
   }
 
   async #ensure<T extends KubernetesObject>(resource: Resource, object: T, signal: AbortSignal): Promise<T> {

@@ -19,6 +19,8 @@ import { isBuilt } from "./images/built-image.ts";
 export interface Accepted<P extends ProjectPlan = ProjectPlan> {
   organizationId: string;
   plan: P;
+  /** By name of a Secret whose variables refer to other projects, the Secret with their values. */
+  resolved?: ReadonlyMap<string, string>;
 }
 
 /** The rejection of a spec that must change first. */

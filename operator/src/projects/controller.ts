@@ -20,6 +20,7 @@ import {
 } from "@slipway/controller-runtime";
 import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
+import { referenceSources } from "../references/sources.ts";
 import { creationPendingMs } from "./accept.ts";
 import type { ProjectDependencies } from "./dependencies.ts";
 import type { PullEvent } from "./images/pulls.ts";
@@ -210,6 +211,7 @@ function sources(stores: ProjectStores, onCatalogChange: (listener: () => void) 
     watchMapped(pulls, projectOfEvent, ({ type }) => type !== "delete"),
     watchMapped(kills, projectOfEvent, ({ type, object }) => type !== "delete" && object.probe !== undefined),
     watchLabelled(secrets, labels.project),
+    ...referenceSources(projects, secrets),
     // Namespaces that become provisioned.
     watchMapped(
       namespaces,

@@ -20,6 +20,8 @@ import {
 } from "@slipway/crds";
 import { secretsOfRuns } from "../jobs/deletion.ts";
 import { WaitingError } from "../reconcile-errors.ts";
+import { collectResolvedSecrets } from "../references/garbage.ts";
+import { ReferenceSteps } from "../references/reconciler.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import { isBeingUndeleted } from "../undelete/record.ts";
@@ -88,11 +90,13 @@ class ProjectSteps {
   readonly #deps: ProjectDependencies;
   readonly #deployments: DeploymentSteps;
   readonly #kindOf: (project: Project) => ProjectKind;
+  readonly #references: ReferenceSteps;
 
   constructor(deps: ProjectDependencies) {
     this.#deps = deps;
     this.#deployments = new DeploymentSteps(deps.deploymentRecords, deps.clock);
     this.#kindOf = kindsOf(deps, this.#deployments);
+    this.#references = new ReferenceSteps(deps);
   }
 
   /** Creates and keeps everything a project needs. */
@@ -117,7 +121,8 @@ class ProjectSteps {
   async #apply(kind: ProjectKind, project: Project, context: ProjectContext) {
     const { accepted, pullInMs } = await this.#validate(kind, project, context);
     const renewInMs = shortestDelay(await this.#logIn(project, context), pullInMs);
-    const applied = await kind.apply(project, accepted, context);
+    const resolved = await this.#references.resolve(project, accepted.organizationId, context);
+    const applied = await kind.apply(project, { ...accepted, resolved }, context);
     return { applied, renewInMs };
   }
 
@@ -210,9 +215,13 @@ class ProjectSteps {
     );
   }
 
-  #collectGarbage(project: Project, { signal }: ProjectContext): Promise<number | undefined> {
+  async #collectGarbage(project: Project, { signal, status }: ProjectContext): Promise<number | undefined> {
     const { client, clock, stores } = this.#deps;
-    return collectGarbage(project, { client, secrets: stores.secrets, now: clock.now() }, signal);
+    const deps = { client, secrets: stores.secrets, now: clock.now() };
+    return shortestDelay(
+      await collectGarbage(project, deps, signal),
+      await collectResolvedSecrets(project, status, deps, signal),
+    );
   }
 }
 

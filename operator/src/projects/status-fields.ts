@@ -139,6 +139,8 @@ const FAILED_REASONS: ReadonlySet<string> = new Set([
   "InternalError",
   "VolumeNotExpandable",
   "VolumeQuotaExceeded",
+  "ReferenceInvalid",
+  "ReferenceCycle",
 ]);
 
 /** Reasons of a state that does not move because of a fault: of the application, its image, or a database's instances. */

@@ -5,10 +5,18 @@ import { type Catalog, imageReference, type Project, type ProjectPlan } from "@s
 import { registrySecretName } from "../registry/login.ts";
 import type { Workload } from "./app.ts";
 
+/** What a workload is derived from beside its project. */
+export interface WorkloadOrigin {
+  organizationId: string;
+  plan: Pick<ProjectPlan, "resources">;
+  /** By name of a Secret whose variables refer to other projects, the Secret with their values. */
+  resolved?: ReadonlyMap<string, string>;
+}
+
 /** What every type of project has of its container. */
 export function toWorkload(
   project: Project,
-  { organizationId, plan }: { organizationId: string; plan: Pick<ProjectPlan, "resources"> },
+  { organizationId, plan, resolved }: WorkloadOrigin,
   { storagePlans }: Pick<Catalog, "storagePlans">,
 ): Workload {
   const { metadata, spec } = project;
@@ -30,7 +38,11 @@ export function toWorkload(
     organizationId,
     image: spec.image ? imageReference(spec.image) : "",
     pullSecret: spec.image?.awsCredentialsRef ? registrySecretName(project) : spec.image?.pullSecretRef?.name,
-    envSecrets: (spec.envsFrom ?? []).map(({ name }) => name),
+    // The values win over the references.
+    envSecrets: (spec.envsFrom ?? []).flatMap(({ name }) => {
+      const values = resolved?.get(name);
+      return values === undefined ? [name] : [name, values];
+    }),
     restartedAt: spec.restartedAt,
     resources: {
       requests: { ...requests, "ephemeral-storage": reserved },

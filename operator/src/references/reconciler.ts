@@ -1,0 +1,267 @@
+/**
+ * The step of a project's reconcile that resolves references in its variables: for each Secret that has some, a Secret of the
+ * project's own with the values. A version of the project is made from those, so another value is another deployment.
+ */
+
+import {
+  isAlreadyExists,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
+import {
+  credentialKeys,
+  databaseNames,
+  type EnvSource,
+  fieldManagers,
+  findCycle,
+  hasReferenceSyntax,
+  isDatabaseType,
+  mayRefer,
+  type Project,
+  type ProjectStatus,
+  parseValue,
+  passwordInForce,
+  readReference,
+  referencesIn,
+  referenceText,
+  resolveValue,
+} from "@slipway/crds";
+import type { ProjectContext } from "../projects/kind.ts";
+import type { Finding } from "../projects/status.ts";
+import type { ProjectStores } from "../projects/stores.ts";
+import { TerminalError, WaitingError } from "../reconcile-errors.ts";
+import { type SecretContent, SecretContents } from "./contents.ts";
+import { MAX_RESOLVED_BYTES, MAX_VARIABLE_BYTES, resolvedSecret } from "./resolved-secret.ts";
+import {
+  type DeclaredReference,
+  type ProjectLookup,
+  sourcesOf,
+  targetIds,
+  targetOf,
+  targetValue,
+} from "./targets.ts";
+
+/** By name of a Secret with references, the Secret with their values. */
+export type ResolvedSecrets = ReadonlyMap<string, string>;
+
+/** Events of the projects that are referred to come first; this is for one that was missed. */
+const RESYNC_MS = 600_000;
+
+export class ReferenceSteps {
+  readonly #client: KubeClient;
+  readonly #stores: Pick<ProjectStores, "projects" | "secrets">;
+  readonly #contents: SecretContents;
+
+  constructor(deps: { client: KubeClient; stores: Pick<ProjectStores, "projects" | "secrets"> }) {
+    this.#client = deps.client;
+    this.#stores = deps.stores;
+    this.#contents = new SecretContents({ client: deps.client, secrets: deps.stores.secrets });
+  }
+
+  /**
+   * Creates the Secrets with the values, and reports them. What cannot be resolved now keeps its last values, and says why.
+   * @throws WaitingError or TerminalError about `ReferencesReady` when there are no values from before
+   */
+  async resolve(
+    project: Project,
+    organizationId: string,
+    { status, conditions, signal }: ProjectContext,
+  ): Promise<ResolvedSecrets> {
+    const wanted = mayRefer(project.spec.type) ? sourcesOf(project.spec) : [];
+    const sources = [...wanted, ...earlierSources(project, status, wanted)];
+    if (wanted.length === 0) {
+      conditions.remove("ReferencesReady");
+    }
+    const before = new Map((status.references ?? []).map(({ secret, resolved }) => [secret, resolved]));
+    const resolved = new Map<string, string>();
+    let problem: Finding | undefined;
+    for (const source of sources) {
+      const made = await this.#resolveSource(project, organizationId, source, signal);
+      const kept = before.get(source.name);
+      if (typeof made === "string") {
+        resolved.set(source.name, made);
+      } else if (kept !== undefined && this.#stores.secrets.get(project.metadata.namespace, kept)) {
+        resolved.set(source.name, kept);
+        problem ??= made;
+      } else if (wanted.includes(source)) {
+        throw refusal(made);
+      }
+    }
+    status.references =
+      resolved.size === 0 ? undefined : [...resolved].map(([secret, name]) => ({ secret, resolved: name }));
+    if (problem) {
+      const message = `${problem.message}. The last values are kept.`;
+      conditions.set({ type: "ReferencesReady", status: "False", reason: problem.reason, message });
+    } else if (wanted.length > 0) {
+      conditions.set({ type: "ReferencesReady", status: "True", reason: "ReferencesResolved" });
+    }
+    return resolved;
+  }
+
+  /** @returns name of the Secret with the values, or why there is none */
+  async #resolveSource(
+    project: Project,
+    organizationId: string,
+    { name, references = [] }: EnvSource,
+    signal: AbortSignal,
+  ): Promise<string | Finding> {
+    const { namespace = "" } = project.metadata;
+    const content = await this.#contents.read({ namespace, name }, { signal });
+    if (!content) {
+      return { reason: "ReferencePending", message: `The Secret ${name} does not exist` };
+    }
+    const texts = Object.entries(content).filter(([, value]) => hasReferenceSyntax(value));
+    const problem = problemOf(texts, references) ?? this.#cycleOf(project);
+    if (problem) {
+      return problem;
+    }
+    const found = await this.#valuesOf(texts, references, namespace, signal);
+    if ("reason" in found) {
+      return found;
+    }
+    const values: Record<string, string> = {};
+    for (const [variable, value] of texts) {
+      values[variable] = resolveValue(value, (one) => found.values.get(referenceText(one))) ?? "";
+    }
+    return tooLong(values) ?? this.#ensure(project, organizationId, { source: name, values, key: found.key });
+  }
+
+  /** The value of each reference, and a key that only those know who may read the passwords. */
+  async #valuesOf(
+    texts: readonly (readonly [string, string])[],
+    declared: readonly DeclaredReference[],
+    namespace: string,
+    signal: AbortSignal,
+  ): Promise<{ values: Map<string, string>; key: string } | Finding> {
+    const projects = this.#lookup(namespace);
+    const values = new Map<string, string>();
+    const keys: string[] = [];
+    for (const one of declared) {
+      const variable = texts.find(([, value]) =>
+        referencesIn([value]).some((reference) => referenceText(reference) === one.reference),
+      )?.[0];
+      if (variable === undefined) {
+        continue;
+      }
+      const target = targetOf(one, projects);
+      const credentials = "metadata" in target ? await this.#credentials(target, signal) : undefined;
+      const value =
+        "metadata" in target ? targetValue(readReference(one.reference), target, credentials) : target;
+      if (typeof value !== "string") {
+        return { ...value, message: `${variable} -> ${one.reference}: ${value.message}` };
+      }
+      values.set(one.reference, value);
+      keys.push(credentials?.[credentialKeys.monitor] ?? "");
+    }
+    return { values, key: keys.join("/") };
+  }
+
+  /** The accounts of a database; read live where what the watch reported is not what its status says is in force. */
+  async #credentials(target: Project, signal: AbortSignal): Promise<SecretContent | undefined> {
+    const { namespace = "", name: id } = target.metadata;
+    if (!isDatabaseType(target.spec.type)) {
+      return undefined;
+    }
+    const ref = { namespace, name: databaseNames(id).credentials };
+    const inForce = target.status?.database?.credentialsHash;
+    const known = await this.#contents.read(ref, { signal });
+    return known && inForce !== undefined && passwordInForce(known, inForce) === undefined
+      ? this.#contents.read(ref, { signal, fresh: true })
+      : known;
+  }
+
+  #cycleOf({ metadata: { namespace = "", name } }: Project): Finding | undefined {
+    const projects = this.#lookup(namespace);
+    const cycle = findCycle(name, (id) => targetIds(id, projects));
+    return (
+      cycle && {
+        reason: "ReferenceCycle",
+        message: `The references lead back to the project: ${cycle.join(" -> ")}`,
+      }
+    );
+  }
+
+  #lookup(namespace: string): ProjectLookup {
+    const { projects } = this.#stores;
+    return { get: (id) => projects.get(namespace, id), all: () => projects.list(namespace) };
+  }
+
+  async #ensure(
+    project: Project,
+    organizationId: string,
+    content: Parameters<typeof resolvedSecret>[2],
+  ): Promise<string> {
+    const secret = resolvedSecret(project, organizationId, content);
+    const { name, namespace } = secret.metadata;
+    const seen = this.#stores.secrets.get(namespace, name);
+    if (seen && !seen.metadata?.deletionTimestamp) {
+      return name;
+    }
+    const options = { fieldManager: fieldManagers.project };
+    try {
+      this.#stores.secrets.observe(
+        await this.#client.create<KubernetesObject>(resources.secrets, secret, options),
+      );
+    } catch (error) {
+      // It was created a moment ago, and the watch has not reported it yet.
+      if (!isAlreadyExists(error)) {
+        throw error;
+      }
+    }
+    return name;
+  }
+}
+
+/** Those of deployments that a project with a volume returns to when its newest one fails. */
+function earlierSources(project: Project, { deployments = [] }: ProjectStatus, wanted: readonly EnvSource[]) {
+  const isReplaced = project.spec.storage?.persistent && mayRefer(project.spec.type);
+  const before = deployments.slice(1).find(({ status }) => status === "succeeded");
+  return isReplaced && before
+    ? sourcesOf(before.settings).filter(({ name }) => wanted.every((one) => one.name !== name))
+    : [];
+}
+
+/** What is wrong with the values themselves. Pure. */
+function problemOf(
+  texts: readonly (readonly [string, string])[],
+  declared: readonly DeclaredReference[],
+): Finding | undefined {
+  const known = new Set(declared.map(({ reference }) => reference));
+  const invalid = (variable: string, message: string): Finding => ({
+    reason: "ReferenceInvalid",
+    message: `${variable} -> ${message}`,
+  });
+  for (const [variable, value] of texts) {
+    for (const part of parseValue(value)) {
+      if ("broken" in part) {
+        return invalid(variable, "a reference reads ${project:NAME.MEMBER}, and $${project: is the text");
+      }
+      if ("reference" in part && !known.has(referenceText(part.reference))) {
+        return invalid(variable, `${referenceText(part.reference)} is not among the references of the spec`);
+      }
+    }
+  }
+  return undefined;
+}
+
+function tooLong(values: Readonly<Record<string, string>>): Finding | undefined {
+  const sizes = Object.entries(values).map(
+    ([name, value]) => [name, Buffer.byteLength(name) + Buffer.byteLength(value) + 2] as const,
+  );
+  const longest = sizes.find(([, bytes]) => bytes > MAX_VARIABLE_BYTES);
+  if (longest) {
+    return { reason: "ReferenceInvalid", message: `${longest[0]} is longer than Linux passes to a process` };
+  }
+  return sizes.reduce((sum, [, bytes]) => sum + bytes, 0) > MAX_RESOLVED_BYTES
+    ? { reason: "ReferenceInvalid", message: "The values are together longer than a Secret holds" }
+    : undefined;
+}
+
+/** Something else comes first, or the variables have to change. */
+function refusal({ reason, message }: Finding): WaitingError | TerminalError {
+  const condition = "ReferencesReady";
+  return reason === "ReferencePending" || reason === "ReferenceUnknown"
+    ? new WaitingError(reason, message, { condition, requeueAfterMs: RESYNC_MS })
+    : new TerminalError(reason, message, { condition });
+}
