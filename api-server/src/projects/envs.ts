@@ -9,6 +9,7 @@ import {
 import {
   annotations,
   type EnvironmentVariable,
+  type EnvSource,
   fieldManagers,
   type Project,
   type ProjectSpec,
@@ -16,12 +17,13 @@ import {
 import { mapConcurrently } from "../concurrency.ts";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
+import type { BoundReferences } from "../references/bind.ts";
 import { projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type Change, type ChangeServices, changeProject } from "./change.ts";
 import { envSecret, ownedBy, type Secret } from "./creation/objects.ts";
-import { byName, envShards, variablesUsage } from "./creation/secrets.ts";
+import { byName, envShards, envSources, variablesUsage } from "./creation/secrets.ts";
 
 /** Reads and replaces a project's environment variables, which are in Secrets. */
 
@@ -122,12 +124,14 @@ const WRITE = { fieldManager: fieldManagers.api };
  * Replaces the project's environment variables: new Secrets first, named by what is in them, then the spec that
  * names them, so that one rollout swaps all. Secrets that it names no more are the operator's to remove.
  * What a failed change has reserved of the organization's bytes the operator releases minutes later.
+ * @param bound what the variables refer to; undefined where every value is literal
  * @throws Failure 409 when the organization has no bytes of variables left
  */
 export async function replaceEnvironment(
   project: ApiProject,
   variables: readonly EnvironmentVariable[],
   services: ChangeServices & Pick<Services, "usage">,
+  bound?: BoundReferences,
 ): Promise<Change> {
   const { organizationId, id: projectId } = project;
   const shards = envShards(projectId, variables);
@@ -138,7 +142,7 @@ export async function replaceEnvironment(
       await createOrKeep(secret, { ...services, kube });
     }
   };
-  const change = await changeProject(project, services, (spec) => naming(spec, secrets), {
+  const change = await changeProject(project, services, (spec) => naming(spec, envSources(shards, bound)), {
     prepare: (_wanted, live, kube) => keepAll(live, kube),
   });
   // The same variables again, perhaps in another order; and a Secret that was deleted is created again.
@@ -149,10 +153,8 @@ export async function replaceEnvironment(
 }
 
 /** The spec with exactly these Secrets. */
-function naming({ envsFrom: _, ...spec }: ProjectSpec, secrets: readonly Secret[]): ProjectSpec {
-  return secrets.length === 0
-    ? spec
-    : { ...spec, envsFrom: secrets.map(({ metadata: { name } }) => ({ name })) };
+function naming({ envsFrom: _, ...spec }: ProjectSpec, envsFrom: EnvSource[]): ProjectSpec {
+  return envsFrom.length === 0 ? spec : { ...spec, envsFrom };
 }
 
 /** The Secrets as children of the project: they end with it. */

@@ -103,6 +103,7 @@ export function projectData(project: Project, derived: Derived) {
     ...jobOf(project),
     ...lastDeploymentOf(project, withLogs),
     ...lastTerminationOf(project, withLogs),
+    ...referencesOf(project),
     ...builtView(project),
     created_at: metadata.creationTimestamp,
     updated_at: updatedAt,
@@ -216,6 +217,17 @@ export function preDeployOf(deployment: Deployment | undefined, withLogs: boolea
       ...(withLogs && lastLines !== undefined ? { last_lines: lastLines } : {}),
     },
   };
+}
+
+/** Whether what its variables refer to is resolved, and what that waits for. */
+function referencesOf({ status }: Project) {
+  const condition = status?.conditions?.find(({ type }) => type === "ReferencesReady");
+  if (condition === undefined) {
+    return {};
+  }
+  const { reason, message } = condition;
+  const isReady = condition.status === "True";
+  return { references: { ready: isReady, ...(isReady ? {} : { reason, message }) } };
 }
 
 /** How the instance that ended last has ended; what it wrote is part of the project's logs. */

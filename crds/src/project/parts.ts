@@ -39,7 +39,7 @@ export const envSource = z
     name: objectName("Name of the Secret."),
     references: mapOf(z.array(reference).max(50), "reference")
       .describe(
-        "Each ${project:NAME.MEMBER} of the Secret's values, which are replaced by what they refer to. Absent: every value is literal.",
+        `Each \${project:NAME.MEMBER} of the Secret's values, which are replaced by what they refer to. Absent: every value is literal.`,
       )
       .optional(),
   })

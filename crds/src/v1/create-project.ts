@@ -19,6 +19,8 @@ export interface CreateProjectRequest {
   /** Without `envsFrom` and `image.pullSecretRef`, which name Secrets that are yet to be made. */
   spec: ProjectSpec;
   envs: EnvironmentVariable[];
+  /** Id of the project by reference of the variables, such as `shop-db.password`; absent where every value is literal. */
+  references?: ReadonlyMap<string, string>;
   /** Credentials of a private image. */
   imageAuthentication?: ImageAuthentication;
 }

@@ -235,7 +235,7 @@ function problemOf(
   for (const [variable, value] of texts) {
     for (const part of parseValue(value)) {
       if ("broken" in part) {
-        return invalid(variable, "a reference reads ${project:NAME.MEMBER}, and $${project: is the text");
+        return invalid(variable, `a reference reads \${project:NAME.MEMBER}, and $\${project: is the text`);
       }
       if ("reference" in part && !known.has(referenceText(part.reference))) {
         return invalid(variable, `${referenceText(part.reference)} is not among the references of the spec`);

@@ -17,7 +17,7 @@ import {
   projectObject,
   type Secret,
 } from "./objects.ts";
-import { awsRegistrySecret, envShards, pullSecret } from "./secrets.ts";
+import { awsRegistrySecret, envShards, envSources, pullSecret } from "./secrets.ts";
 import type { CreationPlan } from "./write.ts";
 
 export interface CreationContext {
@@ -49,7 +49,7 @@ export function planCreation(
   }
   const spec: ProjectSpec = {
     ...request.spec,
-    ...(shards.length > 0 ? { envsFrom: shards.map(({ name }) => ({ name })) } : {}),
+    ...(shards.length > 0 ? { envsFrom: envSources(shards, request.references) } : {}),
     ...(login ? { image: login.image } : {}),
   };
   const project = projectObject(spec, identity);

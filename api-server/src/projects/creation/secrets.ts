@@ -1,7 +1,16 @@
 import { createHash } from "node:crypto";
-import { type EnvironmentVariable, envSecretName, type ImageAuthentication } from "@slipway/crds";
+import {
+  type EnvironmentVariable,
+  type EnvSource,
+  envSecretName,
+  hasReferenceSyntax,
+  type ImageAuthentication,
+  referencesIn,
+  referenceText,
+} from "@slipway/crds";
 import type { Usage } from "@slipway/ledger";
 import type { FieldError } from "../../errors/failure.ts";
+import type { BoundReferences } from "../../references/bind.ts";
 
 /** The Secrets of a creation: environment variables, and credentials of the image's registry. Pure. */
 
@@ -45,6 +54,25 @@ export function envShards(projectId: string, variables: readonly EnvironmentVari
     stringData: Object.fromEntries(shard.map(({ name, value }) => [name, value])),
     positions: shard.map(({ position }) => position),
   }));
+}
+
+/**
+ * The Secrets as a spec names them, with what their variables refer to.
+ * @param bound undefined where every value is literal
+ */
+export function envSources(shards: readonly EnvShard[], bound: BoundReferences | undefined): EnvSource[] {
+  return shards.map(({ name, stringData }) => {
+    const values = Object.values(stringData);
+    if (bound === undefined || !values.some(hasReferenceSyntax)) {
+      return { name };
+    }
+    const references = referencesIn(values).map((reference) => {
+      const text = referenceText(reference);
+      const project = bound.get(text);
+      return { reference: text, ...(project === undefined ? {} : { project }) };
+    });
+    return { name, references };
+  });
 }
 
 /** What these Secrets count for against the organization's bytes of variables. */

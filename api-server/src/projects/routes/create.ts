@@ -22,6 +22,7 @@ import { requireCreation } from "../../http/guard.ts";
 import { defineRoute } from "../../http/route.ts";
 import { newProjectId } from "../../ids.ts";
 import { policyOf } from "../../policy/table.ts";
+import { checkReferences } from "../../references/references.ts";
 import type { Services } from "../../services.ts";
 import { checkCreation, isIdempotencyKey, withTemplate } from "../creation/body.ts";
 import { admitCreation, createProject } from "../creation/create.ts";
@@ -91,8 +92,11 @@ export const create = defineRoute({
     const admit = async () => {
       const wanted = checkCreation(body, key, services);
       refuseForeignImage(wanted.spec.image?.url, "config.image.url", organizationId, services);
+      const { grants } = principal as Principal;
+      const referrer = { organizationId, type: wanted.spec.type, grants };
+      const references = await checkReferences(wanted.envs, referrer, services);
       await admitCreation(wanted, organizationId, services);
-      return wanted;
+      return references === undefined ? wanted : { ...wanted, references };
     };
     const create = async (wanted: CreateProjectRequest, projectId: string, leftover = false) => {
       await beginCallAudit(request, services, projectId);

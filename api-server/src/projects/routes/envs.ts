@@ -1,6 +1,8 @@
 import { patchEnvsBody } from "@slipway/crds";
 import { z } from "zod";
+import type { Principal } from "../../auth/principal.ts";
 import { defineProjectRoute } from "../../http/route.ts";
+import { checkReferences } from "../../references/references.ts";
 import { requireTypeWith } from "../api-project.ts";
 import { readEnvironment, replaceEnvironment } from "../envs.ts";
 import { ENVIRONMENT_BODY_LIMIT, messageOnly, success } from "./schemas.ts";
@@ -12,7 +14,7 @@ export const readEnvs = defineProjectRoute({
   summary: "Read a project's environment variables, in clear text",
   description:
     "As they are in the cluster now, those included that were given as Secrets with kubectl. In the order in which they " +
-    "were sent; others follow by name.",
+    "were sent; others follow by name. References to other projects as they were sent, never their values.",
   tags: ["Settings"],
   responses: {
     200: {
@@ -38,7 +40,8 @@ export const updateEnvs = defineProjectRoute({
   path: "/v1/project/:id/envs",
   summary: "Replace a project's environment variables",
   description:
-    "The list is complete: a variable that is absent from it is removed, Secrets that kubectl gave included. All change in one deployment.",
+    "The list is complete: a variable that is absent from it is removed, Secrets that kubectl gave included. All change in one deployment. " +
+    `Of http, worker and job projects a value may have references to other projects, such as \${project:shop-db.connection_string}; $\${project: is the text itself.`,
   tags: ["Settings"],
   body: patchEnvsBody,
   responses: {
@@ -46,9 +49,13 @@ export const updateEnvs = defineProjectRoute({
   },
   refusals: [409],
   bodyLimit: ENVIRONMENT_BODY_LIMIT,
-  handler: async ({ project, body }, services) => {
+  handler: async ({ principal, project, body }, services) => {
     requireTypeWith(project, "envsFrom");
-    await replaceEnvironment(project, body.envs, services);
+    const { organizationId, resource: self } = project;
+    const { grants } = principal as Principal;
+    const referrer = { organizationId, type: self.spec.type, grants, self };
+    const bound = await checkReferences(body.envs, referrer, services);
+    await replaceEnvironment(project, body.envs, services, bound);
     return { status: 200, body: { status: "success", message: "environment variables updated" } };
   },
 });

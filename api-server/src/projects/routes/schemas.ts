@@ -170,6 +170,17 @@ export const projectSchema = projectItemSchema.extend({
       pre_deploy: preDeploySchema.optional(),
     })
     .optional(),
+  references: z
+    .object({
+      ready: z.boolean().describe("Whether every reference to another project is resolved."),
+      reason: z
+        .string()
+        .describe("ReferencePending, ReferenceUnknown, ReferenceInvalid or ReferenceCycle, unless ready.")
+        .optional(),
+      message: z.string().describe("What is waited for, with the path of the reference.").optional(),
+    })
+    .describe("Of projects whose variables refer to other projects.")
+    .optional(),
   last_termination: z
     .object({
       instance: z.string(),

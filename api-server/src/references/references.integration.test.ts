@@ -1,0 +1,98 @@
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { organizationNamespace, type Project } from "@slipway/crds";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { databaseBody, startDatabaseOperator } from "../../../test/kit/api-server/databases.ts";
+import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
+import { projectResource } from "../resources.ts";
+
+/** References over a real apiserver, whose CRDs they have to fit, and a real PostgreSQL. */
+
+let harness: RealHarness;
+let operator: ReturnType<typeof startDatabaseOperator>;
+beforeAll(async () => {
+  harness = await startRealHarness();
+  operator = startDatabaseOperator(harness.admin);
+});
+afterAll(async () => {
+  await operator?.stop();
+  await harness?.close();
+});
+
+const post = (headers: Record<string, string>, payload: object, key: string) =>
+  harness.app.inject({
+    method: "POST",
+    url: "/v1/project",
+    headers: { ...headers, "idempotency-key": key },
+    payload,
+  });
+const appBody = (envs: readonly { name: string; value: string }[]) => ({
+  name: "shop-web",
+  plan: "basic",
+  payment_mode: "hourly",
+  config: {
+    type_project: "http",
+    exposure: "private",
+    image: { url: "registry.example/team/app:1", is_public: true },
+    port: 80,
+    instances: 1,
+    storage: { persistent: false, capacity: 1 },
+    network_access: { ingress_white_list: [{ cidr: "0.0.0.0/0" }] },
+    envs,
+  },
+});
+
+// Shows: docs/references.md#values: reads of variables | the reference, as it was sent
+it("are bound at the creation of a project, read as they were sent, and resolved by no answer", async () => {
+  const { id: organizationId, headers } = await harness.organization();
+  const namespace = organizationNamespace(organizationId);
+  const database = await post(headers, databaseBody("postgresql", { name: "shop-db" }), "reference-database");
+  const { project_id: databaseId, database: shown } = database.json().data;
+  const envs = [
+    { name: "DATABASE_URL", value: `\${project:shop-db.connection_string}` },
+    { name: "LITERAL", value: `$\${project:shop-db.password}` },
+  ];
+  const created = await post(headers, appBody(envs), "reference-application");
+  expect(created.json()).toMatchObject({ status: "success" });
+  const { project_id: id } = created.json().data;
+  const live = await harness.admin.get<Project>(projectResource, { namespace, name: id });
+  expect(live.spec.envsFrom).toEqual([
+    {
+      name: expect.any(String),
+      references: [{ reference: "shop-db.connection_string", project: databaseId }],
+    },
+  ]);
+  const read = () => harness.app.inject({ url: `/v1/project/${id}/envs`, headers });
+  expect((await read()).json().data).toEqual(envs);
+
+  const changed = [...envs, { name: "DATABASE_HOST", value: `\${project:${databaseId}.host}` }];
+  const patched = await harness.app.inject({
+    method: "PATCH",
+    url: `/v1/project/${id}/envs`,
+    headers,
+    payload: { envs: changed },
+  });
+  expect(patched.statusCode).toBe(200);
+  const answer = await read();
+  expect(answer.json().data).toEqual(changed);
+  expect(answer.payload).not.toContain(shown.connection.password);
+  const secrets = await harness.admin.listAll<KubernetesObject>(resources.secrets, { namespace });
+  expect(secrets.map(({ metadata }) => metadata?.name).filter((name) => name?.includes("-refs-"))).toEqual([]);
+  const again = await harness.admin.get<Project>(projectResource, { namespace, name: id });
+  expect(again.spec.envsFrom?.[0]?.references).toEqual([
+    { reference: `${databaseId}.host`, project: databaseId },
+    { reference: "shop-db.connection_string", project: databaseId },
+  ]);
+});
+
+it("to another organization's project are refused in the words for one that does not exist", async () => {
+  const [mine, theirs] = [await harness.organization(), await harness.organization()];
+  const database = await post(theirs.headers, databaseBody("postgresql", { name: "their-db" }), "their-database");
+  const { project_id: foreign } = database.json().data;
+  const refused = async (name: string, key: string) => {
+    const response = await post(mine.headers, appBody([{ name: "A", value: `\${project:${name}.host}` }]), key);
+    expect([response.statusCode, response.json().code]).toEqual([400, "REFERENCE_UNKNOWN"]);
+    return response.payload.replaceAll(name, "NAME");
+  };
+  expect(await refused(foreign, "foreign-id")).toBe(await refused("pdoesnotexist", "no-such-id"));
+  expect(await refused("their-db", "foreign-name")).toBe(await refused("no-such-db", "no-such-name"));
+});
