@@ -18,6 +18,7 @@ const PAGES = [
   "docs/analytics.md",
   "docs/operations/tracing.md",
   "docs/undelete.md",
+  "docs/references.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

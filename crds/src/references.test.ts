@@ -48,6 +48,7 @@ describe("a value", () => {
   );
   const value = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(""));
 
+  // Shows: docs/references.md#syntax: anything else | literal
   it("without the syntax is literal", () => {
     fc.assert(
       fc.property(value, (text) => {
@@ -58,6 +59,7 @@ describe("a value", () => {
     );
   });
 
+  // Shows: docs/references.md#syntax: `$${project:` | the text
   it("stands for any text, once each run of dollars before the mark is doubled", () => {
     fc.assert(
       fc.property(value, (text) => {
@@ -137,6 +139,7 @@ describe("a cycle", () => {
   });
 });
 
+// Shows: docs/references.md#members: `postgresql`, `mariadb`, `clickhouse`, `valkey` | `connection_string`
 test("a database is reached at its address within the organization", () => {
   const password = newPassword(() => 0);
   const inside = { host: "p1.ns.svc", port: 5432, database: "app", username: "app", password };
@@ -152,6 +155,7 @@ test("a database is reached at its address within the organization", () => {
   expect(value("internal_url")).toBeUndefined();
 });
 
+// Shows: docs/references.md#members: `http` | `internal_url`
 test("an HTTP project is reached at its Service", () => {
   const project = { metadata: { name: "p1", namespace: "slipway-org-acme" } };
   expect(["internal_url", "host", "port"].map((member) => httpMember(project, member))).toEqual([

@@ -102,6 +102,12 @@ describe("the Secrets of a rollback", () => {
 });
 
 describe("withDeployment", () => {
+  // Shows: docs/references.md#values: a rollback | the references of the deployment
+  it("goes back to what the variables referred to", () => {
+    const envsFrom = [{ name: "shop-env-1", references: [{ reference: "shop-db.host", project: "pshop" }] }];
+    expect(back(deployment({ envsFrom }, digest)).envsFrom).toEqual(envsFrom);
+  });
+
   // Shows: docs/applications.md#project-settings: rollback: image (by its digest), port, variables
   it("restores image, port, environment, health check, plan and payment mode, and nothing else", () => {
     const settings = {

@@ -76,7 +76,9 @@ it("are bound at the creation of a project, read as they were sent, and resolved
   expect(answer.json().data).toEqual(changed);
   expect(answer.payload).not.toContain(shown.connection.password);
   const secrets = await harness.admin.listAll<KubernetesObject>(resources.secrets, { namespace });
-  expect(secrets.map(({ metadata }) => metadata?.name).filter((name) => name?.includes("-refs-"))).toEqual([]);
+  expect(secrets.map(({ metadata }) => metadata?.name).filter((name) => name?.includes("-refs-"))).toEqual(
+    [],
+  );
   const again = await harness.admin.get<Project>(projectResource, { namespace, name: id });
   expect(again.spec.envsFrom?.[0]?.references).toEqual([
     { reference: `${databaseId}.host`, project: databaseId },
@@ -86,13 +88,25 @@ it("are bound at the creation of a project, read as they were sent, and resolved
 
 it("to another organization's project are refused in the words for one that does not exist", async () => {
   const [mine, theirs] = [await harness.organization(), await harness.organization()];
-  const database = await post(theirs.headers, databaseBody("postgresql", { name: "their-db" }), "their-database");
+  const database = await post(
+    theirs.headers,
+    databaseBody("postgresql", { name: "their-db" }),
+    "the-database-of-others",
+  );
   const { project_id: foreign } = database.json().data;
   const refused = async (name: string, key: string) => {
-    const response = await post(mine.headers, appBody([{ name: "A", value: `\${project:${name}.host}` }]), key);
+    const response = await post(
+      mine.headers,
+      appBody([{ name: "A", value: `\${project:${name}.host}` }]),
+      key,
+    );
     expect([response.statusCode, response.json().code]).toEqual([400, "REFERENCE_UNKNOWN"]);
     return response.payload.replaceAll(name, "NAME");
   };
-  expect(await refused(foreign, "foreign-id")).toBe(await refused("pdoesnotexist", "no-such-id"));
-  expect(await refused("their-db", "foreign-name")).toBe(await refused("no-such-db", "no-such-name"));
+  expect(await refused(foreign, "refused-foreign-id")).toBe(
+    await refused("pdoesnotexist", "refused-no-such-id"),
+  );
+  expect(await refused("their-db", "refused-foreign-name")).toBe(
+    await refused("no-such-db", "refused-no-such-name"),
+  );
 });

@@ -18,6 +18,8 @@ beforeAll(async () => {
   await harness.project("acme", "ptwin1", databaseSpec("postgresql", { name: "twin-db" }));
   await harness.project("acme", "ptwin2", databaseSpec("postgresql", { name: "twin-db" }));
   await harness.project("other", "pother", databaseSpec("postgresql", { name: "other-db" }));
+  const none = { exposure: undefined, port: undefined, networkAccess: undefined };
+  await harness.project("acme", "pworker", { type: "worker", name: "shop-worker", ...none });
   await harness.project("acme", "app", { name: "shop-web" });
   await harness.project("acme", "api", { name: "shop-api" });
 });
@@ -105,16 +107,18 @@ describe("variables with references", () => {
 
 describe("refused with the path of the reference:", () => {
   const cases: [string, string, string][] = [
-    // Shows: docs/references.md#errors: 400 `REFERENCE_INVALID`
+    // Shows: docs/references.md#errors: 400 | `REFERENCE_INVALID`
     ["broken syntax", "shop-db", "REFERENCE_INVALID"],
-    // Shows: docs/references.md#errors: 400 `REFERENCE_UNKNOWN`
+    // Shows: docs/references.md#errors: 400 | `REFERENCE_UNKNOWN`
     ["an unknown name", "nobody.host", "REFERENCE_UNKNOWN"],
     ["another organization's project, in the same words", "pother.host", "REFERENCE_UNKNOWN"],
-    // Shows: docs/references.md#errors: 400 `REFERENCE_AMBIGUOUS`
+    // Shows: docs/references.md#errors: 400 | `REFERENCE_AMBIGUOUS`
     ["a name of two projects", "twin-db.host", "REFERENCE_AMBIGUOUS"],
-    // Shows: docs/references.md#errors: 400 `REFERENCE_MEMBER_UNKNOWN`
+    // Shows: docs/references.md#errors: 400 | `REFERENCE_MEMBER_UNKNOWN`
     ["what the type does not offer", "shop-db.internal_url", "REFERENCE_MEMBER_UNKNOWN"],
-    // Shows: docs/references.md#errors: 400 `REFERENCE_CYCLE`
+    // Shows: docs/references.md#errors: 400 | `REFERENCE_CYCLE`
+    // Shows: docs/references.md#members: `worker`, `job` | none
+    ["anything of a worker", "pworker.host", "REFERENCE_MEMBER_UNKNOWN"],
     ["itself", "app.internal_url", "REFERENCE_CYCLE"],
   ];
   it.each(cases)("%s", async (_, text, code) => {
@@ -138,7 +142,7 @@ describe("refused with the path of the reference:", () => {
     });
   });
 
-  // Shows: docs/references.md#errors: 400 `REFERENCE_LIMIT_EXCEEDED`
+  // Shows: docs/references.md#errors: 400 | `REFERENCE_LIMIT_EXCEEDED`
   it("more than a hundred references", async () => {
     const response = await send("app", { A: to("shop-db.host").repeat(101) });
     expect([response.statusCode, response.json().code]).toEqual([400, "REFERENCE_LIMIT_EXCEEDED"]);
@@ -156,6 +160,7 @@ describe("refused with the path of the reference:", () => {
   });
 
   // Shows: docs/references.md#permissions: `password`, `connection_string` | besides, `database.credentials.renew`
+  // Shows: docs/references.md#errors: 403 | `PERMISSION_DENIED`, with `required`
   it("a password that the caller may not have", async () => {
     const reader = harness.key(
       "acme",

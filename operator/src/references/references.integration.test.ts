@@ -121,6 +121,7 @@ const versionOf = async (name: string) =>
 describe("a worker that is created before the database that it refers to", () => {
   const host = `pshop.${namespace}.svc`;
 
+  // Shows: docs/references.md#waiting-and-what-is-missing: false | `ReferenceUnknown`
   test("says that there is none, and nothing of it runs", async () => {
     await createSecret("web-env", {
       DATABASE_URL: `\${project:shop-db.connection_string}`,
@@ -138,6 +139,7 @@ describe("a worker that is created before the database that it refers to", () =>
     expect(await envFromOf("web")).toBeUndefined();
   });
 
+  // Shows: docs/references.md#waiting-and-what-is-missing: false | `ReferencePending`
   test("says that it waits for the database once there is one", async () => {
     await createDatabase("pshop", "shop-db");
     await condition("web", "ReferencesReady=False/ReferencePending");
@@ -146,6 +148,7 @@ describe("a worker that is created before the database that it refers to", () =>
     );
   });
 
+  // Shows: docs/references.md#waiting-and-what-is-missing: true | | every reference is resolved
   test("starts with the values once the database has its password, and its status has none of them", async () => {
     const { password = "" } = await takeOver("pshop");
     await condition("web", "ReferencesReady=True/ReferencesResolved");
@@ -287,6 +290,7 @@ describe("refused with the path of the reference:", () => {
     );
   });
 
+  // Shows: docs/references.md#waiting-and-what-is-missing: false | `ReferenceInvalid`, `ReferenceCycle`
   test("a cycle", async () => {
     await createSecret("cycle-a-env", { PEER: `\${project:cycle-b.internal_url}` });
     await createSecret("cycle-b-env", { PEER: `\${project:cycle-a.internal_url}` });
@@ -303,6 +307,7 @@ describe("refused with the path of the reference:", () => {
   });
 });
 
+// Shows: docs/references.md#values: instances, job runs | the value
 test("a job's runs are created from the values", async () => {
   await createDatabase("pjobs", "jobs-db");
   const { password } = await takeOver("pjobs");
