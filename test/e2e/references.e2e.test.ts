@@ -117,11 +117,11 @@ test("an application waits for its databases, connects to them by reference, and
   const psql = await startClient(database);
   const query = async () =>
     clientRuns(psql, "psql", await variable(app.domain, "DATABASE_URL"), "-Atc", "select 'connected'");
-  expect((await query()).stdout.trim()).toBe("connected");
+  expect((await query()).output.trim()).toBe("connected");
   const valkeyClient = await startClient(cache);
   const cacheUrl = await variable(app.domain, "CACHE_URL");
   const ping = await clientRuns(valkeyClient, "valkey-cli", "--insecure", "-u", cacheUrl, "ping");
-  expect(ping.stdout).toContain("PONG");
+  expect(ping.output).toContain("PONG");
 
   const before = await variable(app.domain, "DATABASE_URL");
   const requests = traffic(app.domain);
@@ -140,7 +140,7 @@ test("an application waits for its databases, connects to them by reference, and
   expect(failures).toEqual([]);
   console.log(`a renewed password rolled the application: 0 of ${sent} requests failed`);
   expect(await variable(app.domain, "DATABASE_URL")).not.toBe(before);
-  expect((await query()).stdout.trim()).toBe("connected");
+  expect((await query()).output.trim()).toBe("connected");
 
   const shown = await call<{ name: string; value: string }[]>("GET", `/v1/project/${app.project_id}/envs`);
   expect(shown.body.data).toEqual(envs);

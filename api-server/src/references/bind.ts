@@ -102,6 +102,7 @@ class TargetFinder {
   /** What the project has by now, and the ids that texts are bound to. */
   readonly #kept = new Set<string>();
   readonly #boundIds = new Map<string, string>();
+  readonly #cycles = new Map<string, Refusal | undefined>();
 
   constructor(referrer: Referrer, living: readonly Project[]) {
     this.#referrer = referrer;
@@ -159,8 +160,16 @@ class TargetFinder {
     return found ?? { code: "REFERENCE_UNKNOWN", message: `the organization has no project ${text}` };
   }
 
-  /** Refuses a target whose own references lead back to the project. */
+  /** {@link #refuseCycle}, once for each target. */
   cycleThrough(target: string): Refusal | undefined {
+    if (!this.#cycles.has(target)) {
+      this.#cycles.set(target, this.#refuseCycle(target));
+    }
+    return this.#cycles.get(target);
+  }
+
+  /** Refuses a target whose own references lead back to the project. */
+  #refuseCycle(target: string): Refusal | undefined {
     const self = this.#referrer.self?.metadata.name;
     const cycle =
       self === undefined

@@ -16,7 +16,7 @@ import { wantedHosts } from "../applications/view.ts";
 import { claimIndexers } from "../domains/claims.ts";
 import { type Job, slimJob } from "../jobs/runs/cluster.ts";
 import { provisionedNamespaces } from "../organizations/controller.ts";
-import { BY_REFERENCE, referenceIndexer } from "../references/sources.ts";
+import { referenceIndexers } from "../references/sources.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import { createPullStore, type PullEvent } from "./images/pulls.ts";
 import { createKillStore, type KillEvent } from "./probe-kills.ts";
@@ -101,7 +101,7 @@ export function createProjectStores(
     projects: manager.store<Project>(projectResource, {
       indexers: {
         [BY_WANTED_HOST]: (project) => wantedHosts(project, domainZone),
-        [BY_REFERENCE]: referenceIndexer,
+        ...referenceIndexers,
       },
     }),
     claims: manager.store<DomainClaim>(domainClaimResource, { indexers: claimIndexers }),

@@ -33,6 +33,7 @@ import type { ProjectStores } from "../projects/stores.ts";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { type SecretContent, SecretContents } from "./contents.ts";
 import { MAX_RESOLVED_BYTES, MAX_VARIABLE_BYTES, resolvedSecret } from "./resolved-secret.ts";
+import { BY_NAME } from "./sources.ts";
 import {
   type DeclaredReference,
   type ProjectLookup,
@@ -184,7 +185,10 @@ export class ReferenceSteps {
 
   #lookup(namespace: string): ProjectLookup {
     const { projects } = this.#stores;
-    return { get: (id) => projects.get(namespace, id), all: () => projects.list(namespace) };
+    return {
+      get: (id) => projects.get(namespace, id),
+      named: (name) => projects.byIndex(BY_NAME, `${namespace}/${name}`),
+    };
   }
 
   async #ensure(

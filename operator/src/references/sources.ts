@@ -15,8 +15,14 @@ import { namedBy } from "./targets.ts";
 /** Index of projects by what their references name, as `namespace/text`. */
 export const BY_REFERENCE = "reference";
 
-export const referenceIndexer = (project: Project): string[] =>
-  namedBy(project).map((text) => `${project.metadata.namespace}/${text}`);
+/** Index of projects by their names, as `namespace/name`. */
+export const BY_NAME = "name";
+
+export const referenceIndexers = {
+  [BY_REFERENCE]: (project: Project): string[] =>
+    namedBy(project).map((text) => `${project.metadata.namespace}/${text}`),
+  [BY_NAME]: ({ metadata, spec }: Project): string[] => [`${metadata.namespace}/${spec.name}`],
+};
 
 /** The projects whose references lead to one, by its id or its name. */
 function dependantsOf({ metadata, spec }: Project, projects: Store<Project>): ObjectRef[] {

@@ -22,7 +22,7 @@ export type DeclaredReference = NonNullable<EnvSource["references"]>[number];
 /** Finds projects of one namespace. */
 export interface ProjectLookup {
   get(id: string): Project | undefined;
-  all(): Iterable<Project>;
+  named(name: string): readonly Project[];
 }
 
 /** The Secrets of a spec, or of a deployment's settings, whose values have references. */
@@ -47,7 +47,8 @@ export function targetOf(
     const bound = projects.get(id);
     return bound && isAlive(bound) ? bound : unknown(`${text} (${id}) does not exist any more`);
   }
-  const { found, ambiguous } = findReferenced(text, livingOf(projects));
+  const candidates = [projects.get(text), ...projects.named(text)].filter((one) => one !== undefined);
+  const { found, ambiguous } = findReferenced(text, candidates.filter(isAlive));
   if (ambiguous) {
     return unknown(`several projects are called ${text}, name one by its id: ${ambiguous.join(", ")}`);
   }
@@ -55,14 +56,6 @@ export function targetOf(
 }
 
 const isAlive = ({ metadata }: Project): boolean => metadata.deletionTimestamp === undefined;
-
-function* livingOf(projects: ProjectLookup): Generator<Project> {
-  for (const project of projects.all()) {
-    if (isAlive(project)) {
-      yield project;
-    }
-  }
-}
 
 const unknown = (message: string): Finding => ({ reason: "ReferenceUnknown", message });
 
