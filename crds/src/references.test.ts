@@ -85,6 +85,12 @@ describe("a value", () => {
     );
   });
 
+  it("of a long run of dollars is read in linear time", () => {
+    const began = performance.now();
+    expect(parseValue(`${"$".repeat(1_000_000)}x${refer("a.host")}`)).toHaveLength(2);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
   it("has no resolution where a reference has no value", () => {
     expect(resolveValue(`a ${refer("b.host")}`, () => undefined)).toBeUndefined();
   });

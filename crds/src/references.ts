@@ -48,8 +48,6 @@ export type ValuePart = { text: string } | { reference: Reference } | { broken: 
 
 /** What a reference begins with. */
 const MARK = "{project:";
-/** A run of dollars before the mark, which may begin a reference or be an escape. */
-const CANDIDATE = /(\$+)\{project:/g;
 /** What is between the mark and the closing brace. */
 const BODY = /^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\.([a-z_]{1,32})$/;
 
@@ -73,10 +71,10 @@ export function parseValue(value: string): ValuePart[] {
       parts.push({ text: piece });
     }
   };
-  for (const match of value.matchAll(CANDIDATE)) {
-    const dollars = match[1]?.length ?? 0;
-    text(value.slice(at, match.index) + "$".repeat(Math.floor(dollars / 2)));
-    const body = match.index + dollars + MARK.length;
+  for (let mark = value.indexOf(MARK); mark >= 0; mark = value.indexOf(MARK, at)) {
+    const dollars = dollarsBefore(value, mark, at);
+    text(value.slice(at, mark - dollars) + "$".repeat(Math.floor(dollars / 2)));
+    const body = mark + MARK.length;
     if (dollars % 2 === 0) {
       text(MARK);
       at = body;
@@ -95,6 +93,15 @@ export function parseValue(value: string): ValuePart[] {
   }
   text(value.slice(at));
   return parts;
+}
+
+/** How many dollars are directly before a position. A regular expression would take quadratic time on a long run. */
+function dollarsBefore(value: string, position: number, from: number): number {
+  let start = position;
+  while (start > from && value[start - 1] === "$") {
+    start -= 1;
+  }
+  return position - start;
 }
 
 /** How a reference is written in the spec and in messages, such as `shop-db.password`. */

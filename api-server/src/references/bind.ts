@@ -50,32 +50,31 @@ export function bindReferences(
   if (!needsBinding(variables, referrer.type)) {
     return undefined;
   }
+  const parts = variables.flatMap(({ name, value }) =>
+    hasReferenceSyntax(value) ? parseValue(value).map((part) => ({ name, part })) : [],
+  );
+  if (parts.filter(({ part }) => !("text" in part)).length > MAX_REFERENCES) {
+    const message = `must not have more than ${MAX_REFERENCES} references together`;
+    throw failures.validation([{ field: "envs", code: "REFERENCE_LIMIT_EXCEEDED", message }]);
+  }
   const living = projects.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const finder = new TargetFinder(referrer, living);
   const bound = new Map<string, string>();
   const errors: FieldError[] = [];
-  let count = 0;
-  for (const { name, value } of variables) {
-    for (const part of parseValue(value)) {
-      if ("broken" in part) {
-        errors.push(broken(name, part.broken));
-      } else if ("reference" in part) {
-        count += 1;
-        const text = referenceText(part.reference);
-        const target = finder.find(part.reference);
-        if ("code" in target) {
-          errors.push({ ...target, field: pathOf(name, text) });
-        } else {
-          bound.set(text, target.id);
-          const cycle = finder.cycleThrough(target.id);
-          errors.push(...(cycle === undefined ? [] : [{ ...cycle, field: pathOf(name, text) }]));
-        }
+  for (const { name, part } of parts) {
+    if ("broken" in part) {
+      errors.push(broken(name, part.broken));
+    } else if ("reference" in part) {
+      const text = referenceText(part.reference);
+      const target = finder.find(part.reference);
+      if ("code" in target) {
+        errors.push({ ...target, field: pathOf(name, text) });
+      } else {
+        bound.set(text, target.id);
+        const cycle = finder.cycleThrough(target.id);
+        errors.push(...(cycle === undefined ? [] : [{ ...cycle, field: pathOf(name, text) }]));
       }
     }
-  }
-  if (count > MAX_REFERENCES) {
-    const message = `must not have more than ${MAX_REFERENCES} references together`;
-    errors.push({ field: "envs", code: "REFERENCE_LIMIT_EXCEEDED", message });
   }
   if (errors.length > 0) {
     throw failures.validation(errors);

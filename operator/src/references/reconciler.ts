@@ -138,10 +138,13 @@ export class ReferenceSteps {
     const projects = this.#lookup(namespace);
     const values = new Map<string, string>();
     const keys: string[] = [];
+    const variables = new Map(
+      texts.flatMap(([name, value]) =>
+        referencesIn([value]).map((reference): [string, string] => [referenceText(reference), name]),
+      ),
+    );
     for (const one of declared) {
-      const variable = texts.find(([, value]) =>
-        referencesIn([value]).some((reference) => referenceText(reference) === one.reference),
-      )?.[0];
+      const variable = variables.get(one.reference);
       if (variable === undefined) {
         continue;
       }

@@ -16,6 +16,7 @@ import { jobForks } from "./job-forks.ts";
 import { keysWithoutGrants } from "./keys-without-grants.ts";
 import { logStreams } from "./log-streams.ts";
 import { patterns } from "./patterns.ts";
+import { references } from "./references.ts";
 import { silentDatabases } from "./silent-databases.ts";
 import { slowCreations } from "./slow-creations.ts";
 import { slowHeaders } from "./slow-headers.ts";
@@ -35,6 +36,7 @@ export const attacks: readonly Attack[] = [
   slowCreations,
   logStreams,
   variables,
+  references,
   creations,
   domains,
   backups,
