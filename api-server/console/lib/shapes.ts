@@ -47,6 +47,7 @@ export interface Project extends ProjectItem {
     restarts: number;
     last_lines?: string;
   };
+  references?: { ready: boolean; reason?: string; message?: string };
   build_failure?: { error_code?: string; error_message?: string };
   created_at: string;
   updated_at: string;

@@ -19,7 +19,7 @@ export function overview(context: ProjectContext): HTMLElement {
 
 function describe(project: Project, id: string): (HTMLElement | undefined)[] {
   const { additional_info: info, storage, schedule, missed_runs: missed, build_failure: failure } = project;
-  const { last_termination: ended, pre_deploy_command: command } = project;
+  const { last_termination: ended, pre_deploy_command: command, references } = project;
   return [
     failure
       ? h(
@@ -27,6 +27,14 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
           { class: "card state failed", role: "alert" },
           h("p", { class: "state-title" }, "The last build failed"),
           h("p", {}, text(failure.error_message ?? failure.error_code ?? "")),
+        )
+      : undefined,
+    references && !references.ready
+      ? h(
+          "div",
+          { class: "card state", role: "status" },
+          h("p", { class: "state-title" }, "References to other projects are not resolved"),
+          h("p", {}, text(references.message ?? "")),
         )
       : undefined,
     card(
