@@ -14,6 +14,7 @@ import { throughIngress, untilServing } from "./support/ingress.ts";
 import { createOrganization } from "./support/organization.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
 import { traffic } from "./support/traffic.ts";
+import { valkeyProject } from "./support/valkey.ts";
 
 /** Applications that refer to databases, on real engines. */
 
@@ -81,14 +82,8 @@ test("an application waits for its databases, connects to them by reference, and
   timeout,
 }, async () => {
   const postgresql = databaseProject("db-basic", { type_project: "postgresql", version: "17" });
-  const valkey = {
-    name: uniqueName("cache"),
-    plan: "cache-basic",
-    payment_mode: "hourly",
-    config: { type_project: "valkey", version: "9.1.1", profile: "cache" },
-  };
   const database = await createDatabase(call, postgresql);
-  const cache = await createDatabase(call, valkey);
+  const cache = await createDatabase(call, valkeyProject("cache-basic", "cache"));
   made.push(database.id, cache.id);
   const envs = [
     { name: "DATABASE_URL", value: to(`${postgresql.name}.connection_string`) },
