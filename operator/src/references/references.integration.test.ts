@@ -317,3 +317,26 @@ test("a job's runs are created from the values", async () => {
   await eventually(() => envFromOf("nightly", resources.cronJobs));
   expect(await variablesOf("nightly", resources.cronJobs)).toEqual({ PASSWORD: password });
 });
+
+test("the version that a project with a volume would return to keeps its values, too", async () => {
+  await createDatabase("pvolume", "volume-db");
+  await takeOver("pvolume");
+  for (const name of ["kept-one", "kept-two"]) {
+    await createSecret(name, { [name.toUpperCase().replace("-", "_")]: `\${project:volume-db.host}` });
+  }
+  const storage = { persistent: true, capacity: 1, dirPathToPersist: "/data" };
+  await createWorker("kept", { storage, envsFrom: [referring("kept-one", "volume-db.host")] });
+  await eventually(() => envFromOf("kept"));
+  await serve("kept");
+  await eventually(async () => (await get("kept")).status?.deployments?.[0]?.status === "succeeded");
+  const envsFrom = [referring("kept-two", "volume-db.host")];
+  await cluster.client.patch(projectResource, ref("kept"), { spec: { envsFrom } });
+  const { status } = await eventually(async () => {
+    const project = await get("kept");
+    return project.status?.deployments?.length === 2 && project.status.references?.length === 2 && project;
+  });
+  expect(status?.references?.map(({ secret }) => secret).sort()).toEqual(["kept-one", "kept-two"]);
+  for (const { resolved } of status?.references ?? []) {
+    expect(await exists(cluster.client, resources.secrets, ref(resolved))).toBe(true);
+  }
+});
