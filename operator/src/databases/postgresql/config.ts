@@ -172,6 +172,10 @@ function reloadParameters({ memoryBytes, cpus, storage, image }: Sizing): Parame
     max_slot_wal_keep_size: mebibytes(Math.min(disk / 4, 16_384), 128),
     // A primary that has restarted acknowledges nothing until a replica follows it again: 5 s by default.
     wal_retrieve_retry_interval: "500ms",
+    // A pod that is lost with its node closes no connection. For as long as PostgreSQL takes it for there, a minute by default, the primary
+    // waits for it with every commit, and it cannot follow from another pod: its slot is in use.
+    wal_sender_timeout: "10s",
+    wal_receiver_timeout: "10s",
     checkpoint_completion_target: "0.9",
     random_page_cost: "1.1",
     password_encryption: "scram-sha-256",

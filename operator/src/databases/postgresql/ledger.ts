@@ -26,15 +26,8 @@ const sizing: Sizing = {
 /** Settings that all members share. The chart adds its own parameters. */
 export function ledgerSettings() {
   const { postgresql, ...rest } = sharedConfig(sizing);
-  const parameters = { ...postgresql.parameters, ...silenceOfMembers };
-  return { ...rest, postgresql: { ...postgresql, parameters, pg_hba: admitPlainClients(postgresql.pg_hba) } };
+  return { ...rest, postgresql: { ...postgresql, pg_hba: admitPlainClients(postgresql.pg_hba) } };
 }
-
-/**
- * A pod that is lost with its node closes no connection. For as long as PostgreSQL takes it for there, a minute by default, the primary waits for
- * it with every commit, and it cannot follow from another pod: its slot is in use.
- */
-const silenceOfMembers = { wal_sender_timeout: "10s", wal_receiver_timeout: "10s" };
 
 /** Clients are the platform's own pods, which a single instance serves without TLS as well: both have the same URL. */
 function admitPlainClients(rules: readonly string[]): string[] {
