@@ -1,5 +1,11 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { credentialKeys, credentialsHash, type DatabaseCredentials, type Project } from "@slipway/crds";
+import {
+  credentialKeys,
+  credentialsHash,
+  type DatabaseCredentials,
+  labels,
+  type Project,
+} from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import {
@@ -307,7 +313,7 @@ describe("refused with the path of the reference:", () => {
   });
 });
 
-// Shows: docs/references.md#values: instances, job runs | the value
+// Shows: docs/references.md#values: instances, pre-deploy commands, job runs | the value
 test("a job's runs are created from the values", async () => {
   await createDatabase("pjobs", "jobs-db");
   const { password } = await takeOver("pjobs");
@@ -339,4 +345,27 @@ test("the version that a project with a volume would return to keeps its values,
   for (const { resolved } of status?.references ?? []) {
     expect(await exists(cluster.client, resources.secrets, ref(resolved))).toBe(true);
   }
+});
+
+// Shows: docs/references.md#values: instances, pre-deploy commands, job runs | the value
+test("a pre-deploy command starts from the values, and the deployment waits for both", async () => {
+  await createDatabase("pmigrated", "migrated-db");
+  await createSecret("migrated-env", { DATABASE_PASSWORD: `\${project:migrated-db.password}` });
+  const envsFrom = [referring("migrated-env", "migrated-db.password")];
+  await createWorker("migrated", { envsFrom, preDeployCommand: ["migrate"] });
+  const jobs = () =>
+    cluster.client.listAll<Workload>(resources.jobs, {
+      namespace,
+      labelSelector: `${labels.preDeploy}=migrated`,
+    });
+  await condition("migrated", "ReferencesReady=False/ReferencePending");
+  expect(await jobs()).toEqual([]);
+  const { password } = await takeOver("pmigrated");
+  const [job] = await eventually(async () => {
+    const found = await jobs();
+    return found.length > 0 && found;
+  });
+  const name = job?.metadata?.name ?? "";
+  expect(await variablesOf(name, resources.jobs)).toEqual({ DATABASE_PASSWORD: password });
+  expect(await envFromOf("migrated")).toBeUndefined();
 });
