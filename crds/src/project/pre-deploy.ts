@@ -17,6 +17,9 @@ export const preDeployRun = z
     commandHash: text(1, 64, "Hash of the command and its time limit."),
     startedAt: timestamp("When its container started.").optional(),
     finishedAt: timestamp("When it ended.").optional(),
+    observedAt: timestamp(
+      "When its end was observed: the time limit of the rollout counts from then on.",
+    ).optional(),
     exitCode: z
       .int()
       .meta({ description: "Exit code of its process, where it had one.", format: "int32" })

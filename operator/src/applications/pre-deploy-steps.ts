@@ -73,6 +73,10 @@ export class PreDeploySteps {
     // The watch of pods may be behind that of Jobs.
     const pod = isOver ? await this.#livePodOf(job, signal) : undefined;
     const { run, failure } = isOver ? observeRun(job, pod, context) : seen;
+    if (failure !== undefined && newest.status === "superseded") {
+      // A pause has stopped it.
+      return undefined;
+    }
     const lines = await this.#lines(pod, signal);
     const preDeploy = { commandHash: before.commandHash, ...run, ...lines };
     setDeployments(status, [{ ...newest, preDeploy }, ...older]);

@@ -32,10 +32,11 @@ describe("observeRun", () => {
   });
 
   test("has succeeded once its Job is complete, also without a pod", () => {
-    const run = { status: "succeeded", exitCode: 0, startedAt, finishedAt };
+    const observedAt = context.now;
+    const run = { status: "succeeded", exitCode: 0, startedAt, finishedAt, observedAt };
     expect(observeRun(job("Complete"), pod(terminated(0, "Completed")), context)).toEqual({ run });
     expect(observeRun(job("Complete"), undefined, context)).toEqual({
-      run: { status: "succeeded", exitCode: 0, finishedAt: context.now },
+      run: { status: "succeeded", exitCode: 0, finishedAt: observedAt, observedAt },
     });
   });
 
@@ -63,6 +64,7 @@ describe("observeRun", () => {
       status: "failed",
       exitCode: 128,
       finishedAt,
+      observedAt: context.now,
     });
   });
 });

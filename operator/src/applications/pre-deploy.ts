@@ -8,7 +8,7 @@ import { appStatus, type PodView, podProblem } from "./pod-problem.ts";
 
 /** A run as observed; one that has failed says why. */
 export interface ObservedRun {
-  run: Pick<PreDeployRun, "status" | "startedAt" | "finishedAt" | "exitCode">;
+  run: Pick<PreDeployRun, "status" | "startedAt" | "finishedAt" | "observedAt" | "exitCode">;
   failure?: string;
 }
 
@@ -19,7 +19,7 @@ const hasCondition = ({ status }: Job, type: "Complete" | "Failed"): boolean =>
 /**
  * Reads a run. It has ended once its Job says so, which awaits the end of every pod.
  * @param timeoutSeconds for the words of a failure
- * @param now RFC 3339: the end of one whose container has none
+ * @param now RFC 3339: when the end is observed, and the end of one whose container has none
  */
 export function observeRun(
   job: Job,
@@ -35,7 +35,7 @@ export function observeRun(
   }
   const finishedAt = isMoment(terminated?.finishedAt) ? terminated.finishedAt : now;
   const exitCode = terminated?.exitCode ?? (isComplete ? 0 : undefined);
-  const run = { ...started, finishedAt, ...(exitCode === undefined ? {} : { exitCode }) };
+  const run = { ...started, finishedAt, observedAt: now, ...(exitCode === undefined ? {} : { exitCode }) };
   return isComplete
     ? { run: { ...run, status: "succeeded" } }
     : { run: { ...run, status: "failed" }, failure: explainFailure(job, pod, timeoutSeconds) };

@@ -32,12 +32,16 @@ function begin(
 }
 
 /** The same once the command of the newest has ended so. */
-function ran(list: readonly Deployment[], status: "succeeded" | "failed", finishedAt?: string): Deployment[] {
+function ran(list: readonly Deployment[], status: "succeeded" | "failed", observedAt?: string): Deployment[] {
   const [newest, ...older] = list;
   if (!newest?.preDeploy) {
     throw new Error("it has no command");
   }
-  const preDeploy = { ...newest.preDeploy, status, ...(finishedAt ? { finishedAt } : {}) };
+  const preDeploy = {
+    ...newest.preDeploy,
+    status,
+    ...(observedAt ? { finishedAt: at(0).toISOString(), observedAt } : {}),
+  };
   const failure = status === "failed" ? "It failed." : undefined;
   return advanceDeployment([{ ...newest, preDeploy }, ...older], { complete: false, failure }, at(5));
 }
@@ -82,7 +86,7 @@ describe("a deployment", () => {
     expect(done[0]?.id).not.toBe(done[1]?.id);
   });
 
-  test("has its deadline from the end of its command on", () => {
+  test("has its deadline from when the end of its command was observed", () => {
     const [newest] = ran(begin([], "a"), "succeeded", "2026-01-01T00:00:05Z");
     expect(remainingMs(newest, 60_000, at(10))).toBe(55_000);
     expect(remainingMs(begin([], "a")[0], 60_000, at(10))).toBe(50_000);

@@ -90,6 +90,9 @@ export function mayRollOut(spec: ProjectSpec, settingsHash: string, newest: Depl
     : spec.preDeployCommand === undefined;
 }
 
-/** When the rollout of a deployment began, RFC 3339: after its command. */
+/**
+ * When the rollout of a deployment began, RFC 3339: once the end of its command was observed. By the end itself the rollout could be
+ * overdue before it has begun, after an outage or by a node's clock.
+ */
 export const rolloutStartedAt = ({ startedAt, preDeploy }: Deployment): string =>
-  preDeploy?.finishedAt !== undefined && preDeploy.finishedAt > startedAt ? preDeploy.finishedAt : startedAt;
+  preDeploy?.observedAt !== undefined && preDeploy.observedAt > startedAt ? preDeploy.observedAt : startedAt;
