@@ -98,9 +98,9 @@ class TargetFinder {
   readonly #living: readonly Project[];
   readonly #byId: ReadonlyMap<string, Project>;
   readonly #readable: readonly Project[];
-  /** What the project has by now, and the ids that texts are bound to. */
-  readonly #kept = new Set<string>();
-  readonly #boundIds = new Map<string, string>();
+  /** What the project has by now, and what its projects' texts are bound to. */
+  readonly #kept: ReadonlyMap<string, Project>;
+  readonly #bound: ReadonlyMap<string, Project>;
   readonly #cycles = new Map<string, Refusal | undefined>();
 
   constructor(referrer: Referrer, living: readonly Project[]) {
@@ -110,21 +110,19 @@ class TargetFinder {
     this.#readable = living.filter(({ metadata }) =>
       referrer.grants.onProject("project.read", metadata.name),
     );
-    for (const { references = [] } of referrer.self?.spec.envsFrom ?? []) {
-      for (const { reference, project } of references) {
-        const target = project === undefined ? undefined : this.#byId.get(project);
-        if (target) {
-          this.#kept.add(reference);
-          this.#boundIds.set(readReference(reference).project, target.metadata.name);
-        }
-      }
-    }
+    const present = referrer.self?.spec.envsFrom?.flatMap(({ references = [] }) => references) ?? [];
+    const bound = present.flatMap(({ reference, project = "" }) => {
+      const target = this.#byId.get(project);
+      return target ? [{ reference, target }] : [];
+    });
+    this.#kept = withOneTarget(bound, (reference) => reference);
+    this.#bound = withOneTarget(bound, (reference) => readReference(reference).project);
   }
 
   /** The project of a reference that the caller may make. @throws Failure 403 */
   find(reference: Reference): { id: string } | Refusal {
-    const isKept = this.#kept.has(referenceText(reference));
-    const target = this.#targetOf(reference.project, isKept);
+    const kept = this.#kept.get(referenceText(reference));
+    const target = kept ?? this.#targetOf(reference.project);
     if ("code" in target) {
       return target;
     }
@@ -139,16 +137,16 @@ class TargetFinder {
     }
     const isSecret = (secretMembers as readonly string[]).includes(reference.member);
     const mayHave = this.#referrer.grants.onProject("database.credentials.renew", metadata.name);
-    if (isSecret && !isKept && !mayHave) {
+    if (isSecret && !kept && !mayHave) {
       throw failures.projectPermission("database.credentials.renew", metadata.name);
     }
     return { id: metadata.name };
   }
 
-  /** A project that the caller may not read is as one that does not exist. */
-  #targetOf(text: string, isKept: boolean): Project | Refusal {
-    const bound = this.#byId.get(this.#boundIds.get(text) ?? "");
-    if (bound && (isKept || this.#readable.includes(bound))) {
+  /** For what is not kept. A project that the caller may not read is as one that does not exist. */
+  #targetOf(text: string): Project | Refusal {
+    const bound = this.#bound.get(text);
+    if (bound && this.#readable.includes(bound)) {
       return bound;
     }
     const { found, ambiguous } = findReferenced(text, this.#readable);
@@ -195,4 +193,24 @@ class TargetFinder {
       ? (this.#byId.get(id)?.spec.name ?? id)
       : "another project";
   }
+}
+
+/** The target of each key that leads to one only: between several nothing says which one is meant. */
+function withOneTarget(
+  bound: readonly { reference: string; target: Project }[],
+  keyOf: (reference: string) => string,
+): Map<string, Project> {
+  const found = new Map<string, Project>();
+  const several = new Set<string>();
+  for (const { reference, target } of bound) {
+    const key = keyOf(reference);
+    if ((found.get(key) ?? target) !== target) {
+      several.add(key);
+    }
+    found.set(key, target);
+  }
+  for (const key of several) {
+    found.delete(key);
+  }
+  return found;
 }
