@@ -58,6 +58,13 @@ describe("the permissions of a rollback", () => {
     expect(permissionsOf(now, { ...now, plan: "basic" })).toEqual(["project.plan.update"]);
     expect(permissionsOf(now, { ...now, paymentMode: "yearly" })).toEqual(["project.plan.update"]);
     expect(permissionsOf(now, { ...now, envsFrom: [{ name: "old" }] })).toEqual(["project.envs.update"]);
+    const references = [{ reference: "shop-db.host", project: "pshop" }];
+    const referring = { ...now, envsFrom: [{ name: "new", references }] };
+    expect(permissionsOf(now, referring)).toEqual(["project.envs.update"]);
+    const reordered = [{ project: "pshop", reference: "shop-db.host" }];
+    expect(permissionsOf(referring, { ...now, envsFrom: [{ references: reordered, name: "new" }] })).toEqual(
+      [],
+    );
     expect(permissionsOf(now, { ...now, image: { ...image, url: "registry.example.com/shop:1" } })).toEqual([
       "project.image.update",
     ]);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   isNotFound,
   type KubeClient,
@@ -25,9 +26,11 @@ import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import { refuseBlocked } from "../organizations/service.ts";
 import type { Permission } from "../policy/permissions.ts";
+import { bindSources } from "../references/bind.ts";
+import { withProjects } from "../references/references.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
-import type { ChangeServices } from "./change.ts";
+import type { ChangeOptions, ChangeServices } from "./change.ts";
 import { checkPlan } from "./plan-change.ts";
 import { changeWithQuota } from "./quotas.ts";
 
@@ -39,8 +42,8 @@ const MAX_CONCURRENT_READS = 4;
  * health check or readiness, time to stop, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
  * for later has one.
  * It does not run the pre-deploy command unless asked to.
- * @param grants what the caller may do: a rollback needs the permission of each of its changes
- * @throws Failure 403 that names the missing permissions; 404 for a deployment that does not exist, 409 for one whose settings are deleted, and what a plan change throws
+ * @param grants what the caller may do: a rollback needs the permission of each of its changes, and of each reference that the project does not have now
+ * @throws Failure 403 that names the missing permissions; 400 for a reference to what the caller may not read; 404 for a deployment that does not exist, 409 for one whose settings are deleted, and what a plan change throws
  */
 export async function rollBack(
   project: ApiProject,
@@ -60,7 +63,7 @@ export async function rollBack(
     }
     return deployment;
   };
-  const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
+  const change = (spec: ProjectSpec, live: Project, projects: readonly Project[]): ProjectSpec => {
     const deployment = deploymentOf(live);
     const rollback = builtRollback(live, deployment, now());
     const at = now().toISOString();
@@ -74,16 +77,20 @@ export async function rollBack(
     if (lacking.length > 0) {
       throw failures.projectPermissions(lacking, project.id);
     }
-    return wanted;
+    const { envsFrom } = wanted;
+    return envsFrom === undefined
+      ? wanted
+      : { ...wanted, envsFrom: bindSources(envsFrom, { type: spec.type, grants, self: live }, projects) };
   };
-  await changeWithQuota(project, services, change, {
-    prepare: async (wanted, live, kube) => {
-      if (wanted.spec.plan !== live.spec.plan) {
-        await refuseBlocked(services, project.organizationId);
-      }
-      await keepSecrets(kube, wanted, deploymentId, now());
-    },
-  });
+  const prepare: ChangeOptions["prepare"] = async (wanted, live, kube) => {
+    if (wanted.spec.plan !== live.spec.plan) {
+      await refuseBlocked(services, project.organizationId);
+    }
+    await keepSecrets(kube, wanted, deploymentId, now());
+  };
+  await withProjects(project.organizationId, services, (projects) =>
+    changeWithQuota(project, services, (spec, live) => change(spec, live, projects), { prepare }),
+  );
 }
 
 const findIn = ({ status }: Project, id: string): Deployment | undefined =>
@@ -168,14 +175,13 @@ export function withDeployment(
  * Pure.
  */
 export function permissionsOf(before: ProjectSpec, wanted: ProjectSpec): Permission[] {
-  const isSame = (of: (spec: ProjectSpec) => unknown): boolean =>
-    JSON.stringify(of(before)) === JSON.stringify(of(wanted));
+  const isSame = (of: (spec: ProjectSpec) => unknown): boolean => isDeepStrictEqual(of(before), of(wanted));
   const changes: [Permission, boolean][] = [
     [
       "project.image.update",
       !isSame(({ image }) => [image?.url, image?.pullSecretRef, image?.awsCredentialsRef]),
     ],
-    ["project.envs.update", !isSame(({ envsFrom }) => (envsFrom ?? []).map(({ name }) => name))],
+    ["project.envs.update", !isSame(({ envsFrom = [] }) => envsFrom)],
     ["project.plan.update", !isSame(({ plan, paymentMode }) => [plan, paymentMode])],
   ];
   return changes.flatMap(([permission, isChanged]) => (isChanged ? [permission] : []));

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { databaseSpec } from "../../../test/kit/api-server/databases.ts";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { GrantSet, parseGrant } from "../policy/permissions.ts";
-import { bindReferences } from "./bind.ts";
+import { bindReferences, bindSources } from "./bind.ts";
 
 type Declared = NonNullable<NonNullable<Project["spec"]["envsFrom"]>[number]["references"]>;
 
@@ -63,5 +63,76 @@ describe("a name that one project had, and another has by now", () => {
     expect(() => bind(self, others, ["shop-db.password"])).toThrow(
       expect.objectContaining({ code: "REFERENCE_UNKNOWN" }),
     );
+  });
+});
+
+describe("references of an earlier deployment", () => {
+  const shop = database("shop", "shop-db");
+  const api = app([{ reference: "app.host", project: "app" }], "api");
+  const reader = ["project.read on project:shop"];
+  const owner = [...reader, "database.credentials.renew on project:shop"];
+  const toShop = (member: string): Declared[number] => ({ reference: `shop-db.${member}`, project: "shop" });
+  /** What this reference becomes when a project that has the others returns to it. */
+  function back(one: Declared[number], present: Declared, ...grants: string[]) {
+    const self = app(present);
+    const referrer = { type: self.spec.type, grants: GrantSet.of(grants.map(parseGrant)), self };
+    const sources = [{ name: "literal" }, { name: "app-env-0", references: [one] }];
+    const [literal, bound] = bindSources(sources, referrer, [self, shop, api]);
+    expect(literal).toEqual({ name: "literal" });
+    return bound?.references;
+  }
+  const refusal = (code: string) => expect.objectContaining({ code });
+
+  it("that the project has now need nothing, not even that it leads anywhere", () => {
+    expect(back(toShop("password"), [toShop("password")])).toEqual([toShop("password")]);
+    const gone = { reference: "old-db.password", project: "gone" };
+    const unbound = { reference: "later-db.password" };
+    expect([back(gone, [gone]), back(unbound, [unbound])]).toEqual([[gone], [unbound]]);
+  });
+
+  it("need the permissions of writing them", () => {
+    expect(back(toShop("host"), [], ...reader)).toEqual([toShop("host")]);
+    expect(back(toShop("password"), [toShop("host")], ...owner)).toEqual([toShop("password")]);
+    expect(() => back(toShop("host"), [])).toThrow(refusal("REFERENCE_UNKNOWN"));
+    for (const member of ["password", "connection_string"]) {
+      expect(() => back(toShop(member), [toShop("host")], ...reader)).toThrow(
+        expect.objectContaining({
+          code: "PERMISSION_DENIED",
+          extra: expect.objectContaining({ required: ["database.credentials.renew on project:shop"] }),
+        }),
+      );
+    }
+  });
+
+  it("are not those of the same text that are bound to another project", () => {
+    const elsewhere = { reference: "shop-db.password", project: "api" };
+    expect(() => back(toShop("password"), [elsewhere], ...reader)).toThrow(refusal("PERMISSION_DENIED"));
+    const unbound = { reference: "shop-db.password" };
+    expect(() => back(toShop("password"), [unbound], ...reader)).toThrow(refusal("PERMISSION_DENIED"));
+  });
+
+  it("to a deleted project are refused, also when another one has its name", () => {
+    const gone = { reference: "shop-db.host", project: "gone" };
+    expect(() => back(gone, [], ...owner)).toThrow(
+      expect.objectContaining({
+        status: 400,
+        code: "REFERENCE_UNKNOWN",
+        extra: expect.objectContaining({
+          errors: [expect.objectContaining({ field: "deployment_id -> shop-db.host" })],
+        }),
+      }),
+    );
+  });
+
+  it("that name no id are bound to the project that the caller may refer to", () => {
+    expect(back({ reference: "shop-db.password" }, [], ...owner)).toEqual([toShop("password")]);
+    expect(() => back({ reference: "shop-db.password" }, [], ...reader)).toThrow(
+      refusal("PERMISSION_DENIED"),
+    );
+  });
+
+  it("that lead back to the project by now are refused", () => {
+    const toApi = { reference: "api.host", project: "api" };
+    expect(() => back(toApi, [], "project.read on project:*")).toThrow(refusal("REFERENCE_CYCLE"));
   });
 });

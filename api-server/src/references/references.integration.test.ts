@@ -1,5 +1,5 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { organizationNamespace, type Project } from "@slipway/crds";
+import { type Deployment, organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { databaseBody, startDatabaseOperator } from "../../../test/kit/api-server/databases.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
@@ -109,4 +109,57 @@ it("to another organization's project are refused in the words for one that does
   expect(await refused("their-db", "refused-foreign-name")).toBe(
     await refused("no-such-db", "refused-no-such-name"),
   );
+});
+
+// Shows: docs/references.md#permissions: A rollback needs the same of references that the project does not have now
+it("come back by a rollback only to who may write them", async () => {
+  const { id: organizationId, headers } = await harness.organization();
+  const namespace = organizationNamespace(organizationId);
+  const database = await post(headers, databaseBody("postgresql", { name: "shop-db" }), "rollback-database");
+  const { project_id: databaseId } = database.json().data;
+  const envs = [{ name: "DATABASE_URL", value: `\${project:shop-db.connection_string}` }];
+  const created = await post(headers, appBody(envs), "rollback-application");
+  const ref = { namespace, name: created.json().data.project_id };
+  const { spec } = await harness.admin.get<Project>(projectResource, ref);
+  const { image, port, plan, paymentMode, envsFrom } = spec;
+  const deployment: Deployment = {
+    id: "d1",
+    status: "succeeded",
+    startedAt: "2026-01-31T12:00:00Z",
+    settingsHash: "d1",
+    updatedImage: true,
+    image: { reference: image?.url ?? "", digest: `sha256:${"d".repeat(64)}` },
+    settings: { image, port, plan, paymentMode, envsFrom },
+  };
+  const status = { observedGeneration: 1, deployments: [deployment] };
+  await harness.admin.patch(projectResource, ref, { status }, { subresource: "status" });
+  const send = (caller: Record<string, string>, method: "PATCH" | "POST", path: string, payload: object) =>
+    harness.app.inject({ method, url: `/v1/project/${ref.name}/${path}`, headers: caller, payload });
+  const literal = { envs: [{ name: "DATABASE_URL", value: "postgres://elsewhere" }] };
+  expect((await send(headers, "PATCH", "envs", literal)).statusCode).toBe(200);
+
+  const own = ["deploy.trigger", "envs.update", "read"].map((one) => `project.${one} on project:${ref.name}`);
+  const back = (...grants: string[]) =>
+    send(harness.key(organizationId, ...own, ...grants), "POST", "rollback", { deployment_id: "d1" });
+  const unreadable = await back();
+  expect([unreadable.statusCode, unreadable.json()]).toEqual([
+    400,
+    expect.objectContaining({
+      code: "REFERENCE_UNKNOWN",
+      errors: [expect.objectContaining({ field: "deployment_id -> shop-db.connection_string" })],
+    }),
+  ]);
+  const reader = await back(`project.read on project:${databaseId}`);
+  expect([reader.statusCode, reader.json()]).toEqual([
+    403,
+    expect.objectContaining({ required: [`database.credentials.renew on project:${databaseId}`] }),
+  ]);
+  const live = () => harness.admin.get<Project>(projectResource, ref);
+  expect((await live()).spec.envsFrom?.[0]).not.toHaveProperty("references");
+  const renewer = ["project.read", "database.credentials.renew"].map(
+    (one) => `${one} on project:${databaseId}`,
+  );
+  expect((await back(...renewer)).statusCode).toBe(200);
+  expect((await live()).spec.envsFrom).toEqual(envsFrom);
+  expect((await back()).statusCode).toBe(200);
 });

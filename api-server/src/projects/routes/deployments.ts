@@ -94,7 +94,7 @@ export const rollback = defineProjectRoute({
   description:
     "Its image (the very manifest that ran), port, environment, health check, plan and payment mode. Everything else " +
     "stays as it is, and the pre-deploy command runs only with run_pre_deploy_command. The newest ten deployments can be rolled back to. What it changes needs its own permission, too: " +
-    "project.image.update, project.envs.update, project.plan.update.",
+    "project.image.update, project.envs.update, project.plan.update; references to other projects what writing them needs.",
   tags: ["Lifecycle"],
   body: rollbackBody,
   responses: {
