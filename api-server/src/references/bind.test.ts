@@ -136,3 +136,95 @@ describe("references of an earlier deployment", () => {
     expect(() => back(toApi, [], "project.read on project:*")).toThrow(refusal("REFERENCE_CYCLE"));
   });
 });
+
+describe("500 projects with 100 references each", () => {
+  const targets = Array.from({ length: 100 }, (_, index) => `p${index}`);
+  /** Every project refers to the first hundred, half of them by name; counts how often names and references are read. */
+  function organization(isCyclic: boolean) {
+    const reads = { names: 0, references: 0 };
+    const projects = Array.from({ length: 500 }, (_, index) => {
+      const references = targets.map((id, at) =>
+        at % 2 === 0 ? { reference: `${id}.host`, project: id } : { reference: `name-of-${id}.host` },
+      );
+      if (isCyclic && index === 499) {
+        references.push({ reference: "app.host", project: "app" });
+      }
+      const one = app(references, `p${index}`);
+      const spec = {
+        ...one.spec,
+        get name() {
+          reads.names += 1;
+          return `name-of-p${index}`;
+        },
+        get envsFrom() {
+          reads.references += 1;
+          return one.spec.envsFrom;
+        },
+      };
+      return { ...one, spec };
+    });
+    return { reads, projects };
+  }
+  const texts = targets.map((id, at) => (at % 2 === 0 ? `${id}.host` : `name-of-${id}.host`));
+  const everything = "project.read on project:*";
+
+  it("are looked through once, not once for each reference", () => {
+    const { reads, projects } = organization(false);
+    const bound = bind(app([]), projects, texts, everything);
+    expect([bound["p0.host"], bound["name-of-p99.host"]]).toEqual(["p0", "p99"]);
+    expect(reads.references).toBeLessThanOrEqual(500);
+    expect(reads.names).toBeLessThanOrEqual(3 * 500);
+  });
+
+  it("are searched together for the ways back, each of which is named", () => {
+    const { reads, projects } = organization(true);
+    const attempt = () => bind(app([]), projects, [...texts.slice(0, 99), "p499.host"], everything);
+    expect(attempt).toThrow(
+      expect.objectContaining({
+        extra: expect.objectContaining({
+          errors: [
+            {
+              field: "envs.V99 -> p499.host",
+              code: "REFERENCE_CYCLE",
+              message: "the reference leads back to the project: app -> name-of-p499 -> app",
+            },
+          ],
+        }),
+      }),
+    );
+    expect(reads.references).toBeLessThanOrEqual(500);
+  });
+});
+
+it("names the shortest way of every reference that leads back", () => {
+  const refersTo = (id: string, ...others: string[]) =>
+    app(
+      others.map((other) => ({ reference: `${other}.host`, project: other })),
+      id,
+    );
+  const others = [
+    refersTo("a", "b", "c"),
+    refersTo("b", "c"),
+    refersTo("c", "app"),
+    refersTo("d", "e"),
+    refersTo("e", "d"),
+  ];
+  const send = (...grants: string[]) =>
+    bind(app([], "app"), others, ["a.host", "c.host", "d.host"], ...grants);
+  const errorsOf = (...grants: string[]) => {
+    try {
+      return send(...grants);
+    } catch (error) {
+      return (error as { extra: { errors: { message: string }[] } }).extra.errors.map(
+        ({ message }) => message,
+      );
+    }
+  };
+  const way = "the reference leads back to the project:";
+  expect(errorsOf("project.read on project:*")).toEqual([
+    `${way} app -> a -> c -> app`,
+    `${way} app -> c -> app`,
+  ]);
+  const some = ["app", "a", "d"].map((id) => `project.read on project:${id}`);
+  expect(errorsOf(...some)).toContain(`${way} app -> a -> another project -> app`);
+});

@@ -1,6 +1,5 @@
 import {
   type EnvSource,
-  findCycle,
   findReferenced,
   membersOf,
   type Project,
@@ -13,6 +12,7 @@ import {
 import type { Principal } from "../auth/principal.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
+import { ProjectIndex, wayBack } from "./ways-back.ts";
 
 /** One entry of `envsFrom[].references`. */
 export type DeclaredReference = NonNullable<EnvSource["references"]>[number];
@@ -29,29 +29,24 @@ export type Refusal = Required<Pick<FieldError, "code" | "message">>;
 /** Finds the projects that a caller may have one project refer to. Pure. */
 export class TargetFinder {
   readonly #referrer: Referrer;
-  readonly #living: readonly Project[];
-  readonly #byId: ReadonlyMap<string, Project>;
-  readonly #readable: readonly Project[];
+  readonly #living: ProjectIndex;
   /** What the project has by now, bound or not. */
   readonly #present: ReadonlySet<string>;
   /** What of it is bound to one project, by reference and by that's text. */
   readonly #kept: ReadonlyMap<string, Project>;
   readonly #bound: ReadonlyMap<string, Project>;
-  readonly #cycles = new Map<string, Refusal | undefined>();
+  #stepsToSelf: ReadonlyMap<string, string> | undefined;
 
   /** @param projects those of the organization */
   constructor(referrer: Referrer, projects: readonly Project[]) {
-    const living = projects.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     this.#referrer = referrer;
-    this.#living = living;
-    this.#byId = new Map(living.map((project) => [project.metadata.name, project]));
-    this.#readable = living.filter(({ metadata }) =>
-      referrer.grants.onProject("project.read", metadata.name),
+    this.#living = new ProjectIndex(
+      projects.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
     );
     const present = referrer.self?.spec.envsFrom?.flatMap(({ references = [] }) => references) ?? [];
     this.#present = new Set(present.map(declaredKey));
     const bound = present.flatMap(({ reference, project = "" }) => {
-      const target = this.#byId.get(project);
+      const target = this.#living.get(project);
       return target ? [{ reference, target }] : [];
     });
     this.#kept = withOneTarget(bound, (reference) => reference);
@@ -73,8 +68,7 @@ export class TargetFinder {
   /** The same for one that the project lacks, by its id where it has one. @throws Failure 403 */
   findDeclared({ reference, project: id }: DeclaredReference): { id: string } | Refusal {
     const { project: text, member } = readReference(reference);
-    const bound = this.#readable.find(({ metadata }) => metadata.name === id);
-    return this.#admit(member, id === undefined ? this.#named(text) : (bound ?? unknown(text)), false);
+    return this.#admit(member, id === undefined ? this.#named(text) : this.#boundTo(id, text), false);
   }
 
   #admit(member: string, target: Project | Refusal, isKept: boolean): { id: string } | Refusal {
@@ -101,12 +95,19 @@ export class TargetFinder {
   /** For what is not kept: what its text is bound to in other references, else what has that id or name. */
   #targetOf(text: string): Project | Refusal {
     const bound = this.#bound.get(text);
-    return bound && this.#readable.includes(bound) ? bound : this.#named(text);
+    return bound && this.#mayRead(bound.metadata.name) ? bound : this.#named(text);
   }
 
   /** A project that the caller may not read is as one that does not exist. */
+  #boundTo(id: string, text: string): Project | Refusal {
+    const bound = this.#living.get(id);
+    return bound && this.#mayRead(bound.metadata.name) ? bound : unknown(text);
+  }
+
+  /** As {@link #boundTo}. */
   #named(text: string): Project | Refusal {
-    const { found, ambiguous } = findReferenced(text, this.#readable);
+    const candidates = this.#living.called(text).filter(({ metadata }) => this.#mayRead(metadata.name));
+    const { found, ambiguous } = findReferenced(text, candidates);
     if (ambiguous) {
       const message = `several projects have this name, use an id: ${ambiguous.join(", ")}`;
       return { code: "REFERENCE_AMBIGUOUS", message };
@@ -114,21 +115,14 @@ export class TargetFinder {
     return found ?? unknown(text);
   }
 
-  /** {@link #refuseCycle}, once for each target. */
-  cycleThrough(target: string): Refusal | undefined {
-    if (!this.#cycles.has(target)) {
-      this.#cycles.set(target, this.#refuseCycle(target));
-    }
-    return this.#cycles.get(target);
-  }
-
   /** Refuses a target whose own references lead back to the project. */
-  #refuseCycle(target: string): Refusal | undefined {
+  cycleThrough(target: string): Refusal | undefined {
     const self = this.#referrer.self?.metadata.name;
-    const cycle =
-      self === undefined
-        ? undefined
-        : findCycle(self, (id) => (id === self ? [target] : this.#targetsOf(id)));
+    if (self === undefined) {
+      return undefined;
+    }
+    this.#stepsToSelf ??= this.#living.stepsTo(self);
+    const cycle = wayBack(self, target, this.#stepsToSelf);
     return (
       cycle && {
         code: "REFERENCE_CYCLE",
@@ -137,18 +131,12 @@ export class TargetFinder {
     );
   }
 
-  #targetsOf(id: string): string[] {
-    const references = this.#byId.get(id)?.spec.envsFrom?.flatMap(({ references = [] }) => references) ?? [];
-    return references.flatMap(({ reference, project }) => {
-      const { found } = findReferenced(project ?? readReference(reference).project, this.#living);
-      return found ? [found.metadata.name] : [];
-    });
+  #mayRead(id: string): boolean {
+    return this.#referrer.grants.onProject("project.read", id);
   }
 
   #nameOf(id: string): string {
-    return this.#referrer.grants.onProject("project.read", id)
-      ? (this.#byId.get(id)?.spec.name ?? id)
-      : "another project";
+    return this.#mayRead(id) ? (this.#living.get(id)?.spec.name ?? id) : "another project";
   }
 }
 
