@@ -165,8 +165,12 @@ export async function secretsOfRuns(
   if (project.spec.type !== "job") {
     return new Set();
   }
-  const jobs: JobSecrets[] = await liveChildren(resources.jobs, project, client, signal);
-  return new Set(jobs.filter((job) => !hasEnded(job)).flatMap(namesOf));
+  return secretsOfUnfinished(await liveChildren(resources.jobs, project, client, signal));
+}
+
+/** Names of the Secrets from which pods of these Jobs may still start. */
+export function secretsOfUnfinished(jobs: readonly KubernetesObject[]): Set<string> {
+  return new Set((jobs as readonly JobSecrets[]).filter((job) => !hasEnded(job)).flatMap(namesOf));
 }
 
 function hasEnded({ status }: JobSecrets): boolean {

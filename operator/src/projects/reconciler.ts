@@ -136,7 +136,12 @@ class ProjectSteps {
     if (!outcomeOfError(error).visible) {
       throw error;
     }
-    throw retriedIn(error, await kind.holdRejectedSpec(project, context));
+    const requeueAfterMs = await kind.holdRejectedSpec(project, context);
+    // Each spec that is rejected later than its references may have replaced values.
+    throw retriedIn(
+      error,
+      shortestDelay(requeueAfterMs, await this.#collectResolvedSecrets(project, context)),
+    );
   }
 
   /** Deletes everything of a project, and its finalizer last. */
@@ -215,13 +220,19 @@ class ProjectSteps {
     );
   }
 
-  async #collectGarbage(project: Project, { signal, status }: ProjectContext): Promise<number | undefined> {
+  async #collectGarbage(project: Project, context: ProjectContext): Promise<number | undefined> {
     const { client, clock, stores } = this.#deps;
     const deps = { client, secrets: stores.secrets, now: clock.now() };
     return shortestDelay(
-      await collectGarbage(project, deps, signal),
-      await collectResolvedSecrets(project, status, deps, signal),
+      await collectGarbage(project, deps, context.signal),
+      await this.#collectResolvedSecrets(project, context),
     );
+  }
+
+  #collectResolvedSecrets(project: Project, { signal, status }: ProjectContext) {
+    const { client, clock, stores } = this.#deps;
+    const deps = { client, secrets: stores.secrets, now: clock.now() };
+    return collectResolvedSecrets(project, status, deps, signal);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Deletes Secrets with earlier values of references, once no instance can start from them any more. */
+/** Deletes Secrets with earlier values of references, once nothing can start from them any more. */
 
 import {
   isConflict,
@@ -9,62 +9,78 @@ import {
   type Store,
 } from "@slipway/controller-runtime";
 import { labels, type Project, type ProjectStatus } from "@slipway/crds";
-import { secretsOfRuns } from "../jobs/deletion.ts";
-import { liveChildren } from "../projects/deletion.ts";
+import { shortestDelay } from "../projects/kind.ts";
 import { isResolvedSecret } from "./resolved-secret.ts";
+import { secretsInUse } from "./secrets-in-use.ts";
 
-/** Until instances are looked at again that still have earlier values, in milliseconds. */
-const IN_USE_MS = 60_000;
+/** A controller that has not seen the change may create a pod or a Job from the template before, for this long. */
+const GRACE_MS = 300_000;
 
-interface PodSecrets extends KubernetesObject {
-  spec?: { containers?: readonly { envFrom?: readonly { secretRef?: { name?: string } }[] }[] };
-}
+/** How many of a project's are kept for that, the newest ones: values that change in a loop must not fill etcd. */
+const MAX_UNUSED = 10;
+
+/** Until what uses earlier values is read again, unless an event of it comes first, in milliseconds. */
+const IN_USE_MS = 600_000;
 
 /**
- * Deletes what is neither current nor used. While the newest deployment has not succeeded the one before it may start instances.
+ * Deletes what is neither current nor used, a while after it was replaced.
  * @param status of this reconcile
  * @returns milliseconds until something may be deleted; undefined when nothing is left
  */
 export async function collectResolvedSecrets(
   project: Project,
-  { references = [], deployments: [newest] = [] }: ProjectStatus,
-  { client, secrets }: { client: KubeClient; secrets: Store },
+  status: ProjectStatus,
+  { client, secrets, now }: { client: KubeClient; secrets: Store; now: Date },
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { namespace, name: id } = project.metadata;
-  const current = new Set(references.map(({ resolved }) => resolved));
-  const old = secrets
-    .byIndex(labels.project, id)
-    .filter(
-      (secret) =>
-        secret.metadata?.namespace === namespace &&
-        !secret.metadata?.deletionTimestamp &&
-        isResolvedSecret(secret) &&
-        !current.has(secret.metadata?.name ?? ""),
-    );
-  if (old.length === 0) {
-    return undefined;
+  const { old, replacedAt } = earlierOnes(project, status, secrets);
+  const dueInMs = (secret: KubernetesObject) =>
+    Math.max(replacedAt, createdAt(secret)) + GRACE_MS - now.getTime();
+  if (old.length <= MAX_UNUSED && old.every((secret) => dueInMs(secret) > 0)) {
+    return shortestDelay(...old.map(dueInMs));
   }
-  // The end of the deployment reconciles the project.
-  if (newest !== undefined && newest.status !== "succeeded") {
-    return undefined;
-  }
-  const used = await secretsOfRuns(project, client, signal);
-  for (const pod of (await liveChildren(resources.pods, project, client, signal)) as PodSecrets[]) {
-    for (const { secretRef } of pod.spec?.containers?.flatMap(({ envFrom = [] }) => envFrom) ?? []) {
-      used.add(secretRef?.name ?? "");
-    }
-  }
+  const used = await secretsInUse(project, client, signal);
   const unused = old.filter(({ metadata }) => !used.has(metadata?.name ?? ""));
-  for (const { metadata } of unused) {
-    const { name = "", uid } = metadata ?? {};
-    try {
-      await client.delete(resources.secrets, { namespace, name }, { uid, signal });
-    } catch (error) {
-      if (!isConflict(error) && !isNotFound(error)) {
-        throw error;
-      }
+  const waits = unused.length < old.length ? [IN_USE_MS] : [];
+  for (const [index, secret] of unused.entries()) {
+    if (index >= MAX_UNUSED || dueInMs(secret) <= 0) {
+      await remove(secret, client, signal);
+    } else {
+      waits.push(dueInMs(secret));
     }
   }
-  return unused.length < old.length ? IN_USE_MS : undefined;
+  return shortestDelay(...waits);
+}
+
+/** The Secrets that have been replaced, newest first, and when the last of them was. Both that and a change back begin a deployment. */
+function earlierOnes(
+  { metadata: { namespace, name: id } }: Project,
+  { references = [], deployments: [newest] = [] }: ProjectStatus,
+  secrets: Store,
+): { old: KubernetesObject[]; replacedAt: number } {
+  const current = new Set(references.map(({ resolved }) => resolved));
+  const isCurrent = ({ metadata }: KubernetesObject) => current.has(metadata?.name ?? "");
+  const mine = secrets
+    .byIndex(labels.project, id)
+    .filter((secret) => secret.metadata?.namespace === namespace && isResolvedSecret(secret));
+  const old = mine.filter((secret) => !isCurrent(secret) && !secret.metadata?.deletionTimestamp);
+  const startedAt = Date.parse(newest?.startedAt ?? "") || 0;
+  return {
+    old: old.toSorted((a, b) => createdAt(b) - createdAt(a)),
+    replacedAt: Math.max(startedAt, ...mine.filter(isCurrent).map(createdAt)),
+  };
+}
+
+const createdAt = ({ metadata }: KubernetesObject): number =>
+  Date.parse(String(metadata?.creationTimestamp ?? "")) || 0;
+
+async function remove({ metadata }: KubernetesObject, client: KubeClient, signal: AbortSignal) {
+  const { name = "", namespace, uid } = metadata ?? {};
+  try {
+    await client.delete(resources.secrets, { namespace, name }, { uid, signal });
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) {
+      throw error;
+    }
+  }
 }

@@ -261,7 +261,7 @@ function tooLong(values: Readonly<Record<string, string>>): Finding | undefined 
     return { reason: "ReferenceInvalid", message: `${longest[0]} is longer than Linux passes to a process` };
   }
   return sizes.reduce((sum, [, bytes]) => sum + bytes, 0) > MAX_RESOLVED_BYTES
-    ? { reason: "ReferenceInvalid", message: "The values are together longer than a Secret holds" }
+    ? { reason: "ReferenceInvalid", message: "The values are together longer than 256 KiB" }
     : undefined;
 }
 

@@ -8,8 +8,8 @@ import { childLabels } from "../workload/app.ts";
 
 const HASH_LENGTH = 12;
 
-/** Bytes of names and values: below Kubernetes' 1 MiB. */
-export const MAX_RESOLVED_BYTES = 1_000_000;
+/** Bytes of names and values: earlier ones of a project are in the cluster for a while, and count in no quota. */
+export const MAX_RESOLVED_BYTES = 262_144;
 /** What Linux takes as one string of an environment (MAX_ARG_STRLEN), its `=` and its end included. */
 export const MAX_VARIABLE_BYTES = 131_072;
 
