@@ -31,6 +31,7 @@ import { summarize, summarizePause } from "../projects/status.ts";
 import { childOf, type Pod } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import { TerminalError } from "../reconcile-errors.ts";
+import { hasValues } from "../references/targets.ts";
 import { type GrowthObstacle, withLiveClaim } from "../workload/pvc.ts";
 import { withTemplateVersion } from "../workload/template-version.ts";
 import type { AllowList } from "./access.ts";
@@ -115,11 +116,14 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
       status,
       live: this.#deployment(project),
       instances: this.#instances(project),
-      viewOf: (earlier: Project) => ({
-        ...this.#view(earlier, this.#withPlanOf(earlier, accepted), claimed),
-        templateVersion: view.templateVersion,
-        replaces: true,
-      }),
+      viewOf: (earlier: Project) =>
+        hasValues(earlier.spec, accepted.resolved)
+          ? {
+              ...this.#view(earlier, this.#withPlanOf(earlier, accepted), claimed),
+              templateVersion: view.templateVersion,
+              replaces: true,
+            }
+          : undefined,
       signal,
     };
     const running = gate

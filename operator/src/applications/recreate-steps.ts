@@ -50,7 +50,7 @@ export class RecreateSteps {
 
   /**
    * Chooses what a project runs, and has the image of the wanted version pulled where that comes first.
-   * @param viewOf the application of a project with other settings
+   * @param viewOf the application of a project with other settings; undefined when it has no values for its references
    */
   async resolve(
     project: Project,
@@ -65,7 +65,7 @@ export class RecreateSteps {
       status: ProjectStatus;
       live: LiveDeployment | undefined;
       instances: readonly PodView[];
-      viewOf: (project: Project) => HttpApp;
+      viewOf: (project: Project) => HttpApp | undefined;
       signal: AbortSignal;
     },
   ): Promise<Running> {
@@ -85,8 +85,8 @@ export class RecreateSteps {
     const isPullPending = choice === "pull" || (choice === "wanted" && !hasTemplateOf(live, hash));
     await this.clear(project, signal, isPullPending ? pull?.metadata.name : undefined);
     const previous = previousVersion(deployments);
-    if (choice === "previous" && previous) {
-      const app = viewOf(withSettingsOf(project, previous));
+    const app = choice === "previous" && previous ? viewOf(withSettingsOf(project, previous)) : undefined;
+    if (app) {
       return { applied: app, reported: app, isReturned: true };
     }
     if (choice === "pull") {
@@ -113,7 +113,7 @@ export class RecreateSteps {
     }: {
       status: ProjectStatus;
       live: LiveDeployment | undefined;
-      viewOf: (project: Project) => HttpApp;
+      viewOf: (project: Project) => HttpApp | undefined;
       signal: AbortSignal;
     },
   ): Promise<Running> {

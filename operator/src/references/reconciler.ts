@@ -49,15 +49,25 @@ export type ResolvedSecrets = ReadonlyMap<string, string>;
 /** Events of the projects that are referred to come first; this is for one that was missed. */
 const RESYNC_MS = 600_000;
 
+/** What a Secret with values is made from. */
+type Content = Parameters<typeof resolvedSecret>[2];
+
 export class ReferenceSteps {
   readonly #client: KubeClient;
   readonly #stores: Pick<ProjectStores, "projects" | "secrets">;
   readonly #contents: SecretContents;
+  /** Generation of each project, by its uid, of which it is known that its references do not lead back to it. */
+  readonly #acyclic = new Map<string, number | undefined>();
 
   constructor(deps: { client: KubeClient; stores: Pick<ProjectStores, "projects" | "secrets"> }) {
     this.#client = deps.client;
     this.#stores = deps.stores;
     this.#contents = new SecretContents({ client: deps.client, secrets: deps.stores.secrets });
+    deps.stores.projects.subscribe(({ type, object: { metadata } }) => {
+      if (type === "delete") {
+        this.#acyclic.delete(metadata.uid ?? "");
+      }
+    });
   }
 
   /**
@@ -75,22 +85,32 @@ export class ReferenceSteps {
       conditions.remove("ReferencesReady");
     }
     const before = new Map((status.references ?? []).map(({ secret, resolved }) => [secret, resolved]));
+    const cycle =
+      wanted.length === 0 ? undefined : this.#cycleOf(project, !wanted.some(({ name }) => !before.has(name)));
     const resolved = new Map<string, string>();
+    const made: Content[] = [];
     let problem: Finding | undefined;
     for (const source of sources) {
-      const made = await this.#resolveSource(project, organizationId, source, signal);
+      const found = await this.#resolveSource(project, source, cycle, signal);
       const kept = before.get(source.name);
-      if (typeof made === "string") {
-        resolved.set(source.name, made);
+      if ("values" in found) {
+        made.push(found);
       } else if (kept !== undefined && this.#stores.secrets.get(project.metadata.namespace, kept)) {
         resolved.set(source.name, kept);
-        problem ??= made;
+        problem ??= found;
       } else if (wanted.includes(source)) {
-        throw refusal(made);
+        throw refusal(found);
       }
     }
-    status.references =
-      resolved.size === 0 ? undefined : [...resolved].map(([secret, name]) => ({ secret, resolved: name }));
+    // Not before all are known: nothing names those of a project that waits for another one.
+    for (const content of made) {
+      resolved.set(content.source, await this.#ensure(project, organizationId, content));
+    }
+    const references = sources.flatMap(({ name: secret }) => {
+      const name = resolved.get(secret);
+      return name === undefined ? [] : [{ secret, resolved: name }];
+    });
+    status.references = references.length === 0 ? undefined : references;
     if (problem) {
       const message = `${problem.message}. The last values are kept.`;
       conditions.set({ type: "ReferencesReady", status: "False", reason: problem.reason, message });
@@ -100,20 +120,20 @@ export class ReferenceSteps {
     return resolved;
   }
 
-  /** @returns name of the Secret with the values, or why there is none */
+  /** @returns the values, or why there are none */
   async #resolveSource(
     project: Project,
-    organizationId: string,
     { name, references = [] }: EnvSource,
+    cycle: Finding | undefined,
     signal: AbortSignal,
-  ): Promise<string | Finding> {
+  ): Promise<Content | Finding> {
     const { namespace = "" } = project.metadata;
     const content = await this.#contents.read({ namespace, name }, { signal });
     if (!content) {
       return { reason: "ReferencePending", message: `The Secret ${name} does not exist` };
     }
     const texts = Object.entries(content).filter(([, value]) => hasReferenceSyntax(value));
-    const problem = problemOf(texts, references) ?? this.#cycleOf(project);
+    const problem = problemOf(texts, references) ?? cycle;
     if (problem) {
       return problem;
     }
@@ -125,7 +145,7 @@ export class ReferenceSteps {
     for (const [variable, value] of texts) {
       values[variable] = resolveValue(value, (one) => found.values.get(referenceText(one))) ?? "";
     }
-    return tooLong(values) ?? this.#ensure(project, organizationId, { source: name, values, key: found.key });
+    return tooLong(values) ?? { source: name, values, key: found.key };
   }
 
   /** The value of each reference, and a key that only those know who may read the passwords. */
@@ -175,15 +195,26 @@ export class ReferenceSteps {
       : known;
   }
 
-  #cycleOf({ metadata: { namespace = "", name } }: Project): Finding | undefined {
+  /**
+   * How the references lead back to the project. A cycle begins with a write of a project's references, and is refused there: so
+   * a project that has values is searched from once for each of its generations.
+   */
+  #cycleOf({ metadata }: Project, hasValues: boolean): Finding | undefined {
+    const { namespace = "", name, uid = "", generation } = metadata;
+    if (hasValues && this.#acyclic.has(uid) && this.#acyclic.get(uid) === generation) {
+      return undefined;
+    }
     const projects = this.#lookup(namespace);
     const cycle = findCycle(name, (id) => targetIds(id, projects));
-    return (
-      cycle && {
-        reason: "ReferenceCycle",
-        message: `The references lead back to the project: ${cycle.join(" -> ")}`,
-      }
-    );
+    if (!cycle) {
+      this.#acyclic.set(uid, generation);
+      return undefined;
+    }
+    this.#acyclic.delete(uid);
+    return {
+      reason: "ReferenceCycle",
+      message: `The references lead back to the project: ${cycle.join(" -> ")}`,
+    };
   }
 
   #lookup(namespace: string): ProjectLookup {
@@ -194,11 +225,7 @@ export class ReferenceSteps {
     };
   }
 
-  async #ensure(
-    project: Project,
-    organizationId: string,
-    content: Parameters<typeof resolvedSecret>[2],
-  ): Promise<string> {
+  async #ensure(project: Project, organizationId: string, content: Content): Promise<string> {
     const secret = resolvedSecret(project, organizationId, content);
     const { name, namespace } = secret.metadata;
     const seen = this.#stores.secrets.get(namespace, name);
@@ -220,11 +247,18 @@ export class ReferenceSteps {
   }
 }
 
-/** Those of deployments that a project with a volume returns to when its newest one fails. */
-function earlierSources(project: Project, { deployments = [] }: ProjectStatus, wanted: readonly EnvSource[]) {
-  const isReplaced = project.spec.storage?.persistent && mayRefer(project.spec.type);
-  const before = deployments.slice(1).find(({ status }) => status === "succeeded");
-  return isReplaced && before
+/**
+ * Those of the deployment that a project may return to: while a pre-deploy command comes first, or, with a volume, when the newest one
+ * fails. That is the last one that succeeded, which this reconcile may put behind a newest one.
+ */
+function earlierSources(
+  { spec }: Project,
+  { deployments = [] }: ProjectStatus,
+  wanted: readonly EnvSource[],
+) {
+  const mayReturn = mayRefer(spec.type) && (spec.storage?.persistent || spec.preDeployCommand !== undefined);
+  const before = deployments.find(({ status }) => status === "succeeded");
+  return mayReturn && before
     ? sourcesOf(before.settings).filter(({ name }) => wanted.every((one) => one.name !== name))
     : [];
 }

@@ -30,6 +30,14 @@ export function sourcesOf({ envsFrom }: Pick<Project["spec"], "envsFrom">): EnvS
   return (envsFrom ?? []).filter(({ references }) => references !== undefined);
 }
 
+/** Whether the values of each Secret with references are there: without them, the references themselves would be the variables. */
+export function hasValues(
+  spec: Pick<Project["spec"], "envsFrom">,
+  resolved: ReadonlyMap<string, string> | undefined,
+): boolean {
+  return sourcesOf(spec).every(({ name }) => resolved?.has(name));
+}
+
 /** What a project's references name: ids, and names where they are bound to no id. */
 export function namedBy({ spec }: Pick<Project, "spec">): string[] {
   return sourcesOf(spec).flatMap(({ references = [] }) =>
@@ -47,8 +55,11 @@ export function targetOf(
     const bound = projects.get(id);
     return bound && isAlive(bound) ? bound : unknown(`${text} (${id}) does not exist any more`);
   }
-  const candidates = [projects.get(text), ...projects.named(text)].filter((one) => one !== undefined);
-  const { found, ambiguous } = findReferenced(text, candidates.filter(isAlive));
+  const byId = projects.get(text);
+  if (byId && isAlive(byId)) {
+    return byId;
+  }
+  const { found, ambiguous } = findReferenced(text, projects.named(text).filter(isAlive));
   if (ambiguous) {
     return unknown(`several projects are called ${text}, name one by its id: ${ambiguous.join(", ")}`);
   }
@@ -62,8 +73,13 @@ const unknown = (message: string): Finding => ({ reason: "ReferenceUnknown", mes
 /** Ids of the projects that the references of one lead to. */
 export function targetIds(id: string, projects: ProjectLookup): string[] {
   const project = projects.get(id);
-  return sourcesOf(project?.spec ?? {})
-    .flatMap(({ references = [] }) => references.map((one) => targetOf(one, projects)))
+  const references = sourcesOf(project?.spec ?? {}).flatMap((source) => source.references ?? []);
+  // Of many to the same project one is enough.
+  const targets = new Map(
+    references.map((one) => [one.project ?? readReference(one.reference).project, one]),
+  );
+  return [...targets.values()]
+    .map((one) => targetOf(one, projects))
     .flatMap((target) => ("metadata" in target ? [target.metadata.name] : []));
 }
 
