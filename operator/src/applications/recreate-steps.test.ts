@@ -24,6 +24,7 @@ test("a version that has no values for its references is not returned to", async
     settings: { plan: "basic" },
   });
   const project = exampleWorker({ namespace: "slipway-org-alpha", name: "shop" });
+  const amounts = { cpu: "1", memory: "1Gi", "ephemeral-storage": "1Gi" };
   const wanted = {
     type: "worker",
     id: "shop",
@@ -31,7 +32,7 @@ test("a version that has no values for its references is not returned to", async
     organizationId: "alpha",
     image: "app",
     envSecrets: [],
-    resources: { requests: {}, limits: {} },
+    resources: { requests: amounts, limits: amounts },
     volume: { capacityGb: 1, mountPath: "/data" },
     replicas: 1,
   } as Partial<HttpApp> as HttpApp;

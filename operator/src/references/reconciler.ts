@@ -49,20 +49,33 @@ export type ResolvedSecrets = ReadonlyMap<string, string>;
 /** Events of the projects that are referred to come first; this is for one that was missed. */
 const RESYNC_MS = 600_000;
 
+/** What of a database's accounts its password in force is known by; not those of the engine itself. */
+const ACCOUNT_KEYS: ReadonlySet<string> = new Set([
+  credentialKeys.username,
+  credentialKeys.password,
+  credentialKeys.database,
+  credentialKeys.previousPassword,
+  credentialKeys.monitor,
+]);
+
 /** What a Secret with values is made from. */
 type Content = Parameters<typeof resolvedSecret>[2];
 
 export class ReferenceSteps {
   readonly #client: KubeClient;
   readonly #stores: Pick<ProjectStores, "projects" | "secrets">;
-  readonly #contents: SecretContents;
+  /** Variables with references, and accounts of databases. */
+  readonly #sources: SecretContents;
+  readonly #accounts: SecretContents;
   /** Generation of each project, by its uid, of which it is known that its references do not lead back to it. */
   readonly #acyclic = new Map<string, number | undefined>();
 
   constructor(deps: { client: KubeClient; stores: Pick<ProjectStores, "projects" | "secrets"> }) {
     this.#client = deps.client;
     this.#stores = deps.stores;
-    this.#contents = new SecretContents({ client: deps.client, secrets: deps.stores.secrets });
+    const from = { client: deps.client, secrets: deps.stores.secrets };
+    this.#sources = new SecretContents({ ...from, isRead: (_, value) => hasReferenceSyntax(value) });
+    this.#accounts = new SecretContents({ ...from, isRead: (key) => ACCOUNT_KEYS.has(key) });
     deps.stores.projects.subscribe(({ type, object: { metadata } }) => {
       if (type === "delete") {
         this.#acyclic.delete(metadata.uid ?? "");
@@ -128,11 +141,11 @@ export class ReferenceSteps {
     signal: AbortSignal,
   ): Promise<Content | Finding> {
     const { namespace = "" } = project.metadata;
-    const content = await this.#contents.read({ namespace, name }, { signal });
+    const content = await this.#sources.read({ namespace, name }, { signal });
     if (!content) {
       return { reason: "ReferencePending", message: `The Secret ${name} does not exist` };
     }
-    const texts = Object.entries(content).filter(([, value]) => hasReferenceSyntax(value));
+    const texts = Object.entries(content);
     const problem = problemOf(texts, references) ?? cycle;
     if (problem) {
       return problem;
@@ -189,9 +202,9 @@ export class ReferenceSteps {
     }
     const ref = { namespace, name: databaseNames(id).credentials };
     const inForce = target.status?.database?.credentialsHash;
-    const known = await this.#contents.read(ref, { signal });
+    const known = await this.#accounts.read(ref, { signal });
     return known && inForce !== undefined && passwordInForce(known, inForce) === undefined
-      ? this.#contents.read(ref, { signal, fresh: true })
+      ? this.#accounts.read(ref, { signal, fresh: true })
       : known;
   }
 
