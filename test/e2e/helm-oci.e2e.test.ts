@@ -34,14 +34,18 @@ test.skipIf(!isLong)(
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "slipway-oci-"));
     const bundle = join(folder, "bundle");
-    const release = (...args: string[]) => run(join(root, "hack/release.sh"), args);
+    // The registry's certificate is of the stack's own authority.
+    const env = { SSL_CERT_FILE: stack.git.caFile };
+    const release = (...args: string[]) => run(join(root, "hack/release.sh"), args, { env });
     await release(VERSION, "--out", bundle, "--programs", "off");
-    const pushed = await release("push", bundle, registry, "--plain-http");
+    const pushed = await release("push", bundle, registry);
     expect(pushed).toContain(`oci://${registry}/charts/slipway --version ${VERSION}`);
     const settings = join(folder, "settings.yaml");
     await writeFile(settings, await helm("get", "values", "slipway", "-o", "yaml"));
     const values = ["-f", settings, "-f", `${bundle}-values.yaml`];
-    const from = [`oci://${registry}/charts/slipway`, "--version", VERSION, "--plain-http"];
+    const from = [`oci://${registry}/charts/slipway`, "--version", VERSION, "--ca-file", stack.git.caFile];
+    const history = await helm("history", "slipway", "--max", "1", "-o", "json");
+    const [{ revision }] = JSON.parse(history) as [{ revision: number }];
     try {
       await helm("upgrade", "slipway", ...from, ...values, "--wait", "--timeout", "5m");
       await eventually(async () => {
@@ -60,7 +64,7 @@ test.skipIf(!isLong)(
         expect(body.data?.status).toBe("running");
       });
     } finally {
-      await helm("rollback", "slipway", "--wait", "--timeout", "5m");
+      await helm("rollback", "slipway", String(revision), "--wait", "--timeout", "5m");
       await rm(folder, { recursive: true });
     }
   },
