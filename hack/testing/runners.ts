@@ -173,10 +173,12 @@ export async function contract(): Promise<Counts> {
   await ensurePackages(testPackages, join(logs, "packages.log"));
   const args = ["test/contract/run.ts", "--report", report];
   const { code } = await run("contract", process.execPath, args);
-  if (!existsSync(report)) {
+  const junit = existsSync(report) ? await readFile(report, "utf8") : "";
+  // One that was killed has written nothing, or an empty file.
+  if (junit === "") {
     return { ...none, failed: 1 };
   }
-  const counts = junitCounts(await readFile(report, "utf8"));
+  const counts = junitCounts(junit);
   return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }
 

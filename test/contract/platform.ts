@@ -40,6 +40,7 @@ import { exampleSpec } from "../kit/api-server/harness.ts";
 import { runRow } from "../kit/api-server/job-runs.ts";
 import { applyCrds } from "../kit/clusters/definitions.ts";
 import { countQuotas } from "../kit/clusters/quotas.ts";
+import { JobPlayer } from "../kit/operator/pre-deploy.ts";
 import { startNode, writeTokenKey } from "../kit/processes/node.ts";
 import { startPostgres } from "../kit/servers/postgresql.ts";
 
@@ -88,6 +89,8 @@ export async function startPlatform(log: string): Promise<Platform> {
     await applyCrds(kube);
     await kube.create(resources.namespaces, { metadata: { name: SYSTEM_NAMESPACE } });
     undo.push(countQuotas(kube));
+    // Without the controller of Jobs a project with a pre-deploy command would never be deleted.
+    undo.push(new JobPlayer(kube, organizationNamespace(ORGANIZATION)).play());
     // The operator waits for the class of the ingress, which decides whether access lists are enforced.
     const ingressClass = { metadata: { name: "traefik" }, spec: { controller: "k8s.io/ingress-nginx" } };
     await kube.create<KubernetesObject>(resources.ingressClasses, ingressClass);
