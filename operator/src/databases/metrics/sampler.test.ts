@@ -1,6 +1,6 @@
 import type { SnapshotResource } from "@slipway/crds";
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
-import { silentLogger } from "@slipway/process";
+import { silentLogger, sleep } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Facts } from "./facts.ts";
@@ -96,6 +96,19 @@ test("every minute each instance is sampled, with rates from the second time on"
     ["pshop-1", "02:00", "available", 10],
   ]);
   expect(rows[0]?.snapshot.resource).toEqual(KNOWN);
+});
+
+test("a sample is from when its reading began: what happened meanwhile may be missing from it", async () => {
+  read = async () => {
+    const early = reading();
+    await sleep(clock, 2_000, stop.signal);
+    return early;
+  };
+  const running = start();
+  await clock.advance(3_000);
+  stop.abort();
+  await running;
+  expect(shown()).toEqual([["pshop-0", "00:00", "available", null]]);
 });
 
 test("sampling continues from what is kept, of the same project alone", async () => {

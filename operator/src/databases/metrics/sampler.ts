@@ -89,8 +89,9 @@ export class DatabaseSampler {
       throw new Error("nobody samples that engine");
     }
     const pending = resources.of(target);
-    const reading = await read(target, signal);
+    // Before it is read: on a busy machine an answer may take a while, and what happened meanwhile may be missing from it.
     const observedAt = clock.now();
+    const reading = await read(target, signal);
     const usage = await pending;
     // A driver need not report how large its volumes are; their claims do.
     const resource = {
