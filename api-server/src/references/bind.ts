@@ -1,4 +1,5 @@
 import {
+  type DeclaredReference,
   type EnvironmentVariable,
   type EnvSource,
   hasReferenceSyntax,
@@ -6,19 +7,17 @@ import {
   type Project,
   type ProjectType,
   parseValue,
+  REFERENCES_MAX,
   referenceText,
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
-import { type DeclaredReference, type Referrer, type Refusal, TargetFinder } from "./target-finder.ts";
+import { type Referrer, type Refusal, TargetFinder } from "./target-finder.ts";
 
 /** Checks the references of variables, and binds each to the project that it leads to. Pure; `docs/references.md` has the rules. */
 
 /** Id of the project by reference, such as `shop-db.password`. */
 export type BoundReferences = ReadonlyMap<string, string>;
-
-/** References of one project, each occurrence counted: a value may become that much longer. */
-export const MAX_REFERENCES = 100;
 
 /** Whether the variables of a project of this type have anything to check. */
 export function needsBinding(variables: readonly EnvironmentVariable[], type: ProjectType): boolean {
@@ -41,8 +40,8 @@ export function bindReferences(
   const parts = variables.flatMap(({ name, value }) =>
     hasReferenceSyntax(value) ? parseValue(value).map((part) => ({ name, part })) : [],
   );
-  if (parts.filter(({ part }) => !("text" in part)).length > MAX_REFERENCES) {
-    const message = `must not have more than ${MAX_REFERENCES} references together`;
+  if (parts.filter(({ part }) => !("text" in part)).length > REFERENCES_MAX) {
+    const message = `must not have more than ${REFERENCES_MAX} references together`;
     throw failures.validation([{ field: "envs", code: "REFERENCE_LIMIT_EXCEEDED", message }]);
   }
   const finder = new TargetFinder(referrer, projects);

@@ -2,6 +2,7 @@ import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type Deployment, organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { databaseBody, startDatabaseOperator } from "../../../test/kit/api-server/databases.ts";
+import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import { projectResource } from "../resources.ts";
 
@@ -84,6 +85,34 @@ it("are bound at the creation of a project, read as they were sent, and resolved
     { reference: `${databaseId}.host`, project: databaseId },
     { reference: "shop-db.connection_string", project: databaseId },
   ]);
+});
+
+// Shows: docs/references.md#errors: 400 | `REFERENCE_LIMIT_EXCEEDED`: more than 100 references
+it("are stored up to the limit, which is that of the custom resource, too", async () => {
+  const { id: organizationId, headers } = await harness.organization();
+  const namespace = organizationNamespace(organizationId);
+  const targets = Array.from({ length: 34 }, (_, index) => `papi${index}`);
+  for (const name of targets) {
+    const spec = { ...exampleSpec, name: `shop-api-${name}` };
+    await harness.admin.create(projectResource, { metadata: { namespace, name }, spec } as Project);
+  }
+  const references = targets.flatMap((id) => ["host", "internal_url", "port"].map((one) => `${id}.${one}`));
+  const send = (count: number) => {
+    const used = references.slice(0, count).map((one) => `\${project:${one}}`);
+    const envs = Array.from({ length: 34 }, (_, index) => ({
+      name: `PEER_${index}`,
+      value: used.slice(index * 3, index * 3 + 3).join(" ") || "none",
+    }));
+    return post(headers, appBody(envs), `this-many-references-${count}`);
+  };
+  const refused = await send(101);
+  expect(refused.json()).toMatchObject({ code: "REFERENCE_LIMIT_EXCEEDED" });
+  const created = await send(100);
+  expect(created.json()).toMatchObject({ status: "success" });
+  const { project_id: name } = created.json().data;
+  const live = await harness.admin.get<Project>(projectResource, { namespace, name });
+  const stored = live.spec.envsFrom?.flatMap((source) => source.references ?? []);
+  expect(stored?.map(({ reference }) => reference)).toEqual(references.slice(0, 100).sort());
 });
 
 it("to another organization's project are refused in the words for one that does not exist", async () => {

@@ -1,5 +1,5 @@
 import {
-  type EnvSource,
+  type DeclaredReference,
   findReferenced,
   membersOf,
   type Project,
@@ -12,10 +12,7 @@ import {
 import type { Principal } from "../auth/principal.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
-import { ProjectIndex, wayBack } from "./ways-back.ts";
-
-/** One entry of `envsFrom[].references`. */
-export type DeclaredReference = NonNullable<EnvSource["references"]>[number];
+import { ProjectIndex, wayBack } from "./reference-graph.ts";
 
 export interface Referrer {
   type: ProjectType;

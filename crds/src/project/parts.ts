@@ -19,6 +19,9 @@ export const secretRef = z
   .strictObject({ name: objectName("Name of the Secret.") })
   .describe("A Secret of the project's own namespace.");
 
+/** References of one project, each occurrence counted: a value may become that much longer. */
+export const REFERENCES_MAX = 100;
+
 const reference = z
   .strictObject({
     reference: matching(
@@ -33,11 +36,13 @@ const reference = z
   })
   .describe("One reference to another project of the organization.");
 
+export type DeclaredReference = z.output<typeof reference>;
+
 /** A Secret with variables. */
 export const envSource = z
   .strictObject({
     name: objectName("Name of the Secret."),
-    references: mapOf(z.array(reference).max(50), "reference")
+    references: mapOf(z.array(reference).max(REFERENCES_MAX), "reference")
       .describe(
         `Each \${project:NAME.MEMBER} of the Secret's values, which are replaced by what they refer to. Absent: every value is literal.`,
       )

@@ -1,9 +1,8 @@
 /** What is wrong with variables that have references. Pure. */
 
-import { parseValue, referenceText } from "@slipway/crds";
+import { type DeclaredReference, parseValue, referenceText } from "@slipway/crds";
 import type { Finding } from "../projects/status.ts";
 import { MAX_RESOLVED_BYTES, MAX_VARIABLE_BYTES } from "./resolved-secret.ts";
-import type { DeclaredReference } from "./targets.ts";
 
 /** What is wrong with the values themselves. */
 export function problemOf(

@@ -11,6 +11,7 @@ import {
 } from "@slipway/controller-runtime";
 import {
   credentialKeys,
+  type DeclaredReference,
   databaseNames,
   type EnvSource,
   fieldManagers,
@@ -34,14 +35,7 @@ import { type SecretContent, SecretContents } from "./contents.ts";
 import { problemOf, tooLong } from "./problems.ts";
 import { resolvedSecret } from "./resolved-secret.ts";
 import { BY_NAME } from "./sources.ts";
-import {
-  type DeclaredReference,
-  type ProjectLookup,
-  sourcesOf,
-  targetIds,
-  targetOf,
-  targetValue,
-} from "./targets.ts";
+import { type ProjectLookup, sourcesOf, targetIds, targetOf, targetValue } from "./targets.ts";
 
 /** By name of a Secret with references, the Secret with their values. */
 export type ResolvedSecrets = ReadonlyMap<string, string>;

@@ -3,6 +3,7 @@
 import {
   credentialKeys,
   type DatabaseCredentials,
+  type DeclaredReference,
   databaseMember,
   type EnvSource,
   findReferenced,
@@ -15,9 +16,6 @@ import {
   readReference,
 } from "@slipway/crds";
 import type { Finding } from "../projects/status.ts";
-
-/** One entry of `envsFrom[].references`. */
-export type DeclaredReference = NonNullable<EnvSource["references"]>[number];
 
 /** Finds projects of one namespace. */
 export interface ProjectLookup {
