@@ -3,8 +3,8 @@
 import {
   controllerOf,
   controllerReference,
+  deleteSeen,
   isAlreadyExists,
-  isConflict,
   type KubeClient,
   type KubernetesObject,
   resources,
@@ -20,6 +20,7 @@ import type { Finding } from "../projects/status.ts";
 import { setDeployments } from "../projects/status-fields.ts";
 import type { Pod, ProjectStores } from "../projects/stores.ts";
 import { projectResource } from "../resources.ts";
+import { isInTerminalPhase } from "../workload/pod-phase.ts";
 import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./desired/deployment.ts";
 import { preDeployJob, preDeployJobName } from "./desired/pre-deploy-job.ts";
@@ -133,8 +134,9 @@ export class PreDeploySteps {
   /** Deletes the Jobs of a project, but one. @returns how many of them still exist */
   async clear(project: Project, signal: AbortSignal, but?: Job): Promise<number> {
     const others = this.#jobs(project).filter(({ metadata }) => metadata.uid !== but?.metadata.uid);
-    for (const job of others) {
-      await this.#delete(job, signal);
+    for (const job of others.filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
+      // Its pod first: it exists for as long as that runs. Another one of its name is another run.
+      await deleteSeen(this.#deps.client, resources.jobs, job, { propagationPolicy: "Foreground", signal });
     }
     return others.length;
   }
@@ -188,7 +190,7 @@ export class PreDeploySteps {
       stores.preDeployJobs.observe(job);
     }
     const pods = await client.listAll<Pod>(resources.pods, selection);
-    return jobs.length > 0 || pods.some(({ status }) => !ENDED.has(status?.phase ?? ""));
+    return jobs.length > 0 || pods.some((pod) => !isInTerminalPhase(pod));
   }
 
   /** The end of its log; what the kubelet keeps of it when it cannot be read. */
@@ -201,23 +203,6 @@ export class PreDeploySteps {
     const until = AbortSignal.any([signal, AbortSignal.timeout(LOG_TIMEOUT_MS)]);
     const text = await readTail(this.#deps.client, { podName, namespace }, until).catch(() => undefined);
     return keptLines(text || (terminated.message ?? ""));
-  }
-
-  async #delete({ metadata }: Job, signal: AbortSignal): Promise<void> {
-    const { name, namespace, uid, deletionTimestamp } = metadata;
-    if (deletionTimestamp) {
-      return;
-    }
-    try {
-      // Its pod first: it exists for as long as that runs.
-      const options = { uid, propagationPolicy: "Foreground", signal } as const;
-      await this.#deps.client.delete(resources.jobs, { name, namespace }, options);
-    } catch (error) {
-      // Another of that name is another run.
-      if (!isConflict(error)) {
-        throw error;
-      }
-    }
   }
 
   #jobs({ metadata: { name, namespace, uid } }: Project): Job[] {
@@ -250,8 +235,6 @@ const ENDING: Finding = {
   reason: "RunningPreDeploy",
   message: "The pre-deploy command of the deployment before is being stopped.",
 };
-
-const ENDED: ReadonlySet<string> = new Set(["Succeeded", "Failed"]);
 
 /** Whether the stored status has the deployment, with its command. */
 const isRecorded = ({ status }: Project, { id }: Deployment): boolean =>

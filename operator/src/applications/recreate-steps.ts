@@ -2,8 +2,8 @@
 
 import {
   controllerReference,
+  deleteSeen,
   isAlreadyExists,
-  isConflict,
   type KubeClient,
   type KubernetesObject,
   resources,
@@ -135,9 +135,10 @@ export class RecreateSteps {
     signal: AbortSignal,
     but?: string,
   ): Promise<void> {
-    for (const { metadata } of this.#of(id, namespace)) {
-      if (metadata.name !== but && !metadata.deletionTimestamp) {
-        await this.#delete(metadata, signal);
+    for (const pod of this.#of(id, namespace)) {
+      if (pod.metadata.name !== but && !pod.metadata.deletionTimestamp) {
+        // Another one of its name is another pull.
+        await deleteSeen(this.#client, resources.pods, pod, { signal });
       }
     }
   }
@@ -152,7 +153,7 @@ export class RecreateSteps {
   ): Promise<void> {
     if (pull) {
       if (pull.status?.phase === "Failed" && !pull.metadata.deletionTimestamp) {
-        await this.#delete(pull.metadata, signal);
+        await deleteSeen(this.#client, resources.pods, pull, { signal });
       }
       return;
     }
@@ -168,20 +169,6 @@ export class RecreateSteps {
     } catch (error) {
       // It was created a moment ago, or the former one is not deleted yet: the watch reports either.
       if (!isAlreadyExists(error)) {
-        throw error;
-      }
-    }
-  }
-
-  async #delete(
-    { name = "", namespace, uid }: PodView["metadata"] & KubernetesObject["metadata"],
-    signal: AbortSignal,
-  ) {
-    try {
-      await this.#client.delete(resources.pods, { name, namespace }, { uid, signal });
-    } catch (error) {
-      // Another of that name is another pull.
-      if (!isConflict(error)) {
         throw error;
       }
     }

@@ -1,6 +1,6 @@
 /** Creates and deletes DomainClaims. A DomainClaim is named after its hostname, so creating it is atomic. */
 
-import { isAlreadyExists, isConflict, type KubeClient, type Store } from "@slipway/controller-runtime";
+import { deleteSeen, isAlreadyExists, type KubeClient, type Store } from "@slipway/controller-runtime";
 import {
   type DomainClaim,
   type DomainClaimSpec,
@@ -90,18 +90,14 @@ export function keptAheadMs(claim: DomainClaim, project: Project, now: Date): nu
  * Deletes the claim as it was read: a newer one of its name stays, and so does one that changed since.
  * @returns false when it has changed, and has to be read again
  */
-export async function deleteClaim(
-  { name, uid, resourceVersion }: DomainClaim["metadata"],
+export const deleteClaim = (
+  metadata: DomainClaim["metadata"],
   client: KubeClient,
   signal?: AbortSignal,
-): Promise<boolean> {
-  try {
-    await client.delete(domainClaimResource, { name }, { uid, resourceVersion, signal });
-    return true;
-  } catch (error) {
-    if (!isConflict(error)) {
-      throw error;
-    }
-    return false;
-  }
-}
+): Promise<boolean> =>
+  deleteSeen(
+    client,
+    domainClaimResource,
+    { metadata },
+    { resourceVersion: metadata.resourceVersion, signal },
+  );

@@ -5,8 +5,7 @@
  */
 
 import {
-  isConflict,
-  isNotFound,
+  deleteSeen,
   type KubeClient,
   type KubernetesObject,
   resources,
@@ -114,21 +113,11 @@ export async function collectGarbage(
       if (running.has(secret.metadata?.name ?? "")) {
         waits.push(RUNNING_MS);
       } else if (still.some((one) => one.secret === secret && one.dueInMs <= 0)) {
-        await remove(secret, client, signal);
+        // Not when it was marked as needed meanwhile: then its version is another one.
+        const { resourceVersion } = secret.metadata ?? {};
+        await deleteSeen(client, resources.secrets, secret, { resourceVersion, signal });
       }
     }
   }
   return shortestDelay(...waits);
-}
-
-/** Not when it was marked as needed meanwhile: then its version is another one. */
-async function remove({ metadata }: KubernetesObject, client: KubeClient, signal: AbortSignal) {
-  const { name = "", namespace, uid, resourceVersion } = metadata ?? {};
-  try {
-    await client.delete(resources.secrets, { name, namespace }, { uid, resourceVersion, signal });
-  } catch (error) {
-    if (!isConflict(error) && !isNotFound(error)) {
-      throw error;
-    }
-  }
 }

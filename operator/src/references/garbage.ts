@@ -1,8 +1,7 @@
 /** Deletes Secrets with earlier values of references, once nothing can start from them any more. */
 
 import {
-  isConflict,
-  isNotFound,
+  deleteSeen,
   type KubeClient,
   type KubernetesObject,
   resources,
@@ -44,7 +43,7 @@ export async function collectResolvedSecrets(
   const waits = unused.length < old.length ? [IN_USE_MS] : [];
   for (const [index, secret] of unused.entries()) {
     if (index >= MAX_UNUSED || dueInMs(secret) <= 0) {
-      await remove(secret, client, signal);
+      await deleteSeen(client, resources.secrets, secret, { signal });
     } else {
       waits.push(dueInMs(secret));
     }
@@ -73,14 +72,3 @@ function earlierOnes(
 
 const createdAt = ({ metadata }: KubernetesObject): number =>
   Date.parse(String(metadata?.creationTimestamp ?? "")) || 0;
-
-async function remove({ metadata }: KubernetesObject, client: KubeClient, signal: AbortSignal) {
-  const { name = "", namespace, uid } = metadata ?? {};
-  try {
-    await client.delete(resources.secrets, { namespace, name }, { uid, signal });
-  } catch (error) {
-    if (!isConflict(error) && !isNotFound(error)) {
-      throw error;
-    }
-  }
-}

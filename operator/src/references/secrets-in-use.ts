@@ -9,6 +9,7 @@ import {
 import { labels, type Project } from "@slipway/crds";
 import { secretsOfRuns, secretsOfUnfinished } from "../jobs/deletion.ts";
 import { liveChildren } from "../projects/deletion.ts";
+import { isInTerminalPhase } from "../workload/pod-phase.ts";
 
 interface PodSpec {
   containers?: readonly { envFrom?: readonly { secretRef?: { name?: string } }[] }[];
@@ -51,7 +52,7 @@ export async function secretsInUse(
     labelSelector,
     signal,
   });
-  const pods = (await list(resources.pods)).filter(({ status }) => !ENDED.has(status?.phase ?? ""));
+  const pods = (await list(resources.pods)).filter((pod) => !isInTerminalPhase(pod));
   return new Set([
     ...[live ?? {}, ...replicaSets.filter(({ spec }) => spec?.replicas !== 0), ...pods].flatMap(namesOf),
     ...secretsOfUnfinished(preDeployJobs),
@@ -63,5 +64,3 @@ function namesOf({ spec }: Starter): string[] {
   const { containers = [] } = spec?.jobTemplate?.spec?.template?.spec ?? spec?.template?.spec ?? spec ?? {};
   return containers.flatMap(({ envFrom = [] }) => envFrom.flatMap(({ secretRef }) => secretRef?.name ?? []));
 }
-
-const ENDED: ReadonlySet<string> = new Set(["Succeeded", "Failed"]);

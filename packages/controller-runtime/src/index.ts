@@ -26,6 +26,7 @@ export { compareResourceVersions } from "./cache/version-waiters.ts";
 export { KubeClient, type KubeClientOptions } from "./client/client.ts";
 export { type ClusterConfig, loadClusterConfig } from "./client/cluster-config.ts";
 export type { CredentialSource, Credentials } from "./client/credentials.ts";
+export { deleteSeen } from "./client/delete-seen.ts";
 export {
   isAlreadyExists,
   isConflict,

@@ -1,6 +1,7 @@
 /** The calls that the jobrun controller makes to the apiserver, and the part of each object that it reads. */
 
 import type { KubeClient, KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
+import { isInTerminalPhase } from "../../workload/pod-phase.ts";
 
 /** Calls that the controller makes. */
 export type RunCluster = Pick<KubeClient, "getOrUndefined" | "listAll" | "create" | "patch" | "delete">;
@@ -116,8 +117,8 @@ export type ContainerFacts =
 
 /** Reads a pod. */
 export function readContainer(pod: RunPod): ContainerFacts {
-  const { phase, reason } = pod.status ?? {};
-  const over = phase === "Failed" || phase === "Succeeded";
+  const { reason } = pod.status ?? {};
+  const over = isInTerminalPhase(pod);
   const app = pod.status?.containerStatuses?.find(({ name }) => name === APP_CONTAINER)?.state;
   if (app?.terminated) {
     const { exitCode, reason: why } = app.terminated;
