@@ -143,7 +143,11 @@ async function packModules(tree: string, version: string, archive: string): Prom
 /** SPDX documents of the platform's npm packages, of each Go program and of each image. */
 async function writeMaterials(
   { path, commit }: ReleaseTree,
-  of: { release: ReleaseManifest; built: ReadonlyMap<string, BuiltImage>; programs: readonly string[] },
+  {
+    release,
+    built,
+    programs,
+  }: { release: ReleaseManifest; built: ReadonlyMap<string, BuiltImage>; programs: readonly string[] },
   { version, out }: BundleOptions,
 ): Promise<void> {
   const folder = join(out, BUNDLE.materials);
@@ -159,17 +163,13 @@ async function writeMaterials(
     { name: "slipway" },
     npmMaterials(await readFile(join(path, "package-lock.json"), "utf8")),
   );
-  for (const program of of.programs) {
+  for (const program of programs) {
     const name = basename(program);
     await write(name, { name }, goMaterials(await run("go", ["version", "-m", program])));
   }
-  for (const image of imagesOf(of.release)) {
+  for (const image of imagesOf(release)) {
     const purl = `pkg:oci/${basename(image.name)}@${image.digest}`;
     const file = `image-${image.name.replaceAll("/", "-")}-${image.tag}`;
-    await write(
-      file,
-      { name: image.name, purl },
-      await imageMaterials(of.built.get(image.reference) ?? image),
-    );
+    await write(file, { name: image.name, purl }, await imageMaterials(built.get(image.reference) ?? image));
   }
 }
