@@ -138,8 +138,7 @@ test(`${count} known requests: all six endpoints count exactly them`, async () =
   }
   expectItems(await network.all<Item>("routes"), answered, "route", ({ route }) => route);
   expectItems(await network.all<Item>("user-agents"), answered, "user_agent", ({ userAgent }) => userAgent);
-  const address = stack.clientCidr.replace(/\/\d+$/, "");
-  expectItems(await network.all<Item>("source-ips"), answered, "source_ip", () => address);
+  expectItems(await network.all<Item>("source-ips"), answered, "source_ip", () => stack.clientAddress);
 
   const events = await network.all<RequestEvent>("request-events");
   const one = (event: RequestEvent) =>

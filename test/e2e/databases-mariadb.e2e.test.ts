@@ -15,8 +15,8 @@ import {
 } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
 import {
+  connectForwarded,
   connectMariadb,
-  connectPod,
   createRows,
   type MariadbClient,
   readRows,
@@ -56,7 +56,7 @@ describe.for(isLong ? ["10", "11"] : ["11"])("MariaDB %s", (version) => {
   async function expectEverywhere(ids: readonly number[]): Promise<void> {
     for (const pod of await names()) {
       const rows = await eventually(async () => {
-        const client = await connectPod(project, pod);
+        const client = await connectForwarded(project, pod);
         return readRows(client).finally(() => client.end());
       });
       expect(

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import type { V1Job } from "@kubernetes/client-node";
 import { PLATFORM_BACKUP, PLATFORM_VERIFICATION, platformBackupKeys } from "@slipway/crds";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { addresses } from "../../hack/cluster/addresses.ts";
 import { run } from "../../hack/lib/exec.ts";
 import { root, toolDir } from "../../hack/lib/paths.ts";
 import { openLocation } from "../../recovery/src/archive/location.ts";
@@ -19,7 +18,7 @@ import { withValues } from "./support/values.ts";
 
 /**
  * Jobs of the chart's CronJobs that back up the platform, and restore its backup for a test: on a real S3 server with an authority of its own, on
- * the node's address.
+ * this machine.
  */
 
 const call = apiClient();
@@ -30,7 +29,7 @@ let [s3, restore]: [TestS3?, (() => Promise<void>)?] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "slipway-e2e-recovery-"));
-  s3 = await startS3({ host: addresses.node, tls: true });
+  s3 = await startS3({ host: stack.clientAddress, tls: true });
   const { accessKeyId, secretAccessKey, endpoint, bucket, ca, host, port } = s3;
   place = `s3://${bucket}/platform/`;
   await writeFile(join(folder, "ca.crt"), ca);

@@ -15,7 +15,8 @@ import {
 } from "@kubernetes/client-node";
 import { stack } from "./stack.ts";
 
-const config = new KubeConfig();
+/** Access to the stack's cluster, as its administrator. */
+export const config = new KubeConfig();
 config.loadFromFile(stack.kubeconfig);
 
 /** Clients of the stack's cluster, as its administrator. */

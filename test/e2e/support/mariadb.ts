@@ -3,8 +3,12 @@ import mariadb, { type Connection } from "mariadb";
 import type { WriteSession } from "./acknowledged.ts";
 import { cluster } from "./cluster.ts";
 import { type DatabaseProject, databaseAuthority } from "./databases.ts";
+import { type Address, podAddress } from "./forward.ts";
 
 export type MariadbClient = Connection;
+
+/** Of each member. */
+const PORT = 3306;
 
 /** Opens one connection as an ordinary client does, the certificate checked for the name. */
 async function connect(
@@ -44,8 +48,16 @@ export async function connectPod(project: DatabaseProject, pod: string): Promise
   if (!status?.podIP) {
     throw new Error(`${pod} has no address`);
   }
+  return connectAt(project, pod, { host: status.podIP, port: PORT });
+}
+
+/** The same from a machine that has no route to addresses of pods. */
+export const connectForwarded = async (project: DatabaseProject, pod: string): Promise<MariadbClient> =>
+  connectAt(project, pod, await podAddress(project.namespace, pod, PORT));
+
+function connectAt(project: DatabaseProject, pod: string, address: Address): Promise<MariadbClient> {
   const name = `${pod}.${project.id}-nodes.${project.namespace}.svc`;
-  return connect(project, { host: status.podIP, port: 3306, name }, project.connection.password);
+  return connect(project, { ...address, name }, project.connection.password);
 }
 
 export const createRows = (client: MariadbClient): Promise<unknown> =>

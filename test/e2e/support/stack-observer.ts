@@ -12,6 +12,7 @@ import {
 import { ClusterObserver } from "../../chaos/support/cluster-observer.ts";
 import { cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
+import { serviceAddress } from "./forward.ts";
 import { type JobRun, tenThousandths } from "./jobs.ts";
 import { systemNamespace } from "./operator.ts";
 import { stack } from "./stack.ts";
@@ -78,12 +79,12 @@ export function expectAsPods(runs: readonly JobRun[], { pods }: Records, price: 
   }
 }
 
-/** The embedded ledger's own URL, by an address that this machine can reach. */
+/** The embedded ledger's own URL, by an address that this machine can reach on every kind of cluster. */
 async function ledgerUrl(): Promise<string> {
   const where = { namespace: systemNamespace, name: "slipway-ledger" };
   const secret = await cluster.core.readNamespacedSecret(where);
-  const service = await cluster.core.readNamespacedService(where);
   const url = new URL(Buffer.from(secret.data?.url ?? "", "base64").toString("utf8"));
-  url.hostname = service.spec?.clusterIP ?? "";
+  const { host, port } = await serviceAddress(where.namespace, where.name, Number(url.port) || 5432);
+  [url.hostname, url.port] = [host, String(port)];
   return url.href;
 }

@@ -35,6 +35,8 @@ export const stack = {
   imageHttpV2: value("SLIPWAY_IMAGE_HTTP_V2"),
   imageJob: value("SLIPWAY_IMAGE_JOB"),
   clientCidr: value("SLIPWAY_CLIENT_CIDR"),
+  /** This machine's address, as pods and the ingress see it. */
+  clientAddress: value("SLIPWAY_CLIENT_CIDR").replace(/\/\d+$/, ""),
   databaseCa: value("SLIPWAY_DATABASE_CA"),
   kubeconfig: value("KUBECONFIG"),
   /** The stack's own Git server, which exists unless the stack was started without builds. */
