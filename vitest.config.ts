@@ -82,7 +82,7 @@ const wholeStack = [
 ];
 
 /** On a stack of three nodes: see hack/testing/kind.ts. */
-const severalNodes = e2eFiles("nodes");
+const severalNodes = e2eFiles("nodes", "nodes-databases");
 
 export default defineConfig({
   test: {

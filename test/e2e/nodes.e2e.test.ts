@@ -13,13 +13,21 @@ import {
 import { cluster, exec } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
 import { throughIngress } from "./support/ingress.ts";
-import { cordon, drain, freeze, nodeOf, onNode, readyNodes, runningPods } from "./support/nodes.ts";
+import {
+  cordon,
+  drain,
+  freeze,
+  ingressNode,
+  nodeOf,
+  onNode,
+  readyNodes,
+  runningPods,
+} from "./support/nodes.ts";
 import { leader, systemNamespace } from "./support/operator.ts";
 import { createOrganization } from "./support/organization.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
 import { traffic } from "./support/traffic.ts";
 
-const INGRESS_LABEL = "slipway.dev/ingress";
 /** A leader that is frozen loses its Lease, and another starts: 15 s of a Lease, and a busy machine. */
 const FAILOVER_MS = 60_000;
 
@@ -31,8 +39,7 @@ let first = "";
 let workers: string[] = [];
 
 beforeAll(async () => {
-  const { items } = await cluster.core.listNode({ labelSelector: INGRESS_LABEL });
-  first = items[0]?.metadata?.name ?? "";
+  first = await ingressNode();
   workers = (await readyNodes()).filter((name) => name !== first);
   expect(workers, "this needs a stack of three nodes: hack/up.sh --cluster kind --nodes 3").toHaveLength(2);
 });

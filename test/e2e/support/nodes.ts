@@ -12,6 +12,16 @@ export async function readyNodes(): Promise<string[]> {
   return items.filter(isReady).map(({ metadata }) => metadata?.name ?? "");
 }
 
+/** The node that the ingress is on, and the apiserver with etcd. @throws when there is none */
+export async function ingressNode(): Promise<string> {
+  const { items } = await cluster.core.listNode({ labelSelector: "slipway.dev/ingress" });
+  const name = items[0]?.metadata?.name;
+  if (!name) {
+    throw new Error("no node is labelled as the ingress's: the cluster is not kind's");
+  }
+  return name;
+}
+
 /** Pods of a namespace with these labels that run and are not leaving. */
 export async function runningPods(namespace: string, labelSelector: string): Promise<V1Pod[]> {
   const { items } = await cluster.core.listNamespacedPod({ namespace, labelSelector });
