@@ -1,25 +1,43 @@
 // On a stack of three nodes: `hack/up.sh --cluster kind --nodes 3`. Not among the other end-to-end tests, whose stack has one.
 import { afterAll, expect, test } from "vitest";
-import { postgresqlDriver } from "../chaos/support/engines.ts";
 import { longestGap, lostRows, secondPrimaries, Writer } from "./support/acknowledged.ts";
 import { apiClient, deleteProjects } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
-import { createDatabase, podsOfDatabase, readDatabase, untilReady } from "./support/databases.ts";
+import {
+  createDatabase,
+  databaseProject,
+  podsOfDatabase,
+  readDatabase,
+  untilReady,
+} from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
-import { cordon, freeze, ingressNode, nodeOf, readyNodes } from "./support/nodes.ts";
+import { addressOf, cordon, freeze, ingressNode, nodeOf, readyNodes } from "./support/nodes.ts";
+import { connectAtNode, createRows, readRows, rowsOver } from "./support/postgresql.ts";
 
 const call = apiClient();
 const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
 
-const { body, open, rows } = postgresqlDriver;
+/**
+ * Waits until Patroni has recorded both standbys as synchronous, some seconds after they are ready. A primary that fails before has
+ * acknowledged alone, and no other instance takes over.
+ */
+async function untilSynchronous({ id, namespace }: { id: string; namespace: string }): Promise<void> {
+  await eventually(async () => {
+    const { metadata } = await cluster.core.readNamespacedConfigMap({ namespace, name: `${id}-sync` });
+    expect(metadata?.annotations?.sync_standby?.split(",")).toHaveLength(2);
+  });
+}
 
 test("a PostgreSQL whose primary's node hangs takes writes again on another node, and has every acknowledged row when the node is back", {
   timeout: 900_000,
 }, async () => {
-  const project = await createDatabase(call, body());
+  const config = { type_project: "postgresql", version: "17", instances: 3 };
+  const project = await createDatabase(call, databaseProject("db-basic", config));
   made.push(project.id);
-  await untilReady(project);
+  // Without its connection, which is the first node's.
+  const place = { id: project.id, namespace: project.namespace };
+  await untilReady(place);
   const pods = await podsOfDatabase(project);
   expect(new Set(pods.map(nodeOf)).size).toBe(3);
 
@@ -28,6 +46,7 @@ test("a PostgreSQL whose primary's node hangs takes writes again on another node
     const primary = (await readDatabase(project)).status?.database?.primary;
     return nodeOf((await podsOfDatabase(project)).find(({ metadata }) => metadata?.name === primary));
   };
+  const connect = async () => connectAtNode(project, await addressOf(await nodeOfPrimary()));
   // On a worker: what this machine connects to, and etcd, are on the ingress's node.
   if ((await nodeOfPrimary()) === first) {
     // Its volume is there: closed, the node keeps the pod away until another instance is the primary.
@@ -39,12 +58,15 @@ test("a PostgreSQL whose primary's node hangs takes writes again on another node
     } finally {
       await cordon(first, false);
     }
-    await untilReady(project);
+    await untilReady(place);
   }
   const hung = await nodeOfPrimary();
   expect(hung).not.toBe(first);
 
-  const writer = new Writer(() => open(project));
+  const client = await eventually(connect);
+  await createRows(client).finally(() => client.end());
+  await untilSynchronous(place);
+  const writer = new Writer(async () => rowsOver(await connect(), "outside"));
   try {
     await writer.untilWrites();
     const thaw = await freeze(hung);
@@ -55,7 +77,7 @@ test("a PostgreSQL whose primary's node hangs takes writes again on another node
       await thaw();
     }
     await eventually(async () => expect(await readyNodes()).toContain(hung));
-    await untilReady(project);
+    await untilReady(place);
     await writer.untilWrites();
   } finally {
     await writer.stop();
@@ -64,5 +86,9 @@ test("a PostgreSQL whose primary's node hangs takes writes again on another node
     `${writer.acknowledged.length} rows acknowledged, no row for ${Math.round(longestGap(writer.acknowledged))} ms at most`,
   );
   expect(secondPrimaries(writer.acknowledged)).toEqual([]);
-  expect(lostRows(writer.acknowledged, await eventually(() => rows(project)))).toEqual([]);
+  const found = await eventually(async () => {
+    const reader = await connect();
+    return readRows(reader).finally(() => reader.end());
+  });
+  expect(lostRows(writer.acknowledged, found)).toEqual([]);
 });

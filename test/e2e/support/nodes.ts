@@ -22,6 +22,16 @@ export async function ingressNode(): Promise<string> {
   return name;
 }
 
+/** A node's own address, which this machine reaches. @throws when it has none */
+export async function addressOf(node: string): Promise<string> {
+  const { status } = await cluster.core.readNode({ name: node });
+  const found = status?.addresses?.find(({ type }) => type === "InternalIP");
+  if (!found) {
+    throw new Error(`the node ${node} has no address`);
+  }
+  return found.address;
+}
+
 /** Pods of a namespace with these labels that run and are not leaving. */
 export async function runningPods(namespace: string, labelSelector: string): Promise<V1Pod[]> {
   const { items } = await cluster.core.listNamespacedPod({ namespace, labelSelector });

@@ -18,6 +18,7 @@ async function connect(
   { connection }: DatabaseProject,
   { host, port, name }: Target,
   password: string,
+  queryTimeoutMs = 60_000,
 ): Promise<pg.Client> {
   const client = new pg.Client({
     host,
@@ -31,7 +32,7 @@ async function connect(
       checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
     },
     connectionTimeoutMillis: 3_000,
-    query_timeout: 60_000,
+    query_timeout: queryTimeoutMs,
     // A session that a fault has cut off must not hold the test.
     keepAlive: true,
   });
@@ -51,6 +52,12 @@ export const connectPostgresql = (
     { host: project.connection.host, port: project.connection.port, name: project.connection.host },
     password,
   );
+
+/** The same at the address of a node: a node port leads to pods of its own node alone. A query that has no answer after 5 s fails. */
+export function connectAtNode(project: DatabaseProject, host: string): Promise<pg.Client> {
+  const { port, host: name, password } = project.connection;
+  return connect(project, { host, port, name }, password, 5_000);
+}
 
 /** Connects to one pod, past every Service. */
 export async function connectPod(project: DatabaseProject, pod: string): Promise<pg.Client> {

@@ -20,6 +20,7 @@ const START = "2026-03-01T00:00:00Z";
 class World {
   readonly done: string[] = [];
   readonly scripts: string[] = [];
+  readonly patches: KubernetesObject[] = [];
   readonly configMaps = new Map<string, Record<string, string>>();
   readonly driver = postgresqlDriver();
   readonly clock = new FakeClock(START);
@@ -60,6 +61,7 @@ class World {
       getOrUndefined: async (_: unknown, { name }: ObjectRef) => annotated(name),
       patch: async (_: unknown, { name }: ObjectRef, patch: KubernetesObject) => {
         this.done.push(`patch ${name}`);
+        this.patches.push(patch);
         this.configMaps.set(name, { ...this.configMaps.get(name), ...patch.metadata?.annotations });
       },
       apply: async (_: unknown, { metadata }: KubernetesObject) => {
@@ -105,6 +107,28 @@ describe("a PostgreSQL cluster", () => {
     await world.reconcile(three());
     await world.reconcile(liveOf([podOf(0, replica), podOf(1, primary), podOf(2, replica)]));
     expect(world.done).toEqual(["set up shop-0", "set up shop-1"]);
+  });
+
+  test("takes the label from a former leader whose node hangs: its Services lead to the leader alone", async () => {
+    const world = new World();
+    world.configMaps.set("shop-leader", { leader: "shop-1" });
+    const two = liveOf([podOf(0, primary), podOf(1, primary), podOf(2, replica)]);
+    expect((await world.reconcile(two)).primary).toBe("shop-1");
+    expect(world.done).toEqual(["patch shop-0", "set up shop-1"]);
+    expect(world.patches).toEqual([
+      { metadata: { uid: expect.any(String), labels: { "slipway.dev/role": "replica" } } },
+    ]);
+  });
+
+  test.each([
+    ["no member has the leader's lock", {}],
+    ["the leader has no label yet", { leader: "shop-2" }],
+  ])("keeps the labels of two while %s", async (_, annotations) => {
+    const world = new World();
+    world.configMaps.set("shop-leader", annotations);
+    const two = liveOf([podOf(0, primary), podOf(1, primary), podOf(2, replica)]);
+    expect((await world.reconcile(two)).primary).toBeUndefined();
+    expect(world.done).toEqual([]);
   });
 
   test("sets the user's password only when it is another one", async () => {

@@ -1,10 +1,11 @@
 /** PostgreSQL: Patroni keeps one of the members the primary, with its state in the cluster's own ConfigMaps. */
 
 import { hashJson } from "@slipway/controller-runtime";
-import { isReady, primaryOf } from "../common/pods.ts";
+import { roles } from "../common/metadata.ts";
+import { hasRole, isReady, primaryOf } from "../common/pods.ts";
 import { replicasMissing } from "../common/rolling.ts";
 import { noCredentials, reloadCertificates, type SetUpMemory, setUpOnce } from "../common/setup.ts";
-import { execIn } from "../common/steps.ts";
+import { execIn, labelPods } from "../common/steps.ts";
 import type { ClusterContext, DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
 import { hasStatements, sharedConfig } from "./config.ts";
@@ -32,7 +33,24 @@ const steps: ClusterSteps<Memory> = {
   credentialsProblem,
 
   /** Patroni itself labels its leader's pod. */
-  findPrimary: async ({ live }) => ({ primary: primaryOf(live), memberStates: undefined }),
+  async findPrimary({ database, live, context }) {
+    const labelled = live.pods.filter((pod) => hasRole(pod, roles.primary));
+    if (labelled.length < 2) {
+      return { primary: primaryOf(live), memberStates: undefined };
+    }
+    // A leader whose node hangs, or whose Patroni does, keeps its label: its Services would lead to it until the node is known to be lost.
+    const leader = await leaderOf(database, context);
+    const primary = labelled.find(({ metadata }) => metadata.name === leader);
+    if (!primary) {
+      return { primary: primaryOf(live), memberStates: undefined };
+    }
+    const former = labelled.filter((pod) => pod !== primary);
+    await labelPods(
+      former.map((pod) => ({ pod, role: roles.replica })),
+      context,
+    );
+    return { primary: isReady(primary) ? primary : undefined, memberStates: undefined };
+  },
 
   async shareSettings({ database, memory, context }) {
     const wanted = hashJson(sharedConfig(database));
