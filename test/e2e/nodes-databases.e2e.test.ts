@@ -38,6 +38,7 @@ test("a PostgreSQL whose primary's node hangs takes writes again on another node
   // Without its connection, which is the first node's.
   const place = { id: project.id, namespace: project.namespace };
   await untilReady(place);
+  await untilSynchronous(place);
   const pods = await podsOfDatabase(project);
   expect(new Set(pods.map(nodeOf)).size).toBe(3);
 
