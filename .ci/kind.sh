@@ -17,7 +17,7 @@ if [ $# -lt 1 ] || [ $# -gt 2 ]; then
   exit 1
 fi
 
-# Others reach into the embedded cluster: its processes, pods, Service addresses, volumes or Git server.
+# Others reach into the embedded cluster, its volumes or its Git server, or replace parts of the platform.
 tests=(
   test/e2e/api-surface.e2e.test.ts
   test/e2e/applications-first.e2e.test.ts
@@ -25,8 +25,12 @@ tests=(
   test/e2e/applications-rollouts.e2e.test.ts
   test/e2e/applications-settings.e2e.test.ts
   test/e2e/databases-kubectl.e2e.test.ts
+  test/e2e/jobs.e2e.test.ts
+  test/e2e/jobs-kubectl.e2e.test.ts
+  test/e2e/jobs-runs.e2e.test.ts
   test/e2e/organizations-isolation.e2e.test.ts
   test/e2e/organizations-limits.e2e.test.ts
+  test/e2e/references.e2e.test.ts
   test/e2e/workers.e2e.test.ts
 )
 

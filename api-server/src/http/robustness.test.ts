@@ -6,18 +6,22 @@ import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server
 
 /** What no HTTP library would send, over real sockets: each gets a 4xx in the envelope, and the server lives. */
 
-const TIMEOUTS = { headersMs: 400, requestMs: 800, checkMs: 50, stalledResponseMs: 30_000 };
+const PATIENT = { headersMs: 30_000, requestMs: 30_000, checkMs: 50, stalledResponseMs: 30_000 };
+const IMPATIENT = { ...PATIENT, headersMs: 400, requestMs: 800 };
 
 let harness: FakeHarness;
 let port: number;
 let key: string;
 
-beforeAll(async () => {
-  harness = await startFakeHarness({ timeouts: TIMEOUTS });
+async function start(timeouts: typeof PATIENT): Promise<void> {
+  harness = await startFakeHarness({ timeouts });
   await harness.app.listen({ port: 0, host: "127.0.0.1" });
   port = (harness.app.server.address() as { port: number }).port;
   key = harness.key("acme", "* on organization:*", "* on project:*")["x-api-key"] ?? "";
-});
+}
+
+// A busy machine needs long for a large body.
+beforeAll(() => start(PATIENT));
 afterAll(() => harness.close());
 
 async function open(): Promise<Socket> {
@@ -165,6 +169,17 @@ describe("a body over the limit", () => {
 });
 
 describe("slow clients", () => {
+  let resume: () => void;
+  beforeAll(async () => {
+    const patient = { harness, port, key };
+    resume = () => ({ harness, port, key } = patient);
+    await start(IMPATIENT);
+  });
+  afterAll(async () => {
+    await harness.close();
+    resume();
+  });
+
   // Shows: docs/applications.md#errors-every-operation: 408 | `REQUEST_TIMEOUT`: slow clients
   // Shows: docs/authentication.md#clients-that-misbehave: slow headers, slow bodies, answers that nobody
   it("that drip their headers are cut off with 408", async () => {
