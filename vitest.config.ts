@@ -102,6 +102,7 @@ export default defineConfig({
           ],
           // A worker loads every module once, for all of its files: most of the time of unit tests went there.
           isolate: false,
+          globalSetup: "test/kit/temporary-folder.ts",
           // Half of the time of each worker is waiting.
           maxWorkers: 4,
           // Some compute for seconds, which is longer on a busy machine.
