@@ -6,14 +6,14 @@ import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server
 
 /** What no HTTP library would send, over real sockets: each gets a 4xx in the envelope, and the server lives. */
 
-const PATIENT = { headersMs: 30_000, requestMs: 30_000, checkMs: 50, stalledResponseMs: 30_000 };
-const IMPATIENT = { ...PATIENT, headersMs: 400, requestMs: 800 };
+const TIMEOUTS = { headersMs: 30_000, requestMs: 30_000, checkMs: 50, stalledResponseMs: 30_000 };
+const SHORT_TIMEOUTS = { ...TIMEOUTS, headersMs: 400, requestMs: 800 };
 
 let harness: FakeHarness;
 let port: number;
 let key: string;
 
-async function start(timeouts: typeof PATIENT): Promise<void> {
+async function start(timeouts: typeof TIMEOUTS): Promise<void> {
   harness = await startFakeHarness({ timeouts });
   await harness.app.listen({ port: 0, host: "127.0.0.1" });
   port = (harness.app.server.address() as { port: number }).port;
@@ -21,7 +21,7 @@ async function start(timeouts: typeof PATIENT): Promise<void> {
 }
 
 // A busy machine needs long for a large body.
-beforeAll(() => start(PATIENT));
+beforeAll(() => start(TIMEOUTS));
 afterAll(() => harness.close());
 
 async function open(): Promise<Socket> {
@@ -169,15 +169,15 @@ describe("a body over the limit", () => {
 });
 
 describe("slow clients", () => {
-  let resume: () => void;
+  let restore: () => void;
   beforeAll(async () => {
-    const patient = { harness, port, key };
-    resume = () => ({ harness, port, key } = patient);
-    await start(IMPATIENT);
+    const before = { harness, port, key };
+    restore = () => ({ harness, port, key } = before);
+    await start(SHORT_TIMEOUTS);
   });
   afterAll(async () => {
     await harness.close();
-    resume();
+    restore();
   });
 
   // Shows: docs/applications.md#errors-every-operation: 408 | `REQUEST_TIMEOUT`: slow clients

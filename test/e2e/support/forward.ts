@@ -9,10 +9,8 @@ export interface Address {
   readonly port: number;
 }
 
-/** Ends on the errors of the forwarded port, such as a container that does not listen. */
-type Forward = (
-  socket: Socket,
-) => Promise<{ close(): void; on(event: "close", listener: () => void): unknown }>;
+/** Opens a connection to a port of the cluster, with what the socket sends and receives. */
+type Forward = (socket: Socket) => ReturnType<PortForward["portForward"]>;
 
 const forwarder = new PortForward(config);
 const addresses = new Map<string, Promise<Address>>();
@@ -22,21 +20,17 @@ const addresses = new Map<string, Promise<Address>>();
  * routed from here on the embedded cluster alone. The pod is found by its name for each connection, so that it may be replaced.
  */
 export const podAddress = (namespace: string, pod: string, port: number): Promise<Address> =>
-  addressOf(
-    `pod/${namespace}/${pod}:${port}`,
-    async (socket) =>
-      forwarder.portForward(namespace, pod, [port], socket, null, socket) as ReturnType<Forward>,
+  forwarded(`pod/${namespace}/${pod}:${port}`, (socket) =>
+    forwarder.portForward(namespace, pod, [port], socket, null, socket),
   );
 
 /** The same for a ready pod of a Service. @param port of the pod */
 export const serviceAddress = (namespace: string, service: string, port: number): Promise<Address> =>
-  addressOf(
-    `service/${namespace}/${service}:${port}`,
-    async (socket) =>
-      forwarder.portForwardService(namespace, service, [port], socket, null, socket) as ReturnType<Forward>,
+  forwarded(`service/${namespace}/${service}:${port}`, (socket) =>
+    forwarder.portForwardService(namespace, service, [port], socket, null, socket),
   );
 
-function addressOf(key: string, forward: Forward): Promise<Address> {
+function forwarded(key: string, forward: Forward): Promise<Address> {
   const address = addresses.get(key) ?? listen(forward);
   addresses.set(key, address);
   return address;
@@ -46,18 +40,26 @@ async function listen(forward: Forward): Promise<Address> {
   // What the client sends first waits in the socket until it is forwarded.
   const server = createServer({ pauseOnConnect: true }, (socket) => {
     socket.on("error", () => socket.destroy());
-    forward(socket).then(
-      (connection) => {
-        connection.on("close", () => socket.destroy());
-        socket.on("close", () => connection.close());
-        socket.resume();
-      },
-      () => socket.destroy(),
-    );
+    connect(socket, forward).catch(() => socket.destroy());
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   // It ends with the tests' process.
   server.unref();
   return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+}
+
+async function connect(socket: Socket, forward: Forward): Promise<void> {
+  const opened = await forward(socket);
+  // A function where lost connections are to be opened again, which is not requested here.
+  const connection = typeof opened === "function" ? opened() : opened;
+  // The client may have left meanwhile.
+  if (!connection || socket.destroyed) {
+    connection?.close();
+    socket.destroy();
+    return;
+  }
+  connection.on("close", () => socket.destroy());
+  socket.on("close", () => connection.close());
+  socket.resume();
 }

@@ -21,7 +21,7 @@ export function hasRole({ metadata }: LivePod, role: Role): boolean {
   return metadata.labels?.[labels.role] === role;
 }
 
-/** The primary: the pod that is ready and has the label. Of two, which should never exist, none. */
+/** The primary: the pod that is ready and has the label. Of two none, until one of them loses it. */
 export function primaryOf({ pods }: Pick<LiveDatabase, "pods">): LivePod | undefined {
   const primaries = pods.filter((pod) => hasRole(pod, roles.primary) && isReady(pod));
   return primaries.length === 1 ? primaries[0] : undefined;

@@ -32,15 +32,14 @@ const steps: ClusterSteps<Memory> = {
   newMemory: () => ({ certificates: new Map() }),
   credentialsProblem,
 
-  /** Patroni itself labels its leader's pod. */
+  /**
+   * Patroni itself labels its leader's pod. A former leader whose node or Patroni hangs keeps the label: the operator takes it from that one, since
+   * Services would lead to it until the node is known to be lost.
+   */
   async findPrimary({ database, live, context }) {
     const labelled = live.pods.filter((pod) => hasRole(pod, roles.primary));
-    if (labelled.length < 2) {
-      return { primary: primaryOf(live), memberStates: undefined };
-    }
-    // A leader whose node hangs, or whose Patroni does, keeps its label: its Services would lead to it until the node is known to be lost.
-    const leader = await leaderOf(database, context);
-    const primary = labelled.find(({ metadata }) => metadata.name === leader);
+    const leader = labelled.length > 1 ? await leaderOf(database, context) : undefined;
+    const primary = labelled.find(({ metadata }) => leader !== undefined && metadata.name === leader);
     if (!primary) {
       return { primary: primaryOf(live), memberStates: undefined };
     }
