@@ -147,7 +147,7 @@ test.concurrent("an application comes back with its files, and a new one of its 
   const volumes = await expire(id);
   expect(volumes).toHaveLength(1);
   await eventually(async () => expect(await volumeNames()).not.toContain(volumes[0]));
-  expect(await recordsOf(id)).toEqual([]);
+  await eventually(async () => expect(await recordsOf(id)).toEqual([]));
   expect(await call("POST", `/v1/project/${id}/undelete`)).toMatchObject({
     status: 404,
     body: { code: "DELETED_PROJECT_NOT_FOUND" },

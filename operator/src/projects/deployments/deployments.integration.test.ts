@@ -6,12 +6,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import {
   eventually,
   exists,
+  serveDeployment,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
   untilUnchanged,
-  whileServed,
 } from "../../../../test/kit/operator/harness.ts";
 import { deploy, makePod, removePods, serving } from "../../../../test/kit/operator/pods.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
@@ -71,20 +71,34 @@ const touch = (name: string) =>
   cluster.client.patch(resources.deployments, ref(name), {
     metadata: { annotations: { touched: String(Math.random()) } },
   });
-const until = (
-  name: string,
-  check: (project: Project, deployments: Deployment[]) => boolean,
-  timeoutMs?: number,
-) =>
-  eventually(async () => {
-    const project = await get(name);
-    return check(project, project.status?.deployments ?? []) && project;
-  }, timeoutMs);
+type Check = (project: Project, deployments: Deployment[]) => boolean;
+/** Whether a project passes a check. One that never does is shown with its Deployment. */
+const until = async (name: string, check: Check, meanwhile?: () => Promise<void>) => {
+  try {
+    return await eventually(async () => {
+      await meanwhile?.();
+      const project = await get(name);
+      return check(project, project.status?.deployments ?? []) && project;
+    });
+  } catch (cause) {
+    const { status } = await get(name);
+    const deployment = await cluster.client.getOrUndefined<KubernetesObject>(
+      resources.deployments,
+      ref(name),
+    );
+    throw new Error(`${name} has the status ${JSON.stringify(status)} with ${JSON.stringify(deployment)}`, {
+      cause,
+    });
+  }
+};
+/** The same while the Deployment controller works: the operator may write a Deployment again after it was served. */
+const served = (name: string, check: Check) =>
+  until(name, check, () => serveDeployment(cluster.client, ref(name)));
 const states = (project: Project) => project.status?.deployments?.map(({ status }) => status);
 /** Waits until the newest deployment has this status and is recorded. */
 const newest = async (name: string, status: Deployment["status"], count: number) => {
   const recorded = status === "in_progress" ? "started" : "finished";
-  const project = await until(
+  const project = await (status === "succeeded" ? served : until)(
     name,
     (_, list) => list.length === count && list[0]?.status === status && list[0].recorded === recorded,
   );
@@ -97,9 +111,6 @@ async function serve(name: string, tag = "1.0.0", letter = "a"): Promise<void> {
   await applied(name, tag);
   await deploy(cluster.client, ref(name), `registry.example/team/app:${tag}`, digest(letter));
 }
-const served = (name: string, check: (project: Project) => boolean) =>
-  whileServed(cluster.client, ref(name), async () => check(await get(name)));
-
 async function running(name: string, spec: Partial<Project["spec"]> = {}): Promise<void> {
   const project = exampleProject(ref(name), { exposure: "private", ...spec });
   await cluster.client.create<Project>(projectResource, project);
@@ -416,7 +427,12 @@ describe("a paused project", () => {
     await served("sleeper", ({ status }) => status?.phase === "stopped");
     await patch("sleeper", image("3.0.0"));
     await applied("sleeper", "3.0.0");
-    await served("sleeper", ({ status, metadata }) => status?.observedGeneration === metadata.generation);
+    // It is stopped again once the Deployment controller has observed the change.
+    await served(
+      "sleeper",
+      ({ status, metadata }) =>
+        status?.observedGeneration === metadata.generation && status?.phase === "stopped",
+    );
     expect((await get("sleeper")).status?.deployments).toHaveLength(2);
 
     await patch("sleeper", { paused: false });
@@ -440,7 +456,7 @@ describe("a paused project", () => {
     expect(failing.status?.conditions?.[0]?.message).toContain("nothing answers on port 8080");
     expect(states(failing)?.[0]).toBe("succeeded");
     await serve("sleeper", "3.0.0", "f");
-    await until("sleeper", ({ status }) => status?.phase === "running");
+    await served("sleeper", ({ status }) => status?.phase === "running");
     expect((await get("sleeper")).status?.deployments).toHaveLength(3);
   });
 });
@@ -452,7 +468,7 @@ describe("while the ledger is away", () => {
     await patch("patient", image("2.0.0"));
     await until("patient", (_, list) => list.length === 2);
     await serve("patient", "2.0.0", "b");
-    await until(
+    await served(
       "patient",
       ({ status }, list) => list[0]?.status === "succeeded" && status?.phase === "running",
     );
@@ -493,7 +509,7 @@ describe("while the ledger is away", () => {
       false,
     );
     ledgerIsDown = false;
-    await until("patient", (_, list) => list[0]?.image.reference.endsWith("waits") === true, 90_000);
+    await until("patient", (_, list) => list[0]?.image.reference.endsWith("waits") === true);
   }, 240_000);
 });
 
