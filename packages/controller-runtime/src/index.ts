@@ -44,6 +44,7 @@ export {
   onceBound,
 } from "./client/errors.ts";
 export type { ExecResult } from "./client/exec.ts";
+export { EXEC_PROTOCOL, type ExecSocket, execChannels, exitCodeOf } from "./client/exec-connection.ts";
 export type { HttpRequest } from "./client/http-request.ts";
 export { createKubeMetrics, type KubeMetrics } from "./client/metrics.ts";
 export type {
@@ -53,6 +54,7 @@ export type {
   ListOptions,
   PatchType,
   PodExecOptions,
+  PodExecStreamOptions,
   PodLogOptions,
   PodLogStreamOptions,
   ReadOptions,

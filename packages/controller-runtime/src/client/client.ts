@@ -3,8 +3,16 @@ import type { ClusterConfig } from "./cluster-config.ts";
 import { anonymousCredentials, clusterCredentials } from "./credentials.ts";
 import { isNotFound } from "./errors.ts";
 import type { ExecResult } from "./exec.ts";
+import type { ExecSocket } from "./exec-connection.ts";
 import { collectionPath, objectPath } from "./http-request.ts";
-import type { ApplyOptions, DeleteOptions, PatchType, PodExecOptions, WriteOptions } from "./options.ts";
+import type {
+  ApplyOptions,
+  DeleteOptions,
+  PatchType,
+  PodExecOptions,
+  PodExecStreamOptions,
+  WriteOptions,
+} from "./options.ts";
 import { ReadClient } from "./read-client.ts";
 import {
   type Annotate,
@@ -14,6 +22,7 @@ import {
   deleteRequest,
   patchRequest,
   podExecRequest,
+  podExecStreamRequest,
   withType,
   writeQuery,
 } from "./requests.ts";
@@ -118,6 +127,15 @@ export class KubeClient extends ReadClient {
    */
   podExec(ref: ObjectRef, options: PodExecOptions): Promise<ExecResult> {
     return this.transport.exec({ ...podExecRequest(ref, options), ...this.call(options) });
+  }
+
+  /**
+   * Starts a command in a container, and returns the socket of its streams, paused, once the apiserver has accepted: until then
+   * `signal` and `timeoutMs` end it, from then on the caller does. Closing the client does not.
+   * @throws KubeError when it cannot be started
+   */
+  podExecStream(ref: ObjectRef, options: PodExecStreamOptions): Promise<ExecSocket> {
+    return this.transport.execStream({ ...podExecStreamRequest(ref, options), ...this.call(options) });
   }
 
   /** Closes every connection. */

@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { KubeClient } from "./client.ts";
@@ -148,5 +149,72 @@ describe("a command in a container", () => {
     await expect(client.podExec(pod, { ...options, timeoutMs: 200 })).rejects.toThrow("no end within");
     const signal = AbortSignal.timeout(100);
     await expect(client.podExec(pod, { ...options, signal })).rejects.toThrow(/abort|timeout/i);
+  });
+});
+
+describe("the socket of a command", () => {
+  const options = {
+    container: "app",
+    command: ["sh", "-c", "a b"],
+    stdin: true,
+    tty: true,
+    maxPayload: 64 * 1024,
+  };
+
+  test("asks for the streams that it has, and holds back what comes before anybody listens", async () => {
+    let query = "";
+    const client = await serve((socket, asked) => {
+      query = asked.toString();
+      socket.send(message(1, "first"));
+      socket.send(end(0));
+      socket.close();
+    });
+    const socket = await client.podExecStream(pod, options);
+    expect(query).toBe(
+      "container=app&stdin=true&stdout=true&stderr=false&tty=true&command=sh&command=-c&command=a+b",
+    );
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const seen: string[] = [];
+    socket.on("message", (data) => seen.push((data as Buffer).subarray(1).toString()));
+    socket.resume();
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect(seen).toEqual(["first", '{"status":"Success"}']);
+  });
+
+  test("is refused with the apiserver's own error, of which little is read", async () => {
+    const server = createServer();
+    server.on("upgrade", (_request, socket) => {
+      socket.on("error", () => undefined);
+      const body = JSON.stringify({ kind: "Status", reason: "Forbidden", message: "no", code: 403 });
+      socket.write(`HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n${body}${" ".repeat(1_000_000)}`);
+    });
+    const client = await listen(server, () => {});
+    await expect(client.podExecStream(pod, options)).rejects.toMatchObject({ status: 403 });
+  });
+
+  test("is not waited for longer than it may take, nor once nobody wants it", async () => {
+    const server = createServer();
+    const silent: Duplex[] = [];
+    server.on("upgrade", (_request, socket) => silent.push(socket.on("error", () => undefined)));
+    const client = await listen(server, () => {
+      for (const socket of silent) {
+        socket.destroy();
+      }
+    });
+    await expect(client.podExecStream(pod, { ...options, timeoutMs: 100 })).rejects.toMatchObject({
+      status: 0,
+    });
+    const signal = AbortSignal.timeout(100);
+    await expect(client.podExecStream(pod, { ...options, signal })).rejects.toThrow(/abort|timeout/i);
+  });
+
+  test("breaks for a message that is too large", async () => {
+    const client = await serve((socket) => socket.send(Buffer.alloc(64 * 1024 + 1)));
+    const socket = await client.podExecStream(pod, options);
+    const errors: Error[] = [];
+    socket.on("error", (error) => errors.push(error));
+    socket.resume();
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect(errors).toHaveLength(1);
   });
 });

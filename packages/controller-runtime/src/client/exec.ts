@@ -1,8 +1,15 @@
-import type { IncomingMessage } from "node:http";
-import WebSocket, { type ClientOptions, type RawData } from "ws";
+import WebSocket from "ws";
 import type { Credentials } from "./credentials.ts";
-import { KubeError } from "./errors.ts";
-import type { StatusBody } from "./types.ts";
+import {
+  abortReason,
+  execChannels as channels,
+  connectExec,
+  connectionError,
+  execName,
+  exitCodeOf,
+  messageBytes,
+  refusal,
+} from "./exec-connection.ts";
 
 /** What a command that has ended in a container has written. */
 export interface ExecResult {
@@ -29,11 +36,8 @@ export interface ExecRequest {
 /** Bytes of output that are kept of each stream: a command that says more is no use here. */
 const MAX_OUTPUT = 1024 * 1024;
 
-/** Version 5 alone can close a command's input (Kubernetes 1.30 and later). */
-const PROTOCOL = "v5.channel.k8s.io";
-
-/** First byte of each message, as `k8s.io/apimachinery/pkg/util/remotecommand` has them. */
-const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 } as const;
+/** As a shell has it: the command was found and could not be run. */
+const NOT_STARTED = 126;
 
 /**
  * Runs a command in a container and waits for its end.
@@ -41,17 +45,8 @@ const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 } as con
  *   `signal` was aborted with
  */
 export function exec(request: ExecRequest): Promise<ExecResult> {
-  const { url, credentials, userAgent, stdin, onStdout, timeoutMs, signal } = request;
-  const address = new URL(url);
-  address.protocol = url.protocol === "http:" ? "ws:" : "wss:";
-  const what = `exec ${url.pathname}`;
-  const options: ClientOptions = {
-    ...(credentials.tls as ClientOptions),
-    headers: { ...credentials.headers, "user-agent": userAgent },
-    handshakeTimeout: Math.min(timeoutMs, 10_000),
-    maxPayload: 4 * MAX_OUTPUT,
-    perMessageDeflate: false,
-  };
+  const { stdin, onStdout, timeoutMs, signal } = request;
+  const what = execName(request.url);
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(abortReason(signal));
@@ -60,7 +55,7 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
     const output = { stdout: new Output(), stderr: new Output() };
     let exitCode: number | undefined;
     let consumed = Promise.resolve();
-    const socket = new WebSocket(address, [PROTOCOL], options);
+    const socket = connectExec({ ...request, maxPayload: 4 * MAX_OUTPUT });
     const finish = (error?: Error) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
@@ -72,7 +67,7 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
       }
     };
     const fail = (reason: string, message: string, cause?: unknown) =>
-      finish(new KubeError({ status: 0, reason, message: `${what}: ${message}`, cause }));
+      finish(connectionError(what, reason, message, cause));
     const abort = () => finish(signal ? abortReason(signal) : undefined);
     const timer = setTimeout(() => fail("Timeout", `no end within ${timeoutMs} ms`), timeoutMs);
     signal?.addEventListener("abort", abort, { once: true });
@@ -90,7 +85,7 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
       consumed.catch(finish);
     };
     socket.on("message", (data) => {
-      const message = bytes(data);
+      const message = messageBytes(data);
       const rest = message.subarray(1);
       if (message[0] === channels.stdout) {
         if (onStdout) {
@@ -101,7 +96,7 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
       } else if (message[0] === channels.stderr) {
         output.stderr.add(rest);
       } else if (message[0] === channels.error) {
-        exitCode = exitCodeOf(rest);
+        exitCode = exitCodeOf(rest) ?? NOT_STARTED;
       }
     });
     socket.on("close", () => {
@@ -144,47 +139,4 @@ class Output {
   text(): string {
     return Buffer.concat(this.#chunks).toString("utf8");
   }
-}
-
-/** The last message is a `metav1.Status`: success, or a failure whose cause `ExitCode` is the command's. */
-function exitCodeOf(message: Buffer): number {
-  const status = JSON.parse(message.toString("utf8")) as StatusBody;
-  if (status.status === "Success") {
-    return 0;
-  }
-  const code = status.details?.causes?.find(({ reason }) => reason === "ExitCode")?.message;
-  return Number(code ?? "126");
-}
-
-function bytes(data: RawData): Buffer {
-  if (Array.isArray(data)) {
-    return Buffer.concat(data);
-  }
-  return data instanceof ArrayBuffer ? Buffer.from(data) : data;
-}
-
-/** An answer other than an upgrade: the apiserver's own error. */
-async function refusal(what: string, response: IncomingMessage): Promise<KubeError> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-  }
-  const status = response.statusCode ?? 0;
-  let body: StatusBody | undefined;
-  try {
-    body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as StatusBody;
-  } catch {
-    body = undefined;
-  }
-  return new KubeError({
-    status,
-    reason: body?.reason ?? `HTTP${status}`,
-    message: `${what}: ${status} ${body?.message ?? "no Status in the answer"}`,
-    ...(body ? { body } : {}),
-  });
-}
-
-function abortReason(signal: AbortSignal): Error {
-  const reason: unknown = signal.reason;
-  return reason instanceof Error ? reason : new DOMException("aborted", "AbortError");
 }

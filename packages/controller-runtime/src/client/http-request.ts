@@ -24,14 +24,27 @@ export interface HttpRequest {
   verb?: string;
 }
 
-/** A command to be run in a container. */
-export interface ExecTransportRequest {
+/** Which command is run, and where. */
+export interface ExecAddress {
   path: string;
   /** Pairs: `command` is repeated for each word. */
   query: readonly (readonly [string, string])[];
+}
+
+/** A command to be run in a container. */
+export interface ExecTransportRequest extends ExecAddress {
   /** As `PodExecOptions` has them. */
   stdin?: string | AsyncIterable<Uint8Array>;
   onStdout?: (chunk: Buffer) => Promise<void> | void;
+  signal?: AbortSignal;
+  timeoutMs?: number;
+}
+
+/** A command whose streams the caller reads and writes. */
+export interface ExecStreamRequest extends ExecAddress {
+  /** Bytes of the largest message of the apiserver. */
+  maxPayload: number;
+  /** Until it has accepted. */
   signal?: AbortSignal;
   timeoutMs?: number;
 }

@@ -90,5 +90,18 @@ export interface PodExecOptions extends CallOptions {
   onStdout?: (chunk: Buffer) => Promise<void> | void;
 }
 
+/** Of a command whose streams the caller reads and writes. */
+export interface PodExecStreamOptions extends CallOptions {
+  container: string;
+  /** Program and arguments. */
+  command: readonly string[];
+  /** Whether it has an input. */
+  stdin: boolean;
+  /** Whether it has a terminal: then it has one output, and can be resized. */
+  tty: boolean;
+  /** Bytes of the largest message of the apiserver. */
+  maxPayload: number;
+}
+
 /** How a patch is merged. */
 export type PatchType = "merge" | "json" | "strategic";

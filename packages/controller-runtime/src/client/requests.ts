@@ -2,6 +2,7 @@
 
 import {
   collectionPath,
+  type ExecStreamRequest,
   type ExecTransportRequest,
   type HttpRequest,
   objectPath,
@@ -13,6 +14,7 @@ import type {
   ListOptions,
   PatchType,
   PodExecOptions,
+  PodExecStreamOptions,
   PodLogOptions,
   PodLogStreamOptions,
   ReadOptions,
@@ -144,6 +146,23 @@ export function podExecRequest(ref: ObjectRef, options: PodExecOptions): ExecTra
     ],
     ...(stdin === undefined ? {} : { stdin }),
     ...(onStdout === undefined ? {} : { onStdout }),
+  };
+}
+
+export function podExecStreamRequest(ref: ObjectRef, options: PodExecStreamOptions): ExecStreamRequest {
+  const { container, command, stdin, tty, maxPayload } = options;
+  return {
+    path: objectPath(resources.pods, ref, "exec"),
+    query: [
+      ["container", container],
+      ["stdin", String(stdin)],
+      ["stdout", "true"],
+      // A terminal has one output.
+      ["stderr", String(!tty)],
+      ["tty", String(tty)],
+      ...command.map((part): [string, string] => ["command", part]),
+    ],
+    maxPayload,
   };
 }
 

@@ -4,7 +4,14 @@ import { ConnectionPools } from "./connection-pools.ts";
 import type { CredentialSource, Credentials } from "./credentials.ts";
 import { KubeError, networkError, statusError } from "./errors.ts";
 import { type ExecResult, exec } from "./exec.ts";
-import { type ExecTransportRequest, type HttpRequest, queryString } from "./http-request.ts";
+import { type ExecSocket, openExec } from "./exec-connection.ts";
+import {
+  type ExecAddress,
+  type ExecStreamRequest,
+  type ExecTransportRequest,
+  type HttpRequest,
+  queryString,
+} from "./http-request.ts";
 import { headersInTime, unlessAborted } from "./in-time.ts";
 import { retryDelay } from "./retries.ts";
 
@@ -113,7 +120,23 @@ export class Transport {
   }
 
   /** Runs a command over a connection of its own. A proxy is not used. @throws KubeError */
-  async exec({ path, query, signal, timeoutMs, ...streams }: ExecTransportRequest): Promise<ExecResult> {
+  exec({ path, query, ...streams }: ExecTransportRequest): Promise<ExecResult> {
+    return this.#observeExec({ path, query }, (common) =>
+      exec({ ...common, ...streams, timeoutMs: this.#timeoutMs(streams) }),
+    );
+  }
+
+  /** Starts a command likewise, and returns its socket, paused, once the apiserver has accepted. @throws KubeError */
+  execStream({ path, query, signal, ...limits }: ExecStreamRequest): Promise<ExecSocket> {
+    return this.#observeExec({ path, query }, (common) =>
+      openExec({ ...common, ...limits, timeoutMs: this.#timeoutMs(limits) }, signal),
+    );
+  }
+
+  async #observeExec<T>(
+    { path, query }: ExecAddress,
+    run: (common: { url: URL; credentials: Credentials; userAgent: string }) => Promise<T>,
+  ): Promise<T> {
     const started = this.#clock.monotonic();
     let status = 0;
     try {
@@ -121,14 +144,9 @@ export class Transport {
       for (const [name, value] of query) {
         url.searchParams.append(name, value);
       }
-      const result = await exec({
-        url,
-        credentials: await this.#options.credentials.get(),
-        userAgent: this.#options.userAgent ?? "controller-runtime",
-        ...streams,
-        signal,
-        timeoutMs: timeoutMs ?? this.#options.timeoutMs ?? 30_000,
-      });
+      const credentials = await this.#options.credentials.get();
+      const userAgent = this.#options.userAgent ?? "controller-runtime";
+      const result = await run({ url, credentials, userAgent });
       status = 101;
       return result;
     } catch (error) {
@@ -143,6 +161,10 @@ export class Transport {
       const durationMs = this.#clock.monotonic() - started;
       this.#options.onRequest?.({ verb: "exec", method: "GET", host: this.host, path, status, durationMs });
     }
+  }
+
+  #timeoutMs({ timeoutMs }: { timeoutMs?: number }): number {
+    return timeoutMs ?? this.#options.timeoutMs ?? 30_000;
   }
 
   /** Closes every connection. */
