@@ -46,6 +46,14 @@ export const failures = {
   projectNotFound: () => new Failure(404, "PROJECT_NOT_FOUND", "project not found"),
   instanceNotFound: (instance: string) =>
     new Failure(404, "INSTANCE_NOT_FOUND", `the project has no instance ${instance}`),
+  /** The session of a command has no other form. */
+  webSocketRequired: () =>
+    new Failure(
+      426,
+      "WEBSOCKET_REQUIRED",
+      "connect by WebSocket (RFC 6455, version 13) with the subprotocol v5.channel.k8s.io",
+      { headers: { upgrade: "websocket" } },
+    ),
   deploymentNotFound: (id: string) =>
     new Failure(404, "DEPLOYMENT_NOT_FOUND", `the project has no deployment ${id}`),
   /** One that does not exist, that never started, or that is not in the current billing cycle. */

@@ -125,6 +125,15 @@ export const conflicts = {
       "PROJECT_NOT_PUBLISHED",
       "no version of the project has been published that could be kept: without its source nothing would run",
     ),
+  instanceNotRunning: (instance: string) =>
+    new Failure(409, "INSTANCE_NOT_RUNNING", `the container of instance ${instance} does not run`),
+  execSessionLimitReached: (scope: "project" | "organization", limit: number) =>
+    new Failure(
+      409,
+      "EXEC_SESSION_LIMIT_REACHED",
+      `the ${scope} already has its ${limit} sessions of commands: close one first`,
+      { extra: { scope, limit } },
+    ),
   planChangeInProgress: () =>
     new Failure(409, "PLAN_CHANGE_IN_PROGRESS", "a change of the plan is already running"),
   managedServiceOperationInProgress: () =>

@@ -93,6 +93,11 @@ export const unavailable = {
     new Failure(503, "LOGS_UNAVAILABLE", "no node of the project's instances answers, try again", {
       headers: { "retry-after": "5" },
     }),
+  execUnavailable: (cause?: unknown) =>
+    new Failure(503, "EXEC_UNAVAILABLE", "the instance's node does not start the command, try again", {
+      headers: { "retry-after": "5" },
+      cause,
+    }),
   issuerUnavailable: () =>
     new Failure(503, "ISSUER_UNAVAILABLE", "the token's issuer does not answer, try again", {
       headers: { "retry-after": "5" },

@@ -16,6 +16,17 @@ export async function findOrganization(ledger: Ledger, id: string): Promise<Orga
   return ledger.selectFrom("organizations").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
+/** Which of these organizations are blocked. */
+export async function listBlockedOrganizations(ledger: Ledger, ids: readonly string[]): Promise<string[]> {
+  const rows = await ledger
+    .selectFrom("organizations")
+    .select("id")
+    .where("id", "in", ids)
+    .where("blocked", "=", true)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
 /** @returns false when there is no such organization */
 export async function setOrganizationBlocked(ledger: Ledger, id: string, blocked: boolean): Promise<boolean> {
   const result = await ledger
