@@ -14,6 +14,7 @@ import {
 import { installJsonBody, installRawBody } from "./http/json-body.ts";
 import { installOtherMethods, registerRoute } from "./http/register.ts";
 import { installRequestLog, installTracing } from "./http/telemetry.ts";
+import { installUpgrades, upgradesOf } from "./http/upgrades.ts";
 import { routes } from "./routes.ts";
 import type { Services } from "./services.ts";
 
@@ -63,6 +64,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
       connectionsCheckingInterval: timeouts.checkMs,
       // Node would refuse a request without it, and without the envelope.
       requireHostHeader: false,
+      shouldUpgradeCallback: upgradesOf(routes.filter(({ upgrades }) => upgrades).map(({ path }) => path)),
     },
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
@@ -115,6 +117,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   });
   // An unknown expectation may be ignored; Node would refuse it without the envelope.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+  installUpgrades(app);
   installJsonBody(app);
   installErrorHandling(app);
   installRequestLog(app, services);

@@ -1,6 +1,7 @@
 import { collectProcessMetrics } from "@slipway/process";
 import { Counter, Gauge, Registry } from "prom-client";
 import type { AuditObserver } from "../audit/log.ts";
+import type { EndCode } from "../exec/frames.ts";
 import { CallMetrics, type OperationObservation } from "./call-metrics.ts";
 
 /**
@@ -9,6 +10,7 @@ import { CallMetrics, type OperationObservation } from "./call-metrics.ts";
 export class ApiMetrics {
   readonly registry = new Registry();
   readonly #calls: CallMetrics;
+  readonly #execEnds: Counter<"code">;
   readonly #auditFailures: Counter;
   readonly #auditUnrecorded: Counter<"reason">;
   readonly #waits: Counter<"outcome">;
@@ -23,6 +25,12 @@ export class ApiMetrics {
       name: "slipway_api_write_waits_total",
       help: "Requests that waited until the memory had a write of another replica: seen, or timeout.",
       labelNames: ["outcome"],
+      registers,
+    });
+    this.#execEnds = new Counter({
+      name: "slipway_api_exec_sessions_ended_total",
+      help: "Commands in instances that clients were connected to, by why that ended.",
+      labelNames: ["code"],
       registers,
     });
     this.#auditFailures = new Counter({
@@ -77,6 +85,23 @@ export class ApiMetrics {
         this.set(size());
       },
     });
+  }
+
+  /** How many sessions of commands there are, read when scraped. */
+  watchExec(size: () => number): void {
+    new Gauge({
+      name: "slipway_api_exec_sessions",
+      help: "Commands in instances that clients are connected to.",
+      registers: [this.registry],
+      collect() {
+        this.set(size());
+      },
+    });
+  }
+
+  /** A session of a command has ended. */
+  execEnded(code: EndCode): void {
+    this.#execEnds.labels({ code }).inc();
   }
 
   /** Whether requests are shed because memory is short, read when scraped. */

@@ -7,13 +7,13 @@ import type { Answer } from "./exchange.ts";
 
 /**
  * Writes the audit row of a call, once, before it changes anything.
- * @param projectId what the call is about, when the path does not say
+ * @param about the project, when the path does not say, and what follows the operation's name
  * @throws Failure 503 when the ledger does not store it
  */
 export async function beginCallAudit(
   request: FastifyRequest,
   { audit }: Pick<Services, "audit">,
-  projectId?: string,
+  about: { projectId?: string; operation?: string } = {},
 ): Promise<void> {
   const { operation, principal, ip } = request;
   if (request.auditId !== undefined || !operation || !principal) {
@@ -23,8 +23,8 @@ export async function beginCallAudit(
     audit.begin({
       organizationId: principal.organizationId,
       actor: principal.actor,
-      operation: operation.operationId,
-      projectId: projectId ?? projectOfPath(request),
+      operation: about.operation ?? operation.operationId,
+      projectId: about.projectId ?? projectOfPath(request),
       sourceIp: ip,
     }),
   );
@@ -44,7 +44,10 @@ export async function withAuditOutcome(
   };
   try {
     const answer = await work();
-    finish(answer.status, null);
+    // A WebSocket's outcome is known once it is closed.
+    if (!("accept" in answer)) {
+      finish(answer.status, null);
+    }
     return answer;
   } catch (error) {
     const { status, code } = toFailure(error, request);

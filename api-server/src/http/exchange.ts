@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import ipaddr from "ipaddr.js";
+import type { WebSocket } from "ws";
 
 /** One HTTP exchange: the client's address, the handler's answer, and the end of both. */
 
@@ -9,7 +10,16 @@ export type Answer =
   | { status: number; body: Record<string, unknown>; headers?: Record<string, string> }
   | { status: number; json: string; headers?: Record<string, string> }
   | { status: number; content: string | Buffer; headers: Record<string, string> }
-  | { status: number; stream: Readable; headers: Record<string, string> };
+  | { status: number; stream: Readable; headers: Record<string, string> }
+  | WebSocketAnswer;
+
+/** The connection becomes a WebSocket. */
+export interface WebSocketAnswer {
+  status: 101;
+  accept: (socket: WebSocket) => void;
+  /** In place of it, when the client has disconnected meanwhile. */
+  abandon: () => void;
+}
 
 /** What runs before a handler, and calls back when it is done. */
 export type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;

@@ -7,10 +7,12 @@ import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { type BodyBudgets, DEFAULT_BODY_LIMIT, reserveBody, withReservation } from "./body-budget.ts";
-import type { Answer } from "./exchange.ts";
+import type { Answer, WebSocketAnswer } from "./exchange.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";
 import type { AnyRoute, Call } from "./route.ts";
 import { RouteConcurrency } from "./route-concurrency.ts";
+import { CLIENT_GONE, observeUpgrade } from "./telemetry.ts";
+import { acceptWebSocket } from "./upgrades.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
 /** Registers operations with Fastify: authorization and limits, validation, audit, handler, answer; and the methods that a path lacks. */
@@ -90,14 +92,17 @@ export function registerRoute(
         ? withReservation(reservation, () => answerTo(request, reply))
         : answerTo(request, reply);
       if (answer instanceof Promise) {
-        return answer.then((resolved) => send(reply, resolved));
+        return answer.then((resolved) => send(reply, resolved, services));
       }
-      return send(reply, answer);
+      return send(reply, answer, services);
     },
   });
 }
 
-function send(reply: FastifyReply, answer: Answer): FastifyReply {
+function send(reply: FastifyReply, answer: Answer, services: Services): FastifyReply {
+  if ("accept" in answer) {
+    return upgrade(reply, answer, services);
+  }
   reply.code(answer.status).header("content-type", JSON_TYPE);
   if (answer.headers) {
     reply.headers(answer.headers);
@@ -109,6 +114,23 @@ function send(reply: FastifyReply, answer: Answer): FastifyReply {
     return reply.send(answer.content);
   }
   return reply.send("json" in answer ? answer.json : JSON.stringify(answer.body));
+}
+
+/** From here on no hook of the request runs: what they record of others is recorded here. */
+function upgrade(
+  reply: FastifyReply,
+  { status, accept, abandon }: WebSocketAnswer,
+  services: Services,
+): FastifyReply {
+  const { request } = reply;
+  const socket = acceptWebSocket(request, reply);
+  observeUpgrade(request, services, socket ? status : CLIENT_GONE, reply.elapsedTime / 1000);
+  if (socket) {
+    accept(socket);
+  } else {
+    abandon();
+  }
+  return reply;
 }
 
 function projectTypeOf(body: unknown): unknown {

@@ -44,8 +44,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   rawBody?: true;
   /** Request headers beside those of authentication, for the OpenAPI document. */
   headers?: z.ZodObject;
-  /** Success answers by status. */
-  responses: Readonly<Record<number, { description: string; schema: z.ZodType }>>;
+  /** Success answers by status; one without a body has no schema. */
+  responses: Readonly<Record<number, { description: string; schema?: z.ZodType }>>;
+  /** A GET that becomes a WebSocket: its handler answers with one. */
+  upgrades?: true;
   /** Not in the OpenAPI document: what people's browsers read. */
   undocumented?: true;
   /** Statuses of refusals beside those that the policy implies. */

@@ -73,6 +73,12 @@ function outcomeOf(request: FastifyRequest, reply: FastifyReply) {
   return {
     "http.response.status_code": status,
     "error.type": isAnswered ? (reply.statusCode >= 500 ? String(status) : undefined) : "client_gone",
+    ...aboutCall(request),
+  };
+}
+
+function aboutCall(request: FastifyRequest) {
+  return {
     "slipway.operation": request.operation?.operationId,
     "slipway.organization": request.principal?.organizationId,
     "slipway.project": request.writtenProjectId ?? projectOfPath(request) ?? undefined,
@@ -81,7 +87,22 @@ function outcomeOf(request: FastifyRequest, reply: FastifyReply) {
 }
 
 /** As nginx has it: the client closed the request. */
-const CLIENT_GONE = 499;
+export const CLIENT_GONE = 499;
+
+/** The same of a request whose connection becomes a WebSocket, as far as its answer: what follows is a session. */
+export function observeUpgrade(
+  request: FastifyRequest,
+  { tracing }: Pick<Services, "tracing">,
+  status: number,
+  seconds: number,
+): void {
+  const { operation, span } = request;
+  operation?.observation.observe(status, seconds);
+  if (span) {
+    span.set({ ...aboutCall(request), "http.response.status_code": status });
+    tracing?.end(span);
+  }
+}
 
 /**
  * After each answer: metrics always, an audit line and a log line for writes, a debug line for reads.

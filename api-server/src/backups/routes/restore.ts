@@ -58,7 +58,7 @@ export const restoreBackup = defineRoute({
       projectId: string,
       leftover = false,
     ) => {
-      await beginCallAudit(request, services, projectId);
+      await beginCallAudit(request, services, { projectId });
       return createProject(wanted, { organizationId, projectId, leftover }, services);
     };
     const body = { restore: backup.metadata.name, ...(call.body as RestoreBody) };

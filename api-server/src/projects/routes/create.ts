@@ -99,7 +99,7 @@ export const create = defineRoute({
       return references === undefined ? wanted : { ...wanted, references };
     };
     const create = async (wanted: CreateProjectRequest, projectId: string, leftover = false) => {
-      await beginCallAudit(request, services, projectId);
+      await beginCallAudit(request, services, { projectId });
       return createProject(wanted, { organizationId, projectId, leftover }, services);
     };
     const created = isIdempotencyKey(key)
