@@ -18,7 +18,16 @@ describe("GrantSet", () => {
     expect(set("project.create on project:*").onOrganization("project.create")).toBe(false);
   });
 
-  it("lets a key with every grant do everything, and one with none nothing", () => {
+  // Shows: docs/exec.md#who-may: no key has it by `*`
+  it("lets a key with every grant run no commands in instances, unless it is granted by name", () => {
+    expect(GrantSet.of(EVERY_GRANT).onProject("project.exec", "p1")).toBe(false);
+    expect(set("* on project:p1").onProject("project.exec", "p1")).toBe(false);
+    expect(set("* on project:*", "project.exec on project:p1").onProject("project.exec", "p1")).toBe(true);
+    expect(set("project.exec on project:*").onEveryProject("project.exec")).toBe(true);
+    expect(GrantSet.full().onProject("project.exec", "p1")).toBe(true);
+  });
+
+  it("lets a key with every grant do everything else, and one with none nothing", () => {
     const every = GrantSet.of(EVERY_GRANT);
     expect(every.onProject("project.delete", "p1") && every.onOrganization("database.create")).toBe(true);
     expect(set().onProject("project.read", "p1") || set().onOrganization("project.create")).toBe(false);

@@ -22,6 +22,7 @@ export const PERMISSIONS = [
   "project.billing.read",
   "project.metrics.read",
   "project.logs.read",
+  "project.exec",
   "project.job-run.cancel",
   "project.deploy.trigger",
   "project.backup.create",
@@ -34,10 +35,15 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** Every permission, those of later versions included. */
+/** Every permission but {@link NAMED_ALONE}, those of later versions included. */
 export const ANY_PERMISSION = "*";
 
-/** What the first key of an organization gets: everything. */
+/**
+ * Granted by their own names alone: keys that were given everything before these existed do not get them. An owner has them.
+ */
+const NAMED_ALONE: ReadonlySet<string> = new Set<Permission>(["project.exec"]);
+
+/** What the first key of an organization gets: everything but {@link NAMED_ALONE}. */
 export const EVERY_GRANT: readonly Grant[] = [
   { permission: ANY_PERMISSION, resource: "organization:*" },
   { permission: ANY_PERMISSION, resource: "project:*" },
@@ -109,7 +115,7 @@ export class GrantSet {
 const NOTHING: ReadonlySet<string> = new Set();
 
 const includes = (held: ReadonlySet<string>, permission: Permission): boolean =>
-  held.has(permission) || held.has(ANY_PERMISSION);
+  held.has(permission) || (held.has(ANY_PERMISSION) && !NAMED_ALONE.has(permission));
 
 /** The id in `project:<id>`; of another resource, a text that is no project's id. */
 const projectOf = (resource: string): string =>
