@@ -13,6 +13,7 @@ import {
 import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
 import { type OidcIssuer, oidcIssuers } from "./auth/oidc-issuer.ts";
+import type { ExecLimits } from "./exec/sessions.ts";
 
 const environment = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
@@ -43,6 +44,9 @@ const environment = z.object({
   SLIPWAY_LISTEN_ADDRESS: listenAddress.default("0.0.0.0"),
   SLIPWAY_PORT: portNumber.default(8080),
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
+  SLIPWAY_EXEC_SESSIONS: z.coerce.number().int().min(1).max(1_000).default(64),
+  SLIPWAY_EXEC_SESSION_SECONDS: z.coerce.number().int().min(1).max(86_400).default(14_400),
+  SLIPWAY_EXEC_IDLE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(900),
   SLIPWAY_DRAIN_SECONDS: z.coerce.number().min(0).max(300).default(5),
 });
 
@@ -87,6 +91,8 @@ export interface Config {
   metricsPort: number;
   /** How long it serves on after SIGTERM, unready, until routers have noticed. */
   drainSeconds: number;
+  /** Sessions of commands in instances: of this process, and how long one may take, or be silent. */
+  exec: Pick<ExecLimits, "maxSessions" | "maxDurationMs" | "idleMs">;
 }
 
 /**
@@ -120,5 +126,10 @@ export function loadConfig(env: Environment): Config {
     port: e.SLIPWAY_PORT,
     metricsPort: e.SLIPWAY_METRICS_PORT,
     drainSeconds: e.SLIPWAY_DRAIN_SECONDS,
+    exec: {
+      maxSessions: e.SLIPWAY_EXEC_SESSIONS,
+      maxDurationMs: e.SLIPWAY_EXEC_SESSION_SECONDS * 1_000,
+      idleMs: e.SLIPWAY_EXEC_IDLE_SECONDS * 1_000,
+    },
   };
 }

@@ -5,7 +5,7 @@ import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
 import { createKubeMetrics, KubeClient, loadClusterConfig, traceRequests } from "@slipway/controller-runtime";
 import { findPlan, parseCatalog } from "@slipway/crds";
 import { mountedGithubApp } from "@slipway/git";
-import { connectLedger, countSynchronousStandbys } from "@slipway/ledger";
+import { connectLedger, countSynchronousStandbys, listBlockedOrganizations } from "@slipway/ledger";
 import {
   ConfigError,
   createLogger,
@@ -28,6 +28,7 @@ import { onDelivery } from "./builds/triggered.ts";
 import { SharedReads } from "./concurrency.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { failures } from "./errors/catalog.ts";
+import { ExecSessions } from "./exec/sessions.ts";
 import { ConnectionStore } from "./git/connection-owners.ts";
 import { DeliveryWorker } from "./git/delivery-queue.ts";
 import { RepositoryIds } from "./git/repository-ids.ts";
@@ -119,6 +120,15 @@ async function main(config: Config): Promise<void> {
     onFailure: (issuer, error) => logger.warn({ issuer, err: error }, "keys of an issuer cannot be fetched"),
   });
 
+  const exec = new ExecSessions({
+    projects,
+    logger,
+    listBlocked: (ids) => listBlockedOrganizations(ledger, ids),
+    limits: config.exec,
+    onEnd: (code) => metrics.execEnded(code),
+  });
+  metrics.watchExec(() => exec.size);
+
   const services: Services = {
     logger,
     metrics,
@@ -153,6 +163,7 @@ async function main(config: Config): Promise<void> {
     snapshots: ledgerSnapshots(ledger),
     analytics,
     logs: new LogFollower({ kube, projects, logger, streams }),
+    exec,
     kube,
     environments: new SharedReads(),
     tracing,
@@ -212,6 +223,7 @@ async function main(config: Config): Promise<void> {
       // Calls that wait for the end of a run would delay the end of this process.
       () => jobRuns.endWaits(),
       () => streams.endAll(),
+      () => exec.endAll(),
       () => app.close(),
       () => deliveries.stop(),
       () => shedder.close(),

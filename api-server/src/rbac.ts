@@ -31,6 +31,8 @@ export const organizationRules: PolicyRule[] = [
   // Logs of applications.
   { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
   { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+  // Commands in instances. An exec over WebSocket is authorized as `get` before Kubernetes 1.35, and as `create` since.
+  { apiGroups: [""], resources: ["pods/exec"], verbs: ["create", "get"] },
   // What an instance uses.
   { apiGroups: ["metrics.k8s.io"], resources: ["pods"], verbs: ["get"] },
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["create", "patch", "delete"] },

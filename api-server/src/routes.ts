@@ -42,6 +42,7 @@ import {
 import { readConsole, readConsoleFile } from "./console/routes.ts";
 import { databaseConnection, renewDatabaseCredentials } from "./databases/routes/connection.ts";
 import { updateCustomDomains, updateDomain, updateExposure } from "./domains/routes.ts";
+import { exec } from "./exec/routes/exec.ts";
 import { gitProviders, runtimeCatalog } from "./git/routes/catalog.ts";
 import {
   createGitConnection,
@@ -82,6 +83,7 @@ export const routes: readonly AnyRoute[] = [
   list,
   read,
   logs,
+  exec,
   deployments,
   readEnvs,
   updateEnvs,

@@ -10,6 +10,7 @@ import type { Authenticator } from "./auth/authenticator.ts";
 import type { BackupDefaults } from "./backups/view.ts";
 import type { BuildPlatform } from "./builds/platform.ts";
 import type { SharedReads } from "./concurrency.ts";
+import type { ExecSessions } from "./exec/sessions.ts";
 import type { ConnectionOwners } from "./git/connection-owners.ts";
 import type { RepositoryIds } from "./git/repository-ids.ts";
 import type { GitServers } from "./git/servers.ts";
@@ -54,6 +55,8 @@ export interface Services {
   analytics: Analytics;
   /** Logs of applications as they are written. */
   logs: LogFollower;
+  /** Commands that run in instances. */
+  exec: ExecSessions;
   kube: KubeClient;
   /** Reads of projects' environment variables, by namespace and name. */
   environments: SharedReads<EnvironmentVariable[]>;

@@ -13,6 +13,7 @@ export const EXAMPLE_RUN_ID = `${EXAMPLE_ID}-29920500`;
 export const EXAMPLE_BACKUP_ID = `${EXAMPLE_ID}-b29928540`;
 export const EXAMPLE_CONNECTION_ID = "g7f2k9d4s1x8w3q6z5t0";
 export const EXAMPLE_REPOSITORY_ID = "rMTc-0a1b2c3d4e5f";
+export const EXAMPLE_INSTANCE = `${EXAMPLE_ID}-6d4cf56db6-x7k2p`;
 export const EXAMPLE_BUILD_ID = "b5q2m8n1v7c4x0z9l3k6";
 
 /** The feature folders that have an `examples.yaml`. */
@@ -90,6 +91,8 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   domainUnavailable: ["shop.apps.example.com"],
   projectTypeUnavailable: ["clickhouse"],
   projectFeatureUnavailable: ["building from a Git repository"],
+  instanceNotRunning: [EXAMPLE_INSTANCE],
+  execSessionLimitReached: ["project", 8],
   instanceNotFound: [`${EXAMPLE_ID}-6c9f7d5b8-x2x9k`],
   deploymentNotFound: ["d-3"],
   jobRunNotFound: [`${EXAMPLE_ID}-29928540`],

@@ -6,6 +6,7 @@ import {
   PROJECT_ID,
   toOpenApi,
 } from "@slipway/crds";
+import { INSTANCE } from "../exec/instance.ts";
 import type { AnyRoute } from "../http/route.ts";
 import { RUN_ID } from "../jobs/store.ts";
 import { type Access, type Policy, policyOf } from "../policy/table.ts";
@@ -14,6 +15,7 @@ import {
   EXAMPLE_BUILD_ID,
   EXAMPLE_CONNECTION_ID,
   EXAMPLE_ID,
+  EXAMPLE_INSTANCE,
   EXAMPLE_REPOSITORY_ID,
   EXAMPLE_RUN_ID,
   examples,
@@ -104,6 +106,11 @@ const pathSchemas: Readonly<Record<string, Json>> = {
     schema: { type: "string", maxLength: 40, pattern: PROJECT_ID.source },
     example: EXAMPLE_ID,
   },
+  instance: {
+    description: "Name of one of the project's instances, as its logs name it.",
+    schema: { type: "string", maxLength: 63, pattern: INSTANCE.source },
+    example: EXAMPLE_INSTANCE,
+  },
   runId: {
     description: "Id of a run of the job.",
     schema: { type: "string", maxLength: 253, pattern: RUN_ID.source },
@@ -140,9 +147,13 @@ function pathParameters(route: AnyRoute): Json[] {
   }));
 }
 
-/** Every query parameter has a default or may be left out. */
+/** Most query parameters have a default or may be left out. */
 function queryParameters(route: AnyRoute): Json[] {
-  return route.query ? objectParameters(toOpenApi(route.query, "output"), "query", []) : [];
+  if (!route.query) {
+    return [];
+  }
+  const { required = [] } = toOpenApi(route.query, "input");
+  return objectParameters(toOpenApi(route.query, "output"), "query", required as string[]);
 }
 
 function headerParameters(route: AnyRoute, { access }: Policy): Json[] {

@@ -19,6 +19,7 @@ const REASONS: Readonly<Record<number, string>> = {
   409: "The state of the platform does not allow it.",
   413: "The body is too large.",
   415: "The body is not application/json in UTF-8.",
+  426: "The operation is a WebSocket.",
   429: "The rate limit is exceeded.",
   503: "Not possible at this time; try again.",
 };
@@ -92,8 +93,13 @@ export function responsesOf(route: AnyRoute, policy: Policy): Json {
   const result: Json = {};
   for (const [status, { description, schema }] of Object.entries(route.responses)) {
     const example = examples[route.operationId]?.responses[Number(status)];
-    const content = { schema: toOpenApi(schema, "output"), ...(example === undefined ? {} : { example }) };
-    result[status] = { description, headers: limits, content: { [JSON_TYPE]: content } };
+    const body = schema && {
+      content: {
+        [JSON_TYPE]: { schema: toOpenApi(schema, "output"), ...(example === undefined ? {} : { example }) },
+      },
+    };
+    // The answer that makes a WebSocket has the headers of its handshake alone.
+    result[status] = { description, ...(status === "101" ? {} : { headers: limits }), ...body };
   }
   for (const status of refusals(route, policy)) {
     result[String(status)] = ref("responses", responseName(status));

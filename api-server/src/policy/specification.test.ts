@@ -23,7 +23,8 @@ afterAll(async () => {
   await harness.close();
 });
 
-const key = () => harness.key(ORGANIZATION, "* on organization:*", "* on project:*");
+const key = () =>
+  harness.key(ORGANIZATION, "* on organization:*", "* on project:*", "project.exec on project:*");
 let address = 0;
 /** An address without earlier calls. */
 const newAddress = () => `192.0.2.${++address}`;
@@ -237,6 +238,8 @@ const scopes: [string, Permission][] = [
   ["POST /v1/project/:id/rollback", "project.deploy.trigger"],
   // Shows: docs/jobs.md#scopes-and-limits: run now | `project.deploy.trigger`
   ["POST /v1/project/:id/job-runs", "project.deploy.trigger"],
+  // Shows: docs/exec.md#over-v1: `GET /v1/project/:id/instances/:instance/exec`
+  ["GET /v1/project/:id/instances/:instance/exec", "project.exec"],
   // Shows: docs/databases-api.md#deletion-and-settings: read the connection | `project.read`
   ["GET /v1/project/:id/database/connection", "project.read"],
   // Shows: docs/databases-api.md#deletion-and-settings: renew the password | `database.credentials.renew`

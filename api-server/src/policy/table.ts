@@ -173,6 +173,7 @@ export const policies = {
   rollbackProject: onProject("project.deploy.trigger", { audited: true }),
   listProjectDeployments: onProject("project.read", { audited: false }),
   readProjectLogs: onProject("project.logs.read", { audited: false }),
+  execInstance: onProject("project.exec", { audited: true }),
   readDatabaseConnection: onProject("project.read", { audited: false }),
   renewDatabaseCredentials: onProject("database.credentials.renew", { audited: true }),
   readProjectMetrics: onProject("project.metrics.read", { audited: false }),

@@ -16,6 +16,7 @@ import {
   connectLedger,
   type Grant,
   type Ledger,
+  listBlockedOrganizations,
   type Member,
   type Role,
 } from "@slipway/ledger";
@@ -38,6 +39,7 @@ import { anyVerifier } from "../../../api-server/src/auth/oidc.ts";
 import { type BuildPlatform, ledgerBuilds } from "../../../api-server/src/builds/platform.ts";
 import { onDelivery } from "../../../api-server/src/builds/triggered.ts";
 import { SharedReads } from "../../../api-server/src/concurrency.ts";
+import { ExecSessions, type ExecSessionsOptions } from "../../../api-server/src/exec/sessions.ts";
 import { ConnectionStore } from "../../../api-server/src/git/connection-owners.ts";
 import { DeliveryWorker } from "../../../api-server/src/git/delivery-queue.ts";
 import { RepositoryIds } from "../../../api-server/src/git/repository-ids.ts";
@@ -124,6 +126,8 @@ export interface HarnessOptions {
   git?: GitServers;
   /** What of builds is otherwise than: offered, kept in the ledger, without hooks and registry. */
   builds?: Partial<BuildPlatform>;
+  /** What of sessions of commands is otherwise. */
+  exec?: Partial<ExecSessionsOptions>;
   /** Images to build with; none unless given. */
   baseImages?: BaseImages;
   /** Verifies bearer tokens beside the own ones. */
@@ -216,6 +220,12 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     },
     runtimes: () => publicRuntimes(defaultRuntimeCatalog(), options.baseImages ?? {}),
     logs: new LogFollower({ kube, projects, logger, streams, limits: { pollIntervalMs: 20 } }),
+    exec: new ExecSessions({
+      projects,
+      logger,
+      listBlocked: async (ids) => (options.ledger ? listBlockedOrganizations(ledger, ids) : []),
+      ...options.exec,
+    }),
     kube,
     environments: new SharedReads(),
     tracing: options.tracing,
@@ -303,6 +313,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       return created;
     },
     close: async () => {
+      await services.exec.endAll();
       await app.close();
       await deliveries.stop();
       await projects.stop();
