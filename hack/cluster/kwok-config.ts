@@ -1,3 +1,4 @@
+import { tmpdir } from "node:os";
 import { stringify } from "yaml";
 
 /**
@@ -222,8 +223,9 @@ const nodeStage = {
 /**
  * kwok's configuration.
  * @param logFile what every container has written, for `pods/log`
+ * @param runsCommands whether `pods/exec` runs its command, on this machine and as this user; it is refused otherwise
  */
-export function kwokConfig(logFile: string): string {
+export function kwokConfig(logFile: string, runsCommands = false): string {
   const options = {
     apiVersion: "config.kwok.x-k8s.io/v1alpha1",
     kind: "KwokConfiguration",
@@ -235,5 +237,12 @@ export function kwokConfig(logFile: string): string {
     metadata: { name: "all" },
     spec: { logs: [{ logsFile: logFile }] },
   };
-  return [options, logs, nodeStage, ...podStages].map((document) => stringify(document)).join("---\n");
+  const commands = {
+    apiVersion: "kwok.x-k8s.io/v1alpha1",
+    kind: "ClusterExec",
+    metadata: { name: "all" },
+    spec: { execs: [{ local: { workDir: tmpdir() } }] },
+  };
+  const documents = [options, logs, ...(runsCommands ? [commands] : []), nodeStage, ...podStages];
+  return documents.map((document) => stringify(document)).join("---\n");
 }

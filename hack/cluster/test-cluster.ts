@@ -41,6 +41,8 @@ export interface TestClusterOptions extends TestApiserverOptions {
   nodes?: number;
   /** What `pods/log` of every container answers. */
   log?: string;
+  /** Whether `pods/exec` runs its command, on this machine and as this user, with the kubelet's own streaming server. */
+  runsCommands?: boolean;
 }
 
 /** A process of a test cluster, which a test may freeze, end and start again. */
@@ -100,7 +102,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
     await addNodes(api, options.nodes ?? 3, kubeletPort);
     const log = join(api.dir, "container.log");
     await writeFile(log, options.log ?? "2024-01-01T00:00:00.000000000Z stdout F a line\n");
-    await writeFile(join(api.dir, "kwok.yaml"), kwokConfig(log));
+    await writeFile(join(api.dir, "kwok.yaml"), kwokConfig(log, options.runsCommands));
     const launch = async (binary: string, argv: Argv, port: number) => {
       const process = await launchProcess(api.dir, binary, argv, port);
       started.push(process);

@@ -1,6 +1,7 @@
 import { KubeClient } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
+import type { AuditLog } from "../../../api-server/src/audit/log.ts";
 import type { TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { acquireApiserver } from "../clusters/shared-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../servers/postgresql.ts";
@@ -20,14 +21,24 @@ export interface RealHarness extends Harness {
 
 /** The API server acts as a user with nothing but the rules of its own roles. */
 export async function startRealHarness(
-  options: Pick<HarnessOptions, "git" | "builds" | "baseImages"> = {},
+  options: Pick<HarnessOptions, "git" | "builds" | "baseImages" | "exec"> & {
+    /** With Slipway's definitions; one that the files of a worker share unless given. It is stopped with the harness. */
+    apiserver?: TestApiserver;
+    /** Where calls are audited; in `audited` unless given. */
+    audit?: (ledger: Ledger) => AuditLog;
+  } = {},
 ): Promise<RealHarness> {
-  const [apiserver, postgres] = await Promise.all([acquireApiserver(), startPostgres()]);
+  const [apiserver, postgres] = await Promise.all([options.apiserver ?? acquireApiserver(), startPostgres()]);
   const ledger = connectLedger({ url: postgres.url, applicationName: "test", maxConnections: 20 });
   await migrateToLatest(ledger);
   const admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
   await createRoles(admin);
-  const harness = await startHarness(restrictedClient(apiserver.kubeconfig), { ...options, ledger, admin });
+  const harness = await startHarness(restrictedClient(apiserver.kubeconfig), {
+    ...options,
+    ledger,
+    admin,
+    audit: options.audit?.(ledger),
+  });
 
   let organizations = 0;
   const organization: RealHarness["organization"] = async () => {
