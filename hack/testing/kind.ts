@@ -21,6 +21,7 @@ export const notOnKind: Readonly<Record<string, string>> = {
   builds: builds,
   console: builds,
   "databases-access": "connects from a network namespace to the embedded cluster's node address",
+  exec: builds,
   nodes: "needs three nodes: the stage e2e-nodes",
   "nodes-databases": "needs three nodes: the stage e2e-nodes",
   tracing: "reads the audit log of the embedded cluster's kube-apiserver",

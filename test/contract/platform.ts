@@ -28,7 +28,7 @@ import {
 import { generateApiKey, readTokenKey, signUserToken } from "../../api-server/src/auth/credentials.ts";
 import { newUserId } from "../../api-server/src/ids.ts";
 import { isProvisioned } from "../../api-server/src/organizations/service.ts";
-import { EVERY_GRANT } from "../../api-server/src/policy/permissions.ts";
+import { EVERY_GRANT, parseGrant } from "../../api-server/src/policy/permissions.ts";
 import { projectResource } from "../../api-server/src/resources.ts";
 import { startApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
@@ -263,7 +263,7 @@ async function prepareLedger(
       organizationId: ORGANIZATION,
       prefix: "slw",
       sha256,
-      grants: EVERY_GRANT,
+      grants: [...EVERY_GRANT, parseGrant("project.exec on project:*")],
     });
     const userId = newUserId();
     await insertMember(ledger, { userId, organizationId: ORGANIZATION, role: "owner", grants: [] });

@@ -80,7 +80,7 @@ export function expectAsPods(runs: readonly JobRun[], { pods }: Records, price: 
 }
 
 /** The embedded ledger's own URL, by an address that this machine can reach on every kind of cluster. */
-async function ledgerUrl(): Promise<string> {
+export async function ledgerUrl(): Promise<string> {
   const where = { namespace: systemNamespace, name: "slipway-ledger" };
   const secret = await cluster.core.readNamespacedSecret(where);
   const url = new URL(Buffer.from(secret.data?.url ?? "", "base64").toString("utf8"));

@@ -7,6 +7,7 @@ import { clockAhead } from "./clock-ahead.ts";
 import { containerDisk } from "./container-disk.ts";
 import { creations } from "./creations.ts";
 import { domains } from "./domains.ts";
+import { execSessions } from "./exec-sessions.ts";
 import { gitLists } from "./git-lists.ts";
 import { gitStalled } from "./git-stalled.ts";
 import { hooks } from "./hooks.ts";
@@ -35,6 +36,7 @@ export const attacks: readonly Attack[] = [
   unreadAnswers,
   slowCreations,
   logStreams,
+  execSessions,
   variables,
   references,
   creations,
