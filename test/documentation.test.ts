@@ -19,6 +19,7 @@ const PAGES = [
   "docs/operations/tracing.md",
   "docs/undelete.md",
   "docs/references.md",
+  "docs/exec.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -40,8 +41,8 @@ function quotedCodes(): string[] {
     (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
   );
   const text = sources.map((file) => read(join("api-server/src", file))).join("\n");
-  // Node's and Fastify's own, an environment variable's end, and the audit log's words about the admin command.
-  const others = /^(FST_ERR|HPE|ERR|LOG|ADMIN)_/;
+  // Node's, Fastify's and ws's own, an environment variable's end, and the audit log's words about the admin command.
+  const others = /^(FST_ERR|WS_ERR|HPE|ERR|LOG|ADMIN)_/;
   return [...text.matchAll(/"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"/g)]
     .map(([, code = ""]) => code)
     .filter((code) => !others.test(code));
