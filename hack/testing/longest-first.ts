@@ -56,6 +56,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/e2e/databases-mariadb.e2e.test.ts": 205,
   "test/e2e/databases-postgresql.e2e.test.ts": 250,
   "test/e2e/databases-valkey.e2e.test.ts": 70,
+  "test/e2e/exec.e2e.test.ts": 120,
   "test/e2e/jobs-failover.e2e.test.ts": 180,
   "test/e2e/jobs-runs.e2e.test.ts": 130,
   "test/e2e/jobs.e2e.test.ts": 250,
