@@ -48,12 +48,18 @@ export function installUpgrades(app: FastifyInstance): void {
     // Node no longer listens to this connection.
     socket.on("error", () => socket.destroy());
     socket.setTimeout(HANDSHAKE_MS, () => socket.destroy());
-    credentialFromProtocols(request);
-    pending.set(request, { socket, head });
     const response = new ServerResponse(request);
     // Nothing would read another request.
     response.shouldKeepAlive = false;
-    response.assignSocket(socket);
+    try {
+      response.assignSocket(socket);
+    } catch {
+      // The connection still has the answer to an earlier request, so that a refusal could not be written to it.
+      socket.destroy();
+      return;
+    }
+    credentialFromProtocols(request);
+    pending.set(request, { socket, head });
     response.once("finish", () => socket.destroySoon());
     app.routing(request, response);
   });

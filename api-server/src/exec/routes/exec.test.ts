@@ -118,6 +118,17 @@ describe("GET /v1/project/:id/instances/:instance/exec", () => {
     expect(text.split("HTTP/1.1 ")).toHaveLength(2);
   });
 
+  it("closes a connection on which the WebSocket is asked for behind an answer that is under way", async () => {
+    const socket = connect(Number(new URL(base).port), "127.0.0.1");
+    socket.resume();
+    const closed = once(socket, "close");
+    const exec = "GET /v1/project/a/instances/b/exec HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n";
+    socket.write(`GET /v1/project/plans HTTP/1.1\r\nHost: a\r\n\r\n${exec}Upgrade: websocket\r\n\r\n`);
+    await closed;
+    expect((await harness.app.inject("/v1/project/plans")).statusCode).toBe(200);
+    expect((await fetch(`${base}/v1/project/plans`)).status).toBe(200);
+  });
+
   it("leaves other paths as they are, whatever they ask to become", async () => {
     const upgrade = { connection: "upgrade", upgrade: "websocket" };
     const socket = connect(Number(new URL(base).port), "127.0.0.1");
