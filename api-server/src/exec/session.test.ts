@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { SocketPairs } from "../../../test/kit/api-server/socket-pairs.ts";
@@ -34,6 +35,23 @@ interface Setup {
   closed: Promise<string>;
   /** Passes so many milliseconds, and checks. */
   pass: (ms: number) => void;
+}
+
+/** How many messages a connection had that it had not taken, at most. */
+function unsentOf(socket: WebSocket): { most: number } {
+  const counts = { most: 0 };
+  let unsent = 0;
+  const send = socket.send.bind(socket) as (data: Buffer, options: object, then: () => void) => void;
+  const counted: typeof send = (data, options, then) => {
+    unsent += 1;
+    counts.most = Math.max(counts.most, unsent);
+    send(data, options, () => {
+      unsent -= 1;
+      then();
+    });
+  };
+  socket.send = counted as typeof socket.send;
+  return counts;
 }
 
 async function start(
@@ -126,6 +144,62 @@ describe("a session", () => {
     // One message each may exceed the bound, and what one read of the connection has of others.
     expect(client.bufferedAmount).toBeLessThan(maxBuffered + 160 * 1024);
     expect(upstream.bufferedAmount).toBeLessThan(maxBuffered + 160 * 1024);
+  });
+
+  // Shows: docs/exec.md#bounds: a client that does not read
+  it("gives its connections few tiny messages while those take none, and passes all of them in the end", async () => {
+    const { user, node, client, upstream, received } = await start({ maxBuffered: 64 * 1024 });
+    const input: Buffer[] = [];
+    node.on("message", (data) => input.push(data as Buffer));
+    const [toClient, toUpstream] = [unsentOf(client), unsentOf(upstream)];
+    // Connections that take nothing.
+    const stalled = [client, upstream].map((socket) => (socket as unknown as { _socket: Socket })._socket);
+    for (const socket of stalled) {
+      socket.cork();
+    }
+    const count = 20_000;
+    const numbered = (channel: number, at: number) => message(channel, Buffer.of(at % 251));
+    for (let at = 0; at < count; at += 1) {
+      node.send(numbered(1, at));
+      user.send(numbered(0, at));
+    }
+    await eventually("both to be paused", () => client.isPaused && upstream.isPaused);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(Math.max(toClient.most, toUpstream.most)).toBeLessThanOrEqual(65);
+    for (const socket of stalled) {
+      socket.uncork();
+    }
+    await eventually("all to be passed", () => received.length === count && input.length === count, 60_000);
+    expect(received.every((chunk, at) => chunk.equals(numbered(1, at)))).toBe(true);
+    expect(input.every((chunk, at) => chunk.equals(numbered(0, at)))).toBe(true);
+    expect(Math.max(toClient.most, toUpstream.most)).toBeLessThanOrEqual(65);
+  });
+
+  // Shows: docs/exec.md#bounds: messages of a session
+  it("passes one message in a turn of the event loop, however many one read has", async () => {
+    const { user, client } = await start();
+    const turns = new Set<number>();
+    let turn = 0;
+    const next = () => {
+      turn += 1;
+      counting = setImmediate(next);
+    };
+    let counting = setImmediate(next);
+    const seen = Promise.withResolvers<void>();
+    let passed = 0;
+    client.on("message", () => {
+      turns.add(turn);
+      passed += 1;
+      if (passed === 1_000) {
+        seen.resolve();
+      }
+    });
+    for (let at = 0; at < 1_000; at += 1) {
+      user.send(message(0, "x"));
+    }
+    await seen.promise;
+    clearImmediate(counting);
+    expect(turns.size).toBeGreaterThan(900);
   });
 
   it("passes nothing once the platform has ended it, and disconnects a client that does not close", async () => {

@@ -1,9 +1,10 @@
 import { execChannels as channels, type ExecSocket } from "@slipway/controller-runtime";
 import type { RawData, WebSocket } from "ws";
 import { END_CODES, type EndCode, exitCodeIn, isClientMessage, type Streams } from "./frames.ts";
+import { Outbox } from "./outbox.ts";
 
 export interface SessionLimits {
-  /** Bytes that wait for the client, or for the instance, before the other side is read no more. */
+  /** Bytes that wait for the client, or for the instance, before the other side is read no more; each message counts as 1 KiB more. */
   maxBuffered: number;
   /** Milliseconds between pings of both sides. */
   pingMs: number;
@@ -42,7 +43,7 @@ export interface SessionOptions {
 
 /**
  * One client and one command. Messages pass as they are, in order, each way only as fast as the other side takes them: what waits in
- * this process is bounded by `maxBuffered` and one message each way.
+ * this process is bounded by `maxBuffered` and one read of a connection each way.
  */
 export class ExecSession {
   readonly #options: SessionOptions;
@@ -52,8 +53,8 @@ export class ExecSession {
   /** The status of the command's end has come. */
   #hasStatus = false;
   readonly #bytes = { stdin: 0, stdout: 0, stderr: 0 };
-  /** Messages that the client's connection has not taken yet. */
-  #unsent = 0;
+  readonly #toClient: Outbox;
+  readonly #toUpstream: Outbox;
   #dataAt: number;
   #clientAliveAt: number;
   #upstreamAliveAt: number;
@@ -61,6 +62,10 @@ export class ExecSession {
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    const { client, upstream, limits } = options;
+    const { maxBuffered } = limits;
+    this.#toClient = new Outbox({ socket: client, maxBuffered, onTaken: () => this.#clientTook() });
+    this.#toUpstream = new Outbox({ socket: upstream, maxBuffered, onTaken: () => this.#upstreamTook() });
     const now = options.now();
     this.#startedAt = now;
     this.#dataAt = now;
@@ -68,7 +73,7 @@ export class ExecSession {
     this.#upstreamAliveAt = now;
     this.#pingedAt = now;
     this.#listen();
-    options.upstream.resume();
+    upstream.resume();
   }
 
   /** Ends it for a reason of the platform: nothing passes any more from then on. One that has ended already is disconnected. */
@@ -78,6 +83,7 @@ export class ExecSession {
       return;
     }
     this.#ended = code;
+    this.#toClient.clear();
     this.#options.upstream.terminate();
     this.#closeClient(this.#options.limits.graceMs);
   }
@@ -152,7 +158,7 @@ export class ExecSession {
   }
 
   #fromClient(message: Buffer, isBinary: boolean): void {
-    const { client, upstream, streams, limits, now } = this.#options;
+    const { client, upstream, streams, now } = this.#options;
     if (this.#ended || upstream.readyState !== upstream.OPEN) {
       return;
     }
@@ -165,19 +171,23 @@ export class ExecSession {
     if (message[0] === channels.stdin) {
       this.#bytes.stdin += message.length - 1;
     }
-    upstream.send(message, { binary: true }, () => {
-      this.#dataAt = now();
-      if (client.isPaused && upstream.bufferedAmount <= limits.maxBuffered / 2) {
-        client.resume();
-      }
-    });
-    if (upstream.bufferedAmount > limits.maxBuffered) {
+    this.#toUpstream.send(message);
+    if (this.#toUpstream.isFull) {
       client.pause();
     }
   }
 
+  /** The command's connection has taken a message. */
+  #upstreamTook(): void {
+    const { client, now } = this.#options;
+    this.#dataAt = now();
+    if (client.isPaused && this.#toUpstream.hasRoom) {
+      client.resume();
+    }
+  }
+
   #fromUpstream(message: Buffer): void {
-    const { client, upstream, limits, now } = this.#options;
+    const { client, upstream, now } = this.#options;
     const [channel] = message;
     if (this.#ended || channel === undefined || client.readyState !== client.OPEN) {
       return;
@@ -191,33 +201,26 @@ export class ExecSession {
       this.#exitCode = exitCodeIn(message.subarray(1));
       this.#hasStatus = true;
     }
-    this.#unsent += 1;
-    client.send(message, { binary: true }, () => this.#taken());
-    if (client.bufferedAmount > limits.maxBuffered) {
+    this.#toClient.send(message);
+    if (this.#toClient.isFull) {
       upstream.pause();
     }
   }
 
   /** The client's connection has taken a message. */
-  #taken(): void {
-    const { client, upstream, limits, now } = this.#options;
-    this.#unsent -= 1;
+  #clientTook(): void {
+    const { upstream, now } = this.#options;
     this.#clientAliveAt = now();
     this.#dataAt = this.#clientAliveAt;
-    if (upstream.isPaused && client.bufferedAmount <= limits.maxBuffered / 2) {
+    if (upstream.isPaused && this.#toClient.hasRoom) {
       upstream.resume();
-    }
-    if (this.#unsent === 0 && this.#ended && upstream.readyState === upstream.CLOSED) {
-      this.#closeClient(limits.stalledMs);
     }
   }
 
   /** The command is over: the client is closed once it has taken everything, however long that takes it. */
   #upstreamClosed(): void {
     this.#ended ??= this.#hasStatus ? "EXEC_EXITED" : "EXEC_INSTANCE_LOST";
-    if (this.#unsent === 0) {
-      this.#closeClient(this.#options.limits.stalledMs);
-    }
+    this.#toClient.whenEmpty(() => this.#closeClient(this.#options.limits.stalledMs));
   }
 
   /** A client that does not close is disconnected: what the kernel has taken for it may be lost then. */
@@ -240,7 +243,7 @@ export class ExecSession {
       return;
     }
     upstream.resume();
-    upstream.close(1000);
+    this.#toUpstream.whenEmpty(() => upstream.close(1000));
     const timer = setTimeout(() => upstream.terminate(), limits.graceMs);
     upstream.once("close", () => clearTimeout(timer));
   }

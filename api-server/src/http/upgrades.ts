@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { EXEC_PROTOCOL } from "@slipway/controller-runtime";
+import { EXEC_PROTOCOL, EXEC_SOCKET_OPTIONS } from "@slipway/controller-runtime";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { MAX_CLIENT_MESSAGE } from "../exec/frames.ts";
@@ -25,7 +25,7 @@ const pending = new WeakMap<IncomingMessage, { socket: Socket; head: Buffer }>()
 const sockets = new WebSocketServer({
   noServer: true,
   clientTracking: false,
-  perMessageDeflate: false,
+  ...EXEC_SOCKET_OPTIONS,
   maxPayload: MAX_CLIENT_MESSAGE,
   handleProtocols: () => EXEC_PROTOCOL,
 });

@@ -44,7 +44,13 @@ export {
   onceBound,
 } from "./client/errors.ts";
 export type { ExecResult } from "./client/exec.ts";
-export { EXEC_PROTOCOL, type ExecSocket, execChannels, exitCodeOf } from "./client/exec-connection.ts";
+export {
+  EXEC_PROTOCOL,
+  EXEC_SOCKET_OPTIONS,
+  type ExecSocket,
+  execChannels,
+  exitCodeOf,
+} from "./client/exec-connection.ts";
 export type { HttpRequest } from "./client/http-request.ts";
 export { createKubeMetrics, type KubeMetrics } from "./client/metrics.ts";
 export type {

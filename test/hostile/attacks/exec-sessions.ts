@@ -10,11 +10,14 @@ import { projectsOf } from "../projects.ts";
 const COMMAND = ["/sample-http", "migrate", "http://127.0.0.1:8080/", "10000", "0"];
 /** Sessions that are tried concurrently by each side. */
 const TRIED = 100;
+/** Milliseconds for which messages of a byte are sent, and the bytes of them that wait here for the API. */
+const TINY_MS = 10_000;
+const MAX_WAITING = 64 * 1024;
 
 export const execSessions: Attack = {
   name: "exec-sessions",
   about:
-    "200 sessions of commands of two organizations, which take none of the 4 MiB that each is sent, and whose clients read nothing",
+    "200 sessions of commands of two organizations, which take none of what each is sent, 4 MiB or as many messages of a byte as go through, and whose clients read nothing",
   seconds: 10,
   isShort: true,
   expected: ["101", "409", "429", "503", closed],
@@ -36,7 +39,8 @@ export const execSessions: Attack = {
       async run(signal) {
         const tally = new Tally();
         const open: ExecClient[] = [];
-        const one = async ({ id, instance, key }: (typeof sides)[number]) => {
+        const tiny: Promise<void>[] = [];
+        const one = async ({ id, instance, key }: (typeof sides)[number], at: number) => {
           const query = { command: COMMAND, stdin: true };
           const session = await ExecClient.connect(url, id, instance, query, {
             "x-api-key": key.api_key,
@@ -49,12 +53,17 @@ export const execSessions: Attack = {
           tally.add("101");
           session.socket.pause();
           open.push(session);
+          if (at % 2 === 1) {
+            tiny.push(sendTiny(session, signal));
+            return;
+          }
           for (let sent = 0; sent < 64; sent += 1) {
             session.send(Buffer.alloc(64 * 1024));
           }
         };
-        await Promise.all(sides.flatMap((side) => Array.from({ length: TRIED }, () => one(side))));
+        await Promise.all(sides.flatMap((side) => Array.from({ length: TRIED }, (_, at) => one(side, at))));
         await sleep(10_000, undefined, { signal }).catch(() => undefined);
+        await Promise.all(tiny);
         for (const { socket } of open) {
           socket.terminate();
         }
@@ -71,3 +80,17 @@ export const execSessions: Attack = {
     };
   },
 };
+
+/** Sends messages of a byte, as fast as the API takes them. */
+async function sendTiny({ socket }: ExecClient, signal: AbortSignal): Promise<void> {
+  const end = performance.now() + TINY_MS;
+  const message = Buffer.from([0, 120]);
+  while (!signal.aborted && socket.readyState === socket.OPEN && performance.now() < end) {
+    if (socket.bufferedAmount < MAX_WAITING) {
+      for (let sent = 0; sent < 1_000; sent += 1) {
+        socket.send(Buffer.from(message));
+      }
+    }
+    await sleep(5);
+  }
+}

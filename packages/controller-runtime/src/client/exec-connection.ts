@@ -16,6 +16,9 @@ export const EXEC_PROTOCOL = "v5.channel.k8s.io";
  */
 export const execChannels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
+/** Of each side's socket. One message in each turn of the event loop: many tiny ones in one read do not keep it from all else. */
+export const EXEC_SOCKET_OPTIONS = { perMessageDeflate: false, allowSynchronousEvents: false } as const;
+
 const HANDSHAKE_MS = 10_000;
 
 export interface ExecConnection {
@@ -39,7 +42,7 @@ export function connectExec(connection: ExecConnection): ExecSocket {
     headers: { ...credentials.headers, "user-agent": userAgent },
     handshakeTimeout: Math.min(timeoutMs, HANDSHAKE_MS),
     maxPayload,
-    perMessageDeflate: false,
+    ...EXEC_SOCKET_OPTIONS,
   };
   return new WebSocket(address, [EXEC_PROTOCOL], options);
 }
