@@ -84,6 +84,8 @@ export const END_CODES = {
   EXEC_MESSAGE_TOO_LARGE: 1009,
   /** The instance, its node or the apiserver disconnected before the command ended. */
   EXEC_INSTANCE_LOST: 1011,
+  /** Whether its caller may go on could not be checked for too long; connect again. */
+  EXEC_ACCESS_UNKNOWN: 1013,
   /** Key revoked or expired, member removed, permission withdrawn. */
   EXEC_ACCESS_REVOKED: 4403,
   EXEC_ORGANIZATION_BLOCKED: 4402,

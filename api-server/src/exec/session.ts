@@ -76,16 +76,25 @@ export class ExecSession {
     upstream.resume();
   }
 
-  /** Ends it for a reason of the platform: nothing passes any more from then on. One that has ended already is disconnected. */
+  /** Its end is decided; its client may not have taken everything yet. */
+  get isEnding(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** Ends it for a reason of the platform: nothing passes any more from then on. One that ends already ends for its own reason. */
   end(code: EndCode): void {
     if (this.#ended) {
-      this.#options.client.terminate();
       return;
     }
     this.#ended = code;
     this.#toClient.clear();
     this.#options.upstream.terminate();
     this.#closeClient(this.#options.limits.graceMs);
+  }
+
+  /** Disconnects a client that has not closed. */
+  terminate(): void {
+    this.#options.client.terminate();
   }
 
   /** Ends it when a limit in time has passed, and pings both sides when it is time. Called every second or more often. */

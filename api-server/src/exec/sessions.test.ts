@@ -1,8 +1,12 @@
 import { once } from "node:events";
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createLogger } from "@slipway/process";
+import { type Logger, pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { SocketPairs } from "../../../test/kit/api-server/socket-pairs.ts";
+import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { type ExecLimits, ExecSessions } from "./sessions.ts";
 
@@ -12,26 +16,38 @@ afterEach(() => pairs.closeAll());
 const project = (id: string, organizationId = "acme") =>
   ({ id, organizationId, resource: { metadata: { uid: `${organizationId}-${id}` } } }) as ApiProject;
 
-function setup(limits: Partial<ExecLimits> = {}) {
+interface Faults {
+  /** In place of the answer of the query of blocked organizations. */
+  listBlocked?: (ids: readonly string[]) => Promise<readonly string[]>;
+  logger?: Logger;
+}
+
+function setup(limits: Partial<ExecLimits> = {}, faults: Faults = {}) {
   const blocked = new Set<string>();
   const queries: (readonly string[])[] = [];
+  /** Queries of reservations: those are answered. */
+  let opened = 0;
   const deleted = new Set<string>();
   const sessions = new ExecSessions({
     projects: { find: (organizationId, id) => (deleted.has(id) ? undefined : project(id, organizationId)) },
     listBlocked: async (ids) => {
       queries.push(ids);
+      if (faults.listBlocked && queries.length > opened) {
+        return faults.listBlocked(ids);
+      }
       return ids.filter((id) => blocked.has(id));
     },
-    logger: createLogger("test", "silent"),
+    logger: faults.logger ?? createLogger("test", "silent"),
     limits: { recheckMs: 20, graceMs: 200, ...limits },
   });
   const open = async (of: ApiProject, recheck: () => Promise<void> = async () => undefined) => {
+    opened = queries.length + 1;
     const place = await sessions.reserve({ project: of, recheck });
     const [client, user] = await pairs.open();
     const [node, upstream] = await pairs.open();
     const closed = once(user, "close").then(([code, reason]) => `${code} ${reason}`);
     place.begin({ client, upstream, streams: { stdin: true, tty: false } }, () => undefined);
-    return { user, node, closed };
+    return { user, node, client, upstream, closed };
   };
   return { sessions, open, blocked, queries, deleted };
 }
@@ -90,7 +106,7 @@ describe("the sessions of a process", () => {
     let isRefused = false;
     const recheck = async () => {
       if (isRefused) {
-        throw new Error("refused");
+        throw failures.credentialInvalid();
       }
     };
     const [one, two, three] = [
@@ -105,6 +121,91 @@ describe("the sessions of a process", () => {
       "4404 EXEC_PROJECT_DELETED",
     ]);
     expect(three.user.readyState).toBe(WebSocket.OPEN);
+  });
+
+  // Shows: docs/exec.md#ends: 1013 | `EXEC_ACCESS_UNKNOWN`
+  // Shows: docs/exec.md#who-may: a session goes on while the ledger
+  it("go on while their callers cannot be checked, for a bounded time", async () => {
+    const { open } = setup({ uncheckedMs: 3_000 });
+    const errors = [failures.ledgerUnavailable(), failures.rateLimitExceeded(1), new Error("the issuer")];
+    const startedAt = performance.now();
+    const sessions = [];
+    for (const error of errors) {
+      sessions.push(await open(project(`${sessions.length}`), async () => Promise.reject(error)));
+    }
+    // One check in time suffices.
+    let checks = 0;
+    const kept = await open(project("kept"), async () => {
+      checks += 1;
+      if (checks % 5 !== 0) {
+        throw failures.ledgerUnavailable();
+      }
+    });
+    const expected = errors.map(() => "1013 EXEC_ACCESS_UNKNOWN");
+    expect(await Promise.all(sessions.map(({ closed }) => closed))).toEqual(expected);
+    expect(performance.now() - startedAt).toBeGreaterThan(3_000);
+    expect(kept.user.readyState).toBe(WebSocket.OPEN);
+  });
+
+  it("end when blocked organizations cannot be read for as long, which is logged", async () => {
+    const lines: string[] = [];
+    const logger = pino({ level: "warn" }, { write: (line) => void lines.push(line) });
+    const listBlocked = () => Promise.reject(new Error("no ledger"));
+    const { open } = setup({ uncheckedMs: 1_000 }, { listBlocked, logger });
+    expect(await (await open(project("a"))).closed).toBe("1013 EXEC_ACCESS_UNKNOWN");
+    expect(lines.join("")).toContain("no ledger");
+  });
+
+  it("end by what the ledger answers however late, and it is not asked again meanwhile", async () => {
+    const late = Promise.withResolvers<readonly string[]>();
+    const { open, queries } = setup({}, { listBlocked: () => late.promise });
+    const { closed } = await open(project("a"));
+    await sleep(4_500);
+    expect(queries).toHaveLength(2);
+    late.resolve(["acme"]);
+    expect(await closed).toBe("4402 EXEC_ORGANIZATION_BLOCKED");
+  });
+
+  it("are each checked on their own: one without an answer keeps no other", async () => {
+    const { open } = setup();
+    let isRefused = false;
+    await open(project("a"), () => new Promise(() => undefined));
+    const other = await open(project("b"), async () => {
+      if (isRefused) {
+        throw failures.credentialInvalid();
+      }
+    });
+    await sleep(100);
+    isRefused = true;
+    expect(await other.closed).toBe("4403 EXEC_ACCESS_REVOKED");
+  });
+
+  it("give a client that reads slowly the reason of their end, and all of a command that has ended", async () => {
+    const { open } = setup({ graceMs: 5_000 });
+    let isRefused = false;
+    const recheck = async () => {
+      if (isRefused) {
+        throw failures.credentialInvalid();
+      }
+    };
+    const [revoked, ended] = [await open(project("a"), recheck), await open(project("b"), recheck)];
+    const outputs: Buffer[] = [];
+    ended.user.on("message", (data) => outputs.push(data as Buffer));
+    revoked.user.pause();
+    // Its connection takes nothing.
+    const stalled = (ended.client as unknown as { _socket: Socket })._socket;
+    stalled.cork();
+    ended.node.send(Buffer.from("\u0001output"));
+    ended.node.send(Buffer.from('\u0003{"status":"Success"}'));
+    ended.node.close();
+    await once(ended.upstream, "close");
+    isRefused = true;
+    await sleep(500);
+    revoked.user.resume();
+    stalled.uncork();
+    expect(await revoked.closed).toBe("4403 EXEC_ACCESS_REVOKED");
+    expect(await ended.closed).toBe("1000 EXEC_EXITED");
+    expect(outputs.map(String)).toEqual(["\u0001output", '\u0003{"status":"Success"}']);
   });
 
   it("end with the process, those too whose client does not read", async () => {

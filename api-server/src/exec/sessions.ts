@@ -3,6 +3,7 @@ import { ConcurrencyLimiter, type Release, withTimeout } from "@slipway/process"
 import type { Logger } from "pino";
 import type { WebSocket } from "ws";
 import { failures } from "../errors/catalog.ts";
+import { Failure } from "../errors/failure.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Projects } from "../projects/store.ts";
@@ -14,11 +15,14 @@ export interface ExecLimits extends SessionLimits {
   maxSessions: number;
   /** How often it is checked that sessions may go on. */
   recheckMs: number;
+  /** How long a session may go on while that cannot be checked. */
+  uncheckedMs: number;
 }
 
 export const EXEC_LIMITS: ExecLimits = {
   maxSessions: 64,
   recheckMs: 500,
+  uncheckedMs: 15 * 60_000,
   maxBuffered: 128 * 1024,
   pingMs: 15_000,
   stalledMs: 90_000,
@@ -53,16 +57,26 @@ export interface SessionSockets {
 /** Whose session it is. */
 export interface SessionCaller {
   project: ApiProject;
-  /** Rejects once the caller may not go on: its credential, membership or grant is deleted, or its token has expired. */
+  /**
+   * Rejects with a Failure 401 or 403 once the caller may not go on: its credential, membership or grant is deleted, or its token has
+   * expired. Other errors are those of what must be asked for it.
+   */
   recheck(): Promise<void>;
 }
 
 interface Open extends SessionCaller {
   session: ExecSession;
+  /** A check of its caller or its project is under way. */
+  isChecking: boolean;
+  /** When the caller was admitted last, and when its organization was known last not to be blocked, in monotonic milliseconds. */
+  admittedAt: number;
+  unblockedAt: number;
 }
 
-/** How often blocked organizations are read, and how long the ledger may take for it. */
+/** How often blocked organizations are read. */
 const BLOCKED_MS = 2_000;
+/** How long a check of one caller or project may take before the next is tried. */
+const CHECK_MS = 5_000;
 
 /** The sessions of this process. */
 export class ExecSessions {
@@ -72,7 +86,7 @@ export class ExecSessions {
   readonly #byProject: ConcurrencyLimiter;
   readonly #open = new Set<Open>();
   #timer: NodeJS.Timeout | undefined;
-  #isChecking = false;
+  #isReadingBlocked = false;
   /** When blocked organizations were read last, in monotonic milliseconds. */
   #blockedReadAt = Number.NEGATIVE_INFINITY;
   #isEnding = false;
@@ -151,36 +165,62 @@ export class ExecSessions {
     };
     const now = () => performance.now();
     const session = new ExecSession({ ...sockets, limits: this.#limits, now, onEnd: finish });
-    const open: Open = { ...caller, session };
+    // The guard has just admitted the caller, and the reservation its organization.
+    const open: Open = { ...caller, session, isChecking: false, admittedAt: now(), unblockedAt: now() };
     this.#open.add(open);
-    this.#timer ??= setInterval(() => void this.#check(), this.#limits.recheckMs);
+    this.#timer ??= setInterval(() => this.#check(), this.#limits.recheckMs);
     if (this.#isEnding) {
       session.end("EXEC_SERVER_ENDING");
     }
   }
 
   /** Checks all of them: the callers in memory, with a query of each credential every few seconds, and the organizations in one query. */
-  async #check(): Promise<void> {
-    for (const { session } of this.#open) {
+  #check(): void {
+    const now = performance.now();
+    for (const open of this.#open) {
+      const { session, admittedAt, unblockedAt } = open;
       session.check();
+      if (session.isEnding) {
+        continue;
+      }
+      if (now - Math.min(admittedAt, unblockedAt) > this.#limits.uncheckedMs) {
+        session.end("EXEC_ACCESS_UNKNOWN");
+      } else if (!open.isChecking) {
+        void this.#checkOne(open);
+      }
     }
-    if (this.#isChecking) {
-      return;
+    if (!this.#isReadingBlocked && now - this.#blockedReadAt >= BLOCKED_MS) {
+      void this.#endBlocked(now);
     }
-    this.#isChecking = true;
-    await Promise.all([this.#endBlocked(), ...[...this.#open].map((open) => this.#checkOne(open))]);
-    this.#isChecking = false;
   }
 
-  async #checkOne({ project, recheck, session }: Open): Promise<void> {
+  /** Each on its own, so that a slow answer for one keeps no other from its check. */
+  async #checkOne(open: Open): Promise<void> {
+    open.isChecking = true;
     try {
-      await recheck();
-    } catch {
-      session.end("EXEC_ACCESS_REVOKED");
-      return;
+      await Promise.all([this.#checkCaller(open), this.#checkProject(open)]);
+    } finally {
+      open.isChecking = false;
     }
+  }
+
+  async #checkCaller(open: Open): Promise<void> {
+    const startedAt = performance.now();
     try {
-      const now = await this.#options.projects.find(project.organizationId, project.id);
+      await withTimeout(open.recheck(), CHECK_MS);
+      open.admittedAt = startedAt;
+    } catch (error) {
+      if (error instanceof Failure && (error.status === 401 || error.status === 403)) {
+        open.session.end("EXEC_ACCESS_REVOKED");
+      }
+      // The ledger or an issuer does not answer: whether the caller may go on will be seen, within `uncheckedMs`.
+    }
+  }
+
+  async #checkProject({ project, session }: Open): Promise<void> {
+    try {
+      const found = Promise.resolve(this.#options.projects.find(project.organizationId, project.id));
+      const now = await withTimeout(found, CHECK_MS);
       if (now?.resource.metadata.uid !== project.resource.metadata.uid) {
         session.end("EXEC_PROJECT_DELETED");
       }
@@ -189,24 +229,28 @@ export class ExecSessions {
     }
   }
 
-  async #endBlocked(): Promise<void> {
-    const now = performance.now();
-    if (now - this.#blockedReadAt < BLOCKED_MS) {
-      return;
-    }
-    this.#blockedReadAt = now;
+  /** One query at a time, and what it answers counts however late it comes. */
+  async #endBlocked(startedAt: number): Promise<void> {
+    this.#isReadingBlocked = true;
+    this.#blockedReadAt = startedAt;
     const all = [...this.#open];
     const ids = [...new Set(all.map(({ project }) => project.organizationId))];
     try {
-      const blocked = await withTimeout(this.#options.listBlocked(ids), BLOCKED_MS);
-      for (const { project, session } of all) {
-        if (blocked.includes(project.organizationId)) {
-          session.end("EXEC_ORGANIZATION_BLOCKED");
+      const blocked = new Set(await this.#options.listBlocked(ids));
+      for (const open of all) {
+        if (blocked.has(open.project.organizationId)) {
+          open.session.end("EXEC_ORGANIZATION_BLOCKED");
+        } else {
+          open.unblockedAt = startedAt;
         }
       }
     } catch (error) {
-      // Nothing can be blocked in a ledger that does not answer.
-      this.#options.logger.debug({ err: error }, "blocked organizations cannot be read");
+      this.#options.logger.warn(
+        { err: error },
+        "blocked organizations cannot be read for sessions of commands",
+      );
+    } finally {
+      this.#isReadingBlocked = false;
     }
   }
 
@@ -224,7 +268,7 @@ export class ExecSessions {
     }
     const late = setTimeout(() => {
       for (const { session } of this.#open) {
-        session.end("EXEC_SERVER_ENDING");
+        session.terminate();
       }
     }, this.#limits.graceMs);
     await emptied;
