@@ -16,6 +16,8 @@ const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
 const ORGANIZATION_PROTOCOL = "organization.slipway.dev.";
 /** What the handshake of a WebSocket is, as RFC 6455 has it. */
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
+/** The name of a subprotocol: a token of RFC 9110. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Milliseconds until a request must have become a WebSocket, or be refused. */
 const HANDSHAKE_MS = 30_000;
 
@@ -68,11 +70,15 @@ export function installUpgrades(app: FastifyInstance): void {
 /** Whether a request may become a WebSocket of this protocol: what its handshake lacks else is refused by the handler. */
 export function isWebSocketRequest({ raw }: FastifyRequest): boolean {
   const { headers } = raw;
+  const protocols = protocolsOf(raw);
   return (
     pending.has(raw) &&
     KEY.test(headers["sec-websocket-key"] ?? "") &&
     headers["sec-websocket-version"] === "13" &&
-    protocolsOf(raw).includes(EXEC_PROTOCOL)
+    protocols.includes(EXEC_PROTOCOL) &&
+    // `ws` refuses the handshake without it, when the command already runs.
+    protocols.every((protocol) => TOKEN.test(protocol)) &&
+    new Set(protocols).size === protocols.length
   );
 }
 

@@ -1,7 +1,8 @@
 import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { labels, organizationNamespace } from "@slipway/crds";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { databaseSpec } from "../../../../test/kit/api-server/databases.ts";
 import { ExecClient, ExecRefused } from "../../../../test/kit/api-server/exec-client.ts";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
@@ -19,6 +20,19 @@ beforeAll(async () => {
   await harness.project("acme", "data", databaseSpec("postgresql"));
 });
 afterAll(() => harness.close());
+
+const namespace = organizationNamespace("acme");
+
+/** An instance that runs, until the test is over. */
+function runInstance(): void {
+  const { etcd } = harness.apiserver;
+  const key = `${namespace}/shop-0`;
+  etcd.create("v1/pods", key, {
+    metadata: { name: "shop-0", namespace, labels: { [labels.project]: "shop" } },
+    status: { phase: "Running", containerStatuses: [{ name: "app", state: { running: {} } }] },
+  });
+  onTestFinished(() => void etcd.delete("v1/pods", key));
+}
 
 const open = async (project: string, query: { command: string[] }, protocols?: string[]) => {
   const error: unknown = await ExecClient.connect(base, project, "shop-0", query, headers, protocols).catch(
@@ -64,11 +78,7 @@ describe("GET /v1/project/:id/instances/:instance/exec", () => {
 
   // Shows: docs/exec.md#refusals: 503 | `EXEC_UNAVAILABLE`
   it("is refused when the cluster does not start it, and its row in the audit log says so", async () => {
-    const namespace = organizationNamespace("acme");
-    harness.apiserver.etcd.create("v1/pods", `${namespace}/shop-0`, {
-      metadata: { name: "shop-0", namespace, labels: { [labels.project]: "shop" } },
-      status: { phase: "Running", containerStatuses: [{ name: "app", state: { running: {} } }] },
-    });
+    runInstance();
     harness.apiserver.failNext(({ path }) => path.endsWith("/exec"), { status: 500 });
     expect(await open("shop", { command: ["sh"] })).toBe("503 EXEC_UNAVAILABLE");
     expect(harness.audited.at(-1)).toMatchObject({
@@ -77,7 +87,28 @@ describe("GET /v1/project/:id/instances/:instance/exec", () => {
       code: "EXEC_UNAVAILABLE",
     });
     expect(harness.services.exec.size).toBe(0);
-    harness.apiserver.etcd.delete("v1/pods", `${namespace}/shop-0`);
+  });
+
+  it.each([
+    ["with a protocol twice", "v5.channel.k8s.io, v5.channel.k8s.io"],
+    ["with what is no name of a protocol", "v5.channel.k8s.io, a b"],
+    ["with an empty one", "v5.channel.k8s.io,, a"],
+  ])("starts no command for a handshake %s", async (_name, protocols) => {
+    runInstance();
+    harness.apiserver.requests.length = 0;
+    const handshake = {
+      connection: "upgrade",
+      upgrade: "websocket",
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      "sec-websocket-version": "13",
+      "sec-websocket-protocol": protocols,
+    };
+    const url = `${base}/v1/project/shop/instances/shop-0/exec?command=true`;
+    const asked = request(url, { headers: { ...headers, ...handshake } }).end();
+    const [response] = (await once(asked, "response")) as [IncomingMessage];
+    expect(response.statusCode).toBe(426);
+    response.resume();
+    expect(harness.apiserver.requests.filter(({ path }) => path.endsWith("/exec"))).toEqual([]);
   });
 
   it("takes nothing else from the query: no container, and no credential", async () => {
@@ -103,13 +134,13 @@ describe("GET /v1/project/:id/instances/:instance/exec", () => {
     const socket = connect(Number(new URL(base).port), "127.0.0.1");
     const chunks: Buffer[] = [];
     socket.on("data", (chunk) => chunks.push(chunk));
-    const request = [
+    const lines = [
       "GET /v1/project/shop/instances/x/exec?command=a HTTP/1.1",
       "host: test",
       "connection: upgrade",
     ];
     socket.write(
-      `${[...request, "upgrade: websocket"].join("\r\n")}\r\n\r\nGET /v1/project/plans HTTP/1.1\r\n\r\n`,
+      `${[...lines, "upgrade: websocket"].join("\r\n")}\r\n\r\nGET /v1/project/plans HTTP/1.1\r\n\r\n`,
     );
     await once(socket, "close");
     const text = Buffer.concat(chunks).toString();
@@ -142,7 +173,7 @@ describe("GET /v1/project/:id/instances/:instance/exec", () => {
 
 describe("upgradesOf", () => {
   const upgrades = upgradesOf(["/v1/project/:id/instances/:instance/exec"]);
-  const request = (url: string, method = "GET", upgrade: string | undefined = "WebSocket") =>
+  const isUpgraded = (url: string, method = "GET", upgrade: string | undefined = "WebSocket") =>
     upgrades({ url, method, headers: { upgrade } } as never);
   it.each([
     ["/v1/project/a/instances/b/exec", true],
@@ -151,8 +182,8 @@ describe("upgradesOf", () => {
     ["/v1/project/a/b/instances/b/exec", false],
     ["/v1/project?x=/v1/project/a/instances/b/exec", false],
   ])("%s: %s", (url, isOne) => {
-    expect(request(url)).toBe(isOne);
-    expect(request(url, "POST")).toBe(false);
-    expect(request(url, "GET", "h2c")).toBe(false);
+    expect(isUpgraded(url)).toBe(isOne);
+    expect(isUpgraded(url, "POST")).toBe(false);
+    expect(isUpgraded(url, "GET", "h2c")).toBe(false);
   });
 });
