@@ -1,12 +1,10 @@
 import type { ExecSocket } from "@slipway/controller-runtime";
-import { ConcurrencyLimiter, type Release, withTimeout } from "@slipway/process";
-import type { Logger } from "pino";
+import { ConcurrencyLimiter, type Release } from "@slipway/process";
 import type { WebSocket } from "ws";
 import { failures } from "../errors/catalog.ts";
-import { Failure } from "../errors/failure.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import type { Projects } from "../projects/store.ts";
+import { type Checked, type CheckSources, type SessionCaller, SessionChecks } from "./checks.ts";
 import type { EndCode, Streams } from "./frames.ts";
 import { ExecSession, type SessionEnd, type SessionLimits } from "./session.ts";
 
@@ -31,11 +29,7 @@ export const EXEC_LIMITS: ExecLimits = {
   graceMs: 2_000,
 };
 
-export interface ExecSessionsOptions {
-  projects: Pick<Projects, "find">;
-  /** Which of these organizations are blocked: one query of the ledger. */
-  listBlocked: (organizationIds: readonly string[]) => Promise<readonly string[]>;
-  logger: Logger;
+export interface ExecSessionsOptions extends CheckSources {
   limits?: Partial<ExecLimits>;
   onEnd?: (code: EndCode) => void;
 }
@@ -54,48 +48,23 @@ export interface SessionSockets {
   streams: Streams;
 }
 
-/** Whose session it is. */
-export interface SessionCaller {
-  project: ApiProject;
-  /**
-   * Rejects with a Failure 401 or 403 once the caller may not go on: its credential, membership or grant is deleted, or its token has
-   * expired. Other errors are those of what must be asked for it.
-   */
-  recheck(): Promise<void>;
-}
-
-interface Open extends SessionCaller {
-  session: ExecSession;
-  /** A check of its caller or its project is under way. */
-  isChecking: boolean;
-  /** When the caller was admitted last, and when its organization was known last not to be blocked, in monotonic milliseconds. */
-  admittedAt: number;
-  unblockedAt: number;
-}
-
-/** How often blocked organizations are read. */
-const BLOCKED_MS = 2_000;
-/** How long a check of one caller or project may take before the next is tried. */
-const CHECK_MS = 5_000;
-
 /** The sessions of this process. */
 export class ExecSessions {
   readonly #options: ExecSessionsOptions;
   readonly #limits: ExecLimits;
   readonly #byOrganization: ConcurrencyLimiter;
   readonly #byProject: ConcurrencyLimiter;
-  readonly #open = new Set<Open>();
+  readonly #checks: SessionChecks;
+  readonly #open = new Set<Checked>();
   #timer: NodeJS.Timeout | undefined;
-  #isReadingBlocked = false;
-  /** When blocked organizations were read last, in monotonic milliseconds. */
-  #blockedReadAt = Number.NEGATIVE_INFINITY;
   #isEnding = false;
   #emptied: (() => void) | undefined;
 
   constructor(options: ExecSessionsOptions) {
     this.#options = options;
     this.#limits = { ...EXEC_LIMITS, ...options.limits };
-    const { maxSessions } = this.#limits;
+    const { maxSessions, uncheckedMs } = this.#limits;
+    this.#checks = new SessionChecks(options, uncheckedMs);
     const perOrganization = Math.ceil(maxSessions / 4);
     this.#byOrganization = new ConcurrencyLimiter({ total: maxSessions, perKey: perOrganization });
     this.#byProject = new ConcurrencyLimiter({ perKey: Math.ceil(perOrganization / 2) });
@@ -166,91 +135,11 @@ export class ExecSessions {
     const now = () => performance.now();
     const session = new ExecSession({ ...sockets, limits: this.#limits, now, onEnd: finish });
     // The guard has just admitted the caller, and the reservation its organization.
-    const open: Open = { ...caller, session, isChecking: false, admittedAt: now(), unblockedAt: now() };
+    const open: Checked = { ...caller, session, isChecking: false, admittedAt: now(), unblockedAt: now() };
     this.#open.add(open);
-    this.#timer ??= setInterval(() => this.#check(), this.#limits.recheckMs);
+    this.#timer ??= setInterval(() => this.#checks.check(this.#open), this.#limits.recheckMs);
     if (this.#isEnding) {
       session.end("EXEC_SERVER_ENDING");
-    }
-  }
-
-  /** Checks all of them: the callers in memory, with a query of each credential every few seconds, and the organizations in one query. */
-  #check(): void {
-    const now = performance.now();
-    for (const open of this.#open) {
-      const { session, admittedAt, unblockedAt } = open;
-      session.check();
-      if (session.isEnding) {
-        continue;
-      }
-      if (now - Math.min(admittedAt, unblockedAt) > this.#limits.uncheckedMs) {
-        session.end("EXEC_ACCESS_UNKNOWN");
-      } else if (!open.isChecking) {
-        void this.#checkOne(open);
-      }
-    }
-    if (!this.#isReadingBlocked && now - this.#blockedReadAt >= BLOCKED_MS) {
-      void this.#endBlocked(now);
-    }
-  }
-
-  /** Each on its own, so that a slow answer for one keeps no other from its check. */
-  async #checkOne(open: Open): Promise<void> {
-    open.isChecking = true;
-    try {
-      await Promise.all([this.#checkCaller(open), this.#checkProject(open)]);
-    } finally {
-      open.isChecking = false;
-    }
-  }
-
-  async #checkCaller(open: Open): Promise<void> {
-    const startedAt = performance.now();
-    try {
-      await withTimeout(open.recheck(), CHECK_MS);
-      open.admittedAt = startedAt;
-    } catch (error) {
-      if (error instanceof Failure && (error.status === 401 || error.status === 403)) {
-        open.session.end("EXEC_ACCESS_REVOKED");
-      }
-      // The ledger or an issuer does not answer: whether the caller may go on will be seen, within `uncheckedMs`.
-    }
-  }
-
-  async #checkProject({ project, session }: Open): Promise<void> {
-    try {
-      const found = Promise.resolve(this.#options.projects.find(project.organizationId, project.id));
-      const now = await withTimeout(found, CHECK_MS);
-      if (now?.resource.metadata.uid !== project.resource.metadata.uid) {
-        session.end("EXEC_PROJECT_DELETED");
-      }
-    } catch {
-      // The cluster does not answer: whether the project is there will be seen.
-    }
-  }
-
-  /** One query at a time, and what it answers counts however late it comes. */
-  async #endBlocked(startedAt: number): Promise<void> {
-    this.#isReadingBlocked = true;
-    this.#blockedReadAt = startedAt;
-    const all = [...this.#open];
-    const ids = [...new Set(all.map(({ project }) => project.organizationId))];
-    try {
-      const blocked = new Set(await this.#options.listBlocked(ids));
-      for (const open of all) {
-        if (blocked.has(open.project.organizationId)) {
-          open.session.end("EXEC_ORGANIZATION_BLOCKED");
-        } else {
-          open.unblockedAt = startedAt;
-        }
-      }
-    } catch (error) {
-      this.#options.logger.warn(
-        { err: error },
-        "blocked organizations cannot be read for sessions of commands",
-      );
-    } finally {
-      this.#isReadingBlocked = false;
     }
   }
 
