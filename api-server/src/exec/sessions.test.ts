@@ -8,6 +8,7 @@ import { WebSocket } from "ws";
 import { SocketPairs } from "../../../test/kit/api-server/socket-pairs.ts";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
+import { auditedEnd } from "./audited.ts";
 import { type ExecLimits, ExecSessions } from "./sessions.ts";
 
 const pairs = new SocketPairs();
@@ -16,10 +17,12 @@ afterEach(() => pairs.closeAll());
 const project = (id: string, organizationId = "acme") =>
   ({ id, organizationId, resource: { metadata: { uid: `${organizationId}-${id}` } } }) as ApiProject;
 
+/** What is other than usual. */
 interface Faults {
   /** In place of the answer of the query of blocked organizations. */
   listBlocked?: (ids: readonly string[]) => Promise<readonly string[]>;
   logger?: Logger;
+  onEnd?: (code: string) => void;
 }
 
 function setup(limits: Partial<ExecLimits> = {}, faults: Faults = {}) {
@@ -38,6 +41,7 @@ function setup(limits: Partial<ExecLimits> = {}, faults: Faults = {}) {
       return ids.filter((id) => blocked.has(id));
     },
     logger: faults.logger ?? createLogger("test", "silent"),
+    onEnd: (code) => faults.onEnd?.(code),
     limits: { recheckMs: 20, graceMs: 200, ...limits },
   });
   const open = async (of: ApiProject, recheck: () => Promise<void> = async () => undefined) => {
@@ -206,6 +210,21 @@ describe("the sessions of a process", () => {
     expect(await revoked.closed).toBe("4403 EXEC_ACCESS_REVOKED");
     expect(await ended.closed).toBe("1000 EXEC_EXITED");
     expect(outputs.map(String)).toEqual(["\u0001output", '\u0003{"status":"Success"}']);
+  });
+
+  it("count what a client has left before its connection was a WebSocket, and end its command", async () => {
+    const ends: unknown[] = [];
+    const { sessions } = setup({}, { onEnd: (code) => ends.push(code) });
+    const place = await sessions.reserve({ project: project("a"), recheck: async () => undefined });
+    const [node, upstream] = await pairs.open();
+    const lost = once(node, "close");
+    place.abandon(upstream, (end) => ends.push(auditedEnd(end)));
+    await lost;
+    expect(ends).toEqual([
+      "EXEC_CLIENT_CLOSED",
+      'EXEC_CLIENT_CLOSED {"exit_code":null,"stdin_bytes":0,"stdout_bytes":0,"stderr_bytes":0}',
+    ]);
+    expect(sessions.size).toBe(0);
   });
 
   it("end with the process, those too whose client does not read", async () => {

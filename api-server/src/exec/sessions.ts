@@ -40,6 +40,8 @@ export interface Reserved {
   release: Release;
   /** The session of both connections. `onEnd` is called once, when it has ended. */
   begin(sockets: SessionSockets, onEnd: (end: SessionEnd) => void): void;
+  /** Ends what would have been one, whose client disconnected while its command started. */
+  abandon(upstream: ExecSocket, onEnd: (end: SessionEnd) => void): void;
 }
 
 export interface SessionSockets {
@@ -47,6 +49,14 @@ export interface SessionSockets {
   upstream: ExecSocket;
   streams: Streams;
 }
+
+const ABANDONED: SessionEnd = {
+  code: "EXEC_CLIENT_CLOSED",
+  exitCode: undefined,
+  stdinBytes: 0,
+  stdoutBytes: 0,
+  stderrBytes: 0,
+};
 
 /** The sessions of this process. */
 export class ExecSessions {
@@ -92,6 +102,13 @@ export class ExecSessions {
     return {
       release,
       begin: (sockets, onEnd) => this.#begin(caller, sockets, release, onEnd),
+      abandon: (upstream, onEnd) => {
+        upstream.on("error", () => undefined);
+        upstream.terminate();
+        release();
+        this.#options.onEnd?.(ABANDONED.code);
+        onEnd(ABANDONED);
+      },
     };
   }
 

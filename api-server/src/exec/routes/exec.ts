@@ -7,6 +7,7 @@ import { APP } from "../../logs/instance-log.ts";
 import { auditedEnd, auditedStart } from "../audited.ts";
 import { MAX_SERVER_MESSAGE } from "../frames.ts";
 import { findRunningInstance, INSTANCE, startFailure } from "../instance.ts";
+import type { SessionEnd } from "../session.ts";
 
 /** Types of projects whose instances run what their organization has built. */
 const TYPES = ["http", "worker"];
@@ -88,22 +89,16 @@ export const exec = defineProjectRoute({
       };
       logger.info(about, "exec session begins");
       const { auditId } = request;
-      const finish = (code: string, text: string) => {
+      const finish = (end: SessionEnd) => {
         if (auditId) {
-          audit.finish(auditId, { status: 101, code: text, projectId: null });
+          audit.finish(auditId, { status: 101, code: auditedEnd(end), projectId: null });
         }
-        logger.info({ ...about, code }, "exec session ended");
+        logger.info({ ...about, code: end.code }, "exec session ended");
       };
       return {
         status: 101,
-        accept: (client) =>
-          place.begin({ client, upstream, streams }, (end) => finish(end.code, auditedEnd(end))),
-        abandon: () => {
-          upstream.on("error", () => undefined);
-          upstream.terminate();
-          place.release();
-          finish("EXEC_CLIENT_CLOSED", "EXEC_CLIENT_CLOSED");
-        },
+        accept: (client) => place.begin({ client, upstream, streams }, finish),
+        abandon: () => place.abandon(upstream, finish),
       };
     } catch (error) {
       place.release();
