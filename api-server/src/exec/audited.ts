@@ -5,9 +5,6 @@ import type { SessionEnd } from "./session.ts";
  * operation's name, and what became of it the code, each as JSON. Never what was typed or written.
  */
 
-/** Characters of a command in the audit log. */
-const MAX_COMMAND = 4_096;
-
 /** What is run, and where. */
 export interface Started {
   instance: string;
@@ -16,19 +13,12 @@ export interface Started {
   tty: boolean;
 }
 
-/** `operation` of the row: it begins with the operation's name, and names the command before it runs. Pure. */
+/**
+ * `operation` of the row: it begins with the operation's name, and names the whole command before it runs, which its route has bounded.
+ * Pure.
+ */
 export function auditedStart(operationId: string, { command, ...rest }: Started): string {
-  let left = MAX_COMMAND;
-  const words: string[] = [];
-  for (const word of command) {
-    words.push(word.length <= left ? word : `${word.slice(0, left).toWellFormed()}…`);
-    left -= word.length;
-    if (left <= 0) {
-      break;
-    }
-  }
-  const omitted = command.length - words.length;
-  return `${operationId} ${JSON.stringify({ ...rest, command: words, ...(omitted > 0 ? { omitted_words: omitted } : {}) })}`;
+  return `${operationId} ${JSON.stringify({ ...rest, command })}`;
 }
 
 /** `code` of the row: why it ended, and how much went through it. The row's own times say how long it took. Pure. */

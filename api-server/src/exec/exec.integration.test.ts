@@ -310,7 +310,10 @@ describe("a session", () => {
     expect(await closedWithin(one, 5_000)).toBe("1008 EXEC_PROTOCOL_ERROR");
     const two = await connect({ command: ["cat"], stdin: true });
     two.send(Buffer.alloc(128 * 1024));
-    expect((await two.ended()).closeCode).toBe(1009);
+    expect(await two.ended()).toMatchObject({ closeCode: 1009, closeReason: "" });
+    await expect
+      .poll(async () => (await rows('execInstance {%"cat"%')).at(-1)?.code ?? "")
+      .toContain("EXEC_MESSAGE_TOO_LARGE");
   });
 
   // Shows: docs/exec.md#ends: none | `EXEC_CLIENT_CLOSED`
