@@ -94,7 +94,8 @@ describe("the OpenAPI document", () => {
   it("documents a WebSocket as an answer without a body, and its query's required parameter as one", () => {
     const { parameters, responses } = operation("execInstance");
     expect(responses["101"]).toEqual({ description: "The connection is a WebSocket, and the command runs." });
-    expect(Object.keys(responses)).toContain("426");
+    // A command that the schema allows may be too long for an address.
+    expect(Object.keys(responses)).toEqual(expect.arrayContaining(["426", "431"]));
     const required = (parameters ?? []).filter((one) => (one as { required?: boolean }).required);
     expect(required.map(({ name }) => name).sort()).toEqual(["command", "id", "instance"]);
   });
@@ -181,12 +182,7 @@ describe("the examples of failures", () => {
       .flat()
       .map((one) => one.code)
       .filter((one) => !shown.has(one));
-    expect(missing.sort()).toEqual([
-      "HEADERS_TOO_LARGE",
-      "INTERNAL_ERROR",
-      "METHOD_NOT_ALLOWED",
-      "REQUEST_TIMEOUT",
-    ]);
+    expect(missing.sort()).toEqual(["INTERNAL_ERROR", "METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT"]);
   });
 });
 

@@ -21,6 +21,7 @@ const REASONS: Readonly<Record<number, string>> = {
   415: "The body is not application/json in UTF-8.",
   426: "The operation is a WebSocket.",
   429: "The rate limit is exceeded.",
+  431: "The address and the headers are too large.",
   503: "Not possible at this time; try again.",
 };
 

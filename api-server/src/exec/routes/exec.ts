@@ -46,7 +46,7 @@ export const exec = defineProjectRoute({
     tty: flag.describe("Whether it has a terminal: then channel 1 has both outputs."),
   }),
   responses: { 101: { description: "The connection is a WebSocket, and the command runs." } },
-  refusals: [400, 402, 409, 426],
+  refusals: [400, 402, 409, 426, 431],
   beginsAudit: true,
   handler: async ({ project, params, query, principal, request, recheck }, services) => {
     const { kube, exec: sessions, audit, logger } = services;
