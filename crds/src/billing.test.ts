@@ -3,8 +3,10 @@ import { describe, expect, it } from "vitest";
 import {
   billedMinutes,
   billingCycle,
+  compareDecimal,
   durationSeconds,
   formatDecimal,
+  minutePrice,
   parseDecimal,
   runAmount,
   settle,
@@ -58,6 +60,30 @@ describe("amount", () => {
     ["0.0000000001", 60, "0.000000006"],
   ])("%s x %s = %s", (price, minutes, amount) => {
     expect(runAmount(price, minutes)).toBe(amount);
+  });
+});
+
+describe("price of a minute by that of an hour", () => {
+  it.each([
+    ["3", "0.05"],
+    ["10", "0.166666666"],
+    ["0", "0"],
+    ["0.5", "0.008333333"],
+    ["7.20", "0.12"],
+  ])("%s an hour are %s a minute", (hour, minute) => {
+    expect(minutePrice(hour)).toBe(minute);
+  });
+
+  it("makes no hour dearer than its price, nor cheaper by a millionth of a cent", () => {
+    fc.assert(
+      fc.property(fc.bigInt(0n, 10n ** 12n), fc.integer({ min: 0, max: 9 }), (units, scale) => {
+        const hour = { units, scale };
+        const sixty = parseDecimal(runAmount(minutePrice(formatDecimal(hour)), 60));
+        const more = { units: sixty.units * 10n ** 6n + 10n ** BigInt(sixty.scale), scale: sixty.scale + 6 };
+        expect(compareDecimal(sixty, hour)).toBeLessThanOrEqual(0);
+        expect(compareDecimal(more, hour)).toBeGreaterThanOrEqual(0);
+      }),
+    );
   });
 });
 

@@ -26,6 +26,21 @@ export function runAmount(pricePerMinute: string, minutes: number): string {
   return formatDecimal(timesDecimal(parseDecimal(pricePerMinute), BigInt(minutes)));
 }
 
+/** Decimals of a cent of the minute's price of an application's plan. */
+const MINUTE_SCALE = 9;
+
+/**
+ * What a minute costs where the hour has a price: a sixtieth, rounded down to a thousand-millionth of a cent, so that an hour never costs
+ * more than its price.
+ * @param pricePerHour BRL cents, a plain decimal
+ * @throws RangeError when it is no plain decimal
+ */
+export function minutePrice(pricePerHour: string): string {
+  const { units, scale } = parseDecimal(pricePerHour);
+  const scaled = units * 10n ** BigInt(MINUTE_SCALE);
+  return formatDecimal({ units: scaled / (60n * 10n ** BigInt(scale)), scale: MINUTE_SCALE });
+}
+
 /** A billing cycle: a calendar month in UTC. */
 export interface BillingCycle {
   /** First moment. */

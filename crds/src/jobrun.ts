@@ -1,8 +1,18 @@
 import { z } from "zod";
 import { conditions } from "./conditions.ts";
-import { decimal, objectName, observedGeneration, planId, text, timestamp } from "./fields.ts";
+import {
+  decimal,
+  imageStatus,
+  integer,
+  objectName,
+  observedGeneration,
+  planId,
+  text,
+  timestamp,
+} from "./fields.ts";
 import type { Resource } from "./metadata.ts";
-import { type TransitionRule, withRules } from "./rule.ts";
+import { words } from "./project/words.ts";
+import { type Rule, type TransitionRule, withRules } from "./rule.ts";
 
 /** Condition types of a JobRun. */
 export const jobRunConditions = {
@@ -31,6 +41,9 @@ export const jobRunReasons = {
   Paused: "Paused",
   ScheduleClosed: "ScheduleClosed",
   ProjectGone: "ProjectGone",
+  // Refused, one-off runs alone
+  NotDeployed: "NotDeployed",
+  TooManyRuns: "TooManyRuns",
   Running: "Running",
   Succeeded: "Succeeded",
   Failed: "Failed",
@@ -56,25 +69,66 @@ export interface JobRunConditionCatalog {
 export const jobRunPhases = ["running", "succeeded", "failed", "deadline_exceeded", "cancelled"] as const;
 export type JobRunPhase = (typeof jobRunPhases)[number];
 
+/** Most seconds that a one-off run may have; the platform may allow fewer. */
+export const ONE_OFF_TIMEOUT_MAX_SECONDS = 3_600;
+/** One-off runs of a project, and of an organization, that may be active concurrently. */
+export const ONE_OFF_ACTIVE_MAX = { project: 5, organization: 20 } as const;
+
+export const oneOffCommand = words(
+  "Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume.",
+).min(1);
+
+export const oneOffTimeoutSeconds = integer(
+  10,
+  ONE_OFF_TIMEOUT_MAX_SECONDS,
+  `Time from its container's start after which a one-off run is stopped; ${ONE_OFF_TIMEOUT_MAX_SECONDS}, or as much as the platform allows, unless given.`,
+);
+
 const fields = z
   .strictObject({
-    projectRef: z.strictObject({ name: objectName("Id of the project.") }).describe("The job that runs."),
+    projectRef: z
+      .strictObject({ name: objectName("Id of the project.") })
+      .describe("The job that runs, or the application whose image does."),
     trigger: z.enum(["schedule", "manual"]).describe("What asked for the run."),
     scheduledAt: timestamp("Minute for which the run was scheduled, or when it was asked for."),
     cancelRequestedAt: timestamp(
       "When cancelling was asked for first. It ends the billing and cannot be moved.",
     ).optional(),
+    command: oneOffCommand.optional(),
+    timeoutSeconds: oneOffTimeoutSeconds.optional(),
   })
   .describe(
-    "One run of a scheduled job. The operator makes it for an occurrence of the schedule; a client that wants a run now creates it with trigger manual. Nothing in it changes but a cancellation. Its Job has its name.",
+    "One run of a scheduled job, or with a command a one-off run of an application. The operator makes it for an occurrence of the schedule; a client that wants a run now creates it with trigger manual. Nothing in it changes but a cancellation. Its Job has its name.",
   );
 export type JobRunSpec = z.output<typeof fields>;
 
+const rules: Rule<JobRunSpec>[] = [
+  {
+    cel: "!has(self.command) || self.trigger == 'manual'",
+    check: ({ command, trigger }) => command === undefined || trigger === "manual",
+    message: "{command} is for runs with trigger manual",
+    fields: ["command", "trigger"],
+  },
+  {
+    cel: "!has(self.timeoutSeconds) || has(self.command)",
+    check: ({ command, timeoutSeconds }) => timeoutSeconds === undefined || command !== undefined,
+    message: "{command} is required with {timeoutSeconds}",
+    fields: ["command", "timeoutSeconds"],
+  },
+];
+
 const fixed = ["projectRef", "trigger", "scheduledAt"] as const;
+const fixedIfAny = ["command", "timeoutSeconds"] as const;
 
 const transitions: TransitionRule<JobRunSpec>[] = [
   ...fixed.map((field) => ({
     cel: `self.${field} == oldSelf.${field}`,
+    check: (self: JobRunSpec, old: JobRunSpec) => JSON.stringify(self[field]) === JSON.stringify(old[field]),
+    message: `{${field}} cannot be changed`,
+    fields: [field],
+  })),
+  ...fixedIfAny.map((field) => ({
+    cel: `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
     check: (self: JobRunSpec, old: JobRunSpec) => JSON.stringify(self[field]) === JSON.stringify(old[field]),
     message: `{${field}} cannot be changed`,
     fields: [field],
@@ -88,7 +142,7 @@ const transitions: TransitionRule<JobRunSpec>[] = [
   },
 ];
 
-export const jobRunSpec = withRules(fields, [], transitions);
+export const jobRunSpec = withRules(fields, rules, transitions);
 
 const sample = (unit: string, about: string) => text(1, 40, `${about}, in ${unit}, as a decimal.`).optional();
 
@@ -102,6 +156,8 @@ export const jobRunStatus = z
     conditions: conditions.optional(),
     admittedAt: timestamp("When the run was admitted: from then on its pod may start.").optional(),
     plan: planId.describe("Plan that the run is billed on.").optional(),
+    deployment: text(1, 64, "Id of the deployment whose image and variables a one-off run has.").optional(),
+    image: imageStatus.optional(),
     pricePerMinute: decimal(
       "Price of a minute in BRL cents; a run keeps the price it was admitted at.",
     ).optional(),
@@ -130,7 +186,7 @@ export const jobRunStatus = z
       .int()
       .min(0)
       .max(255)
-      .meta({ description: "Exit code; never shown by /v1.", format: "int32" })
+      .meta({ description: "Exit code; /v1 shows that of a one-off run alone.", format: "int32" })
       .optional(),
     endReason: text(
       1,
@@ -159,8 +215,11 @@ export const jobRunStatus = z
   .describe("What became of the run.");
 export type JobRunStatus = z.output<typeof jobRunStatus>;
 
-/** One run of a scheduled job. */
+/** One run of a scheduled job, or of a command in an application's image. */
 export type JobRun = Resource<"JobRun", JobRunSpec, JobRunStatus>;
+
+/** Whether it runs a command in an application's image, apart from its instances. */
+export const isOneOff = ({ spec }: Pick<JobRun, "spec">): boolean => spec.command !== undefined;
 
 /** The phase of a JobRun by its conditions, the same for the operator and the API. Pure. */
 

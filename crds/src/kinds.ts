@@ -111,7 +111,8 @@ const jobRun: Kind = {
   plural: plurals.JobRun,
   shortNames: ["jr"],
   scope: "Namespaced",
-  description: "JobRun is one run of a scheduled job, from its admission until its charge is in the ledger.",
+  description:
+    "JobRun is one run of a scheduled job, or of a command in an application's image, from its admission until its charge is in the ledger.",
   spec: jobRunSpec,
   status: jobRunStatus,
   rules: [],

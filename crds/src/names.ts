@@ -34,6 +34,8 @@ export const labels = {
   imagePull: `${GROUP}/image-pull`,
   /** Project whose pre-deploy command a Job and its pod run; such a pod is no instance, so it carries no project's label. */
   preDeploy: `${GROUP}/pre-deploy`,
+  /** Project in whose image a Job and its pod run a command once; such a pod is no instance, so it carries no project's label. */
+  oneOffRun: `${GROUP}/one-off-run`,
   /** Record of a deleted project: on what is kept of it. It carries no project's label: that would make it a child of one of the same id. */
   deletedProject: `${GROUP}/deleted-project`,
 } as const;

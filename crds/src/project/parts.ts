@@ -12,6 +12,7 @@ import {
   timestamp,
 } from "../fields.ts";
 import { mapOf, rule, withRules } from "../rule.ts";
+import { words } from "./words.ts";
 
 /** The objects inside a Project's spec. */
 
@@ -240,9 +241,6 @@ export const databaseSettings = z
       .optional(),
   })
   .describe("What only databases and key-value services have.");
-
-const words = (about: string) =>
-  z.array(z.string().max(1024)).max(64).meta({ "x-kubernetes-list-type": "atomic" }).describe(about);
 
 export const job = z
   .strictObject({

@@ -14,6 +14,7 @@ import {
   subdomain,
   text,
 } from "../fields.ts";
+import { oneOffCommand, oneOffTimeoutSeconds } from "../jobrun.ts";
 import {
   healthcheckFields,
   PRE_DEPLOY_TIMEOUT_SECONDS,
@@ -110,6 +111,11 @@ export const patchPreDeployBody = z
   })
   .refine((body) => Object.keys(body).length > 0, { message: "must have at least one member" })
   .meta({ minProperties: 1 });
+/** A command to run once in an application's image. */
+export const startRunBody = z.strictObject({
+  command: oneOffCommand,
+  timeout_seconds: oneOffTimeoutSeconds.optional(),
+});
 /** `normalizeCron` comes first: `/v1` forgives spaces. */
 export const patchScheduleBody = z.strictObject({ cron });
 export const patchPlanBody = z.strictObject({ plan: planId, payment_mode: paymentMode.optional() });
