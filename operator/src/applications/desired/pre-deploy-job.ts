@@ -1,17 +1,8 @@
 import { annotations, labels } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
-import { childLabels, childMetadata } from "../../workload/app.ts";
-import {
-  confinementFields,
-  environmentFields,
-  imageFields,
-  literalWord,
-  podFields,
-} from "../../workload/pod.ts";
+import { childMetadata } from "../../workload/app.ts";
 import type { HttpApp } from "../app.ts";
-
-/** Seconds that the command has to end on its own once its time is over. */
-const STOP_SECONDS = 30;
+import { commandLabels, commandPodSpec } from "./command-pod.ts";
 
 /** Beyond the command's time: for a node to have room for its pod, and for a node that does not end it. */
 const BACKSTOP_SECONDS = 300;
@@ -31,15 +22,12 @@ export const preDeployJobName = (projectId: string, deploymentId: string): strin
   `${projectId}-pre-deploy-${deploymentId.slice(1, 11)}`;
 
 /**
- * The Job that runs a deployment's command, once: with image, variables, resources and confinement of an instance, and without its volume,
- * which versions must not share. It carries no project's label, which would make its pod an instance. The kubelet ends it in time, so that
- * its pod stays with exit code and log.
+ * The Job that runs a deployment's command, once. It carries no project's label, which would make its pod an instance. The kubelet ends it
+ * in time, so that its pod stays with exit code and log.
  */
 export function preDeployJob(app: HttpApp, run: PreDeploy): DesiredObject {
-  const bare = { ...app, volume: undefined };
-  const { [labels.project]: project = "", ...rest } = childLabels(app);
   const metadata = {
-    labels: { ...rest, [labels.preDeploy]: project },
+    labels: commandLabels(app, labels.preDeploy),
     annotations: { [annotations.settingsHash]: run.settingsHash },
   };
   return {
@@ -53,20 +41,8 @@ export function preDeployJob(app: HttpApp, run: PreDeploy): DesiredObject {
       template: {
         metadata,
         spec: {
-          ...podFields(bare, STOP_SECONDS),
-          restartPolicy: "Never",
+          ...commandPodSpec(app, run.command),
           activeDeadlineSeconds: run.timeoutSeconds,
-          containers: [
-            {
-              ...imageFields(bare),
-              terminationMessagePolicy: "FallbackToLogsOnError",
-              command: run.command.map(literalWord),
-              ...(app.port === undefined ? {} : { env: [{ name: "PORT", value: String(app.port) }] }),
-              ...environmentFields(app),
-              resources: app.resources,
-              ...confinementFields(bare),
-            },
-          ],
         },
       },
     },
