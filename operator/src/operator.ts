@@ -170,6 +170,7 @@ export function createOperator(options: OperatorOptions): Manager {
       windowMs: config.jobs.admissionWindowSeconds * 1_000,
       startDeadlineMs: config.jobs.startDeadlineSeconds * 1_000,
     },
+    placement: config.tenantPods,
   });
   backups.add();
   addUndelete(manager, { namespaces });

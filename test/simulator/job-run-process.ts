@@ -68,7 +68,8 @@ export class JobRunProcess {
       clock,
       recorder: { event: () => {} },
       stores,
-      catalog: () => catalog,
+      // Its projects are jobs.
+      catalog: () => ({ jobPlans: catalog.jobPlans, httpPlans: [], storagePlans: [] }),
       chargeRecorder,
       logArchiver,
       samples: noSamples,

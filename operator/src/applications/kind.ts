@@ -12,6 +12,7 @@ import { exposureAtStart, ProjectDomains } from "../domains/project-domains.ts";
 import { RejectedSpecRoutes } from "../domains/rejected-spec-routes.ts";
 import type { RouteCheck } from "../domains/route-check.ts";
 import type { RouteVersions } from "../domains/routes.ts";
+import { endOneOffRuns } from "../jobs/runs/end-one-off.ts";
 import { type Accepted, planOfImage, refuse } from "../projects/accept.ts";
 import { DELETION_POLL_INTERVAL_MS, type DeletionStep, runDeletionStep } from "../projects/deletion.ts";
 import { isPreDeployDone } from "../projects/deployments/pre-deploy.ts";
@@ -155,6 +156,10 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     await this.#recreate.clear(project, signal);
     if ((await this.#preDeploy.clear(project, signal)) > 0) {
       const message = "The pre-deploy command is being stopped.";
+      return { reason: "DeletingChildren", message, retryAfterMs: DELETION_POLL_INTERVAL_MS };
+    }
+    if ((await endOneOffRuns(project, this.#deps, signal)) > 0) {
+      const message = "One-off runs are being ended and charged.";
       return { reason: "DeletingChildren", message, retryAfterMs: DELETION_POLL_INTERVAL_MS };
     }
     const run = async (step: DeletionStep) => {

@@ -17,6 +17,7 @@ import {
 import type { Remaining } from "../projects/kind.ts";
 import type { Finding } from "../projects/status.ts";
 import { jobRunResource, projectResource } from "../resources.ts";
+import { hasOneOffRuns } from "./runs/run.ts";
 
 /** Ends the metering of a project's storage. Returns whether its last charge is recorded. */
 export type CloseMetering = (project: Project, signal: AbortSignal) => Promise<boolean>;
@@ -156,16 +157,23 @@ export interface JobSecrets extends KubernetesObject {
   status?: { conditions?: readonly { type: string; status: string }[] };
 }
 
-/** Names of the Secrets from which pods of unfinished runs may still start, read live; none for a project of another type. */
+/** Names of the Secrets from which pods of unfinished runs may still start, read live; none for a project that has no runs. */
 export async function secretsOfRuns(
   project: Project,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<Set<string>> {
-  if (project.spec.type !== "job") {
+  if (project.spec.type === "job") {
+    return secretsOfUnfinished(await liveChildren(resources.jobs, project, client, signal));
+  }
+  if (!hasOneOffRuns(project)) {
     return new Set();
   }
-  return secretsOfUnfinished(await liveChildren(resources.jobs, project, client, signal));
+  const { namespace, name } = project.metadata;
+  const labelSelector = `${labels.oneOffRun}=${name}`;
+  return secretsOfUnfinished(
+    await client.listAll<KubernetesObject>(resources.jobs, { namespace, labelSelector, signal }),
+  );
 }
 
 /** Names of the Secrets from which pods of these Jobs may still start. */

@@ -1,7 +1,8 @@
 import { equalDecimal, type JobRunStatus, jobRunName, parseDecimal } from "@slipway/crds";
 import { sql } from "kysely";
 
-export type JobRunMetricsJson = NonNullable<JobRunStatus["metrics"]>;
+/** What was measured of a run; of a one-off run of an application its exit code, too. */
+export type JobRunMetricsJson = NonNullable<JobRunStatus["metrics"]> & { exitCode?: number };
 
 export type TerminalJobRunStatus = "succeeded" | "failed" | "deadline_exceeded" | "cancelled";
 

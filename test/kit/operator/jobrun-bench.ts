@@ -120,7 +120,7 @@ export class Bench {
       clock,
       stores,
       recorder: { event: (_object, _resource, input) => void this.events.push(input) },
-      catalog: () => ({ jobPlans: [jobPlan] }),
+      catalog: () => ({ jobPlans: [jobPlan], httpPlans: [], storagePlans: [] }),
       chargeRecorder: new ChargeRecorder({
         ledger: this.ledger,
         clock,

@@ -1,6 +1,6 @@
 /** Charges ended runs: from the end of a run to its condition `Charged`. */
 
-import { type JobRun, organizationOfNamespace } from "@slipway/crds";
+import { isOneOff, type JobRun, organizationOfNamespace } from "@slipway/crds";
 import type { JobRunDependencies, RunContext } from "./context.ts";
 import { logSourceOf } from "./log-archiver.ts";
 import type { RunObjects } from "./objects.ts";
@@ -64,6 +64,14 @@ export class ChargeStep {
   }
 }
 
+/** The JobRun of a one-off run is deleted some time, and its exit code is to be known for as long as the run is. */
+function keptMetrics({ spec, status }: Pick<JobRun, "spec" | "status">): ChargedRun["metrics"] {
+  const { metrics, exitCode } = status ?? {};
+  return metrics && isOneOff({ spec }) && exitCode !== undefined
+    ? { ...metrics, exitCode }
+    : (metrics ?? null);
+}
+
 /** The charge of an ended run, from its status alone; undefined when the status has none. */
 export function chargeRow({ metadata, spec, status }: JobRun): ChargedRun | undefined {
   const organizationId = organizationOfNamespace(metadata.namespace ?? "");
@@ -93,6 +101,6 @@ export function chargeRow({ metadata, spec, status }: JobRun): ChargedRun | unde
     plan,
     price_per_minute: pricePerMinute,
     amount,
-    metrics: status?.metrics ?? null,
+    metrics: keptMetrics({ spec, status }),
   };
 }

@@ -1,7 +1,7 @@
 /** Deletes runs, Jobs and pods that are not needed any more. */
 
-import { hasFinalizer, refOf } from "@slipway/controller-runtime";
-import { finalizers, type JobRun, type Project } from "@slipway/crds";
+import { hasFinalizer, refKey, refOf } from "@slipway/controller-runtime";
+import { finalizers, isOneOff, type JobRun, type Project } from "@slipway/crds";
 import { type Job, type RunPod, readContainer } from "./cluster.ts";
 import type { JobRunDependencies, RunContext } from "./context.ts";
 import { isScheduled, jobStateOf } from "./job-state.ts";
@@ -9,8 +9,15 @@ import { identifyRun, newRun, scheduledAtOf } from "./manifests.ts";
 import type { RunObjects } from "./objects.ts";
 import { isPendingOccurrence } from "./occurrences.ts";
 import { dateOf, isJobAdmitted, isNeverStarted, isOver, isRefused } from "./run.ts";
-import { KEEP_CHARGED_MS, KEEP_REFUSED_MS, POLL_INTERVAL_MS } from "./settings.ts";
+import {
+  KEEP_CHARGED_MS,
+  KEEP_ONE_OFF_MS,
+  KEEP_ONE_OFF_RUNS,
+  KEEP_REFUSED_MS,
+  POLL_INTERVAL_MS,
+} from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
+import { BY_PROJECT, projectOfRun } from "./stores.ts";
 
 export class Cleanup {
   readonly #deps: JobRunDependencies;
@@ -67,7 +74,7 @@ export class Cleanup {
     const { signal, requeue } = context;
     for (const job of jobs) {
       const { name } = job.metadata;
-      if (project && jobStateOf(project).activeRun === name) {
+      if ((project && jobStateOf(project).activeRun === name) || this.#mayStart(job)) {
         continue;
       }
       if (isJobAdmitted(job)) {
@@ -106,6 +113,12 @@ export class Cleanup {
       }
       await this.#objects.release(this.#objects.pods, pod, signal);
     }
+  }
+
+  /** Whether it is the Job of a one-off run whose admission is not complete. */
+  #mayStart({ metadata: { namespace, name, uid } }: Job): boolean {
+    const run = this.#deps.stores.runs.get(namespace, name);
+    return run !== undefined && isOneOff(run) && !isOver(run) && run.status?.jobUid === uid;
   }
 
   #mayStillRun(job: Job, project: Project | undefined): boolean {
@@ -163,13 +176,28 @@ export class Cleanup {
     if (metadata.deletionTimestamp || !project || project.metadata.deletionTimestamp) {
       return now;
     }
+    const since = dateOf(status?.chargedAt) ?? decidedAt(run) ?? now;
+    if (isOneOff(run) && !isRefused(run) && this.#isAmongNewest(run)) {
+      return new Date(since.getTime() + KEEP_ONE_OFF_MS);
+    }
     if (isNeverStarted(run) && status?.phase !== "cancelled") {
       return now;
     }
-    const since = dateOf(status?.chargedAt) ?? decidedAt(run) ?? now;
     const keepMs = isRefused(run) || isNeverStarted(run) ? KEEP_REFUSED_MS : KEEP_CHARGED_MS;
     return new Date(since.getTime() + keepMs);
   }
+
+  /** Its exit code and its command are in the JobRun alone: those of a project's newest one-off runs are kept longer. */
+  #isAmongNewest(run: JobRun): boolean {
+    const runs = this.#deps.stores.runs.byIndex(BY_PROJECT, refKey(projectOfRun(run)));
+    const newer = runs.filter((one) => isOneOff(one) && isOver(one) && !isRefused(one) && isNewer(one, run));
+    return newer.length < KEEP_ONE_OFF_RUNS;
+  }
+}
+
+function isNewer(one: JobRun, other: JobRun): boolean {
+  const [a, b] = [one, other].map(({ spec, metadata }) => `${Date.parse(spec.scheduledAt)}/${metadata.name}`);
+  return (a ?? "") > (b ?? "");
 }
 
 /** When the last deciding condition of a run changed. */

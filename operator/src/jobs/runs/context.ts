@@ -3,6 +3,7 @@
 import type { EventRecorder } from "@slipway/controller-runtime";
 import type { Catalog } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
+import type { Placement } from "../../workload/app.ts";
 import type { ChargeRecorder } from "./charge-recorder.ts";
 import type { RunCluster } from "./cluster.ts";
 import type { LogArchiver } from "./log-archiver.ts";
@@ -17,12 +18,14 @@ export interface JobRunDependencies {
   clock: Clock;
   recorder: EventRecorder;
   stores: JobRunStores;
-  catalog: () => Pick<Catalog, "jobPlans">;
+  catalog: () => Pick<Catalog, "jobPlans" | "httpPlans" | "storagePlans">;
   chargeRecorder: ChargeRecorder;
   logArchiver: LogArchiver;
   samples: RunSamples;
   metrics: JobRunMetrics;
   settings: JobRunSettings;
+  /** Where pods of applications run. */
+  placement?: Placement;
   /** Time at which this process became the leader. */
   leaderSince: () => Date;
 }

@@ -3,6 +3,7 @@
 import {
   type Controller,
   customSource,
+  type KubernetesObject,
   keyOf,
   type Manager,
   type ObjectRef,
@@ -11,8 +12,9 @@ import {
   untilAborted,
   watchMapped,
 } from "@slipway/controller-runtime";
-import { type Catalog, labels, type Project } from "@slipway/crds";
+import type { Catalog, Project } from "@slipway/crds";
 import type { PolicyRule } from "../../rbac.ts";
+import type { Placement } from "../../workload/app.ts";
 import { ChargeRecorder } from "./charge-recorder.ts";
 import { isReady, type RunNode } from "./cluster.ts";
 import { LogArchiver } from "./log-archiver.ts";
@@ -20,7 +22,13 @@ import { createJobRunMetrics, registerJobRunGauges } from "./metrics.ts";
 import type { RunLedger, RunLogs, RunSamples } from "./ports.ts";
 import { jobRunReconciler } from "./reconciler.ts";
 import type { JobRunSettings } from "./settings.ts";
-import { BY_PROJECT, createJobRunStores, type JobRunStores, projectOfRun } from "./stores.ts";
+import {
+  BY_PROJECT,
+  createJobRunStores,
+  type JobRunStores,
+  projectOfObject,
+  projectOfRun,
+} from "./stores.ts";
 
 /** Permissions of the controller; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [
@@ -53,6 +61,8 @@ export interface JobRunOptions {
   logs: RunLogs;
   samples: RunSamples;
   settings: JobRunSettings;
+  /** Where pods of applications run. */
+  placement?: Placement;
 }
 
 /** Adds the jobrun controller to a manager. */
@@ -86,6 +96,7 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
       samples: options.samples,
       metrics: createJobRunMetrics(registry),
       settings: options.settings,
+      placement: options.placement,
       leaderSince: () => led.since,
     }),
     sources: [
@@ -112,12 +123,15 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
 /** Maps events of the stores to keys of projects. */
 export function jobRunSources(stores: JobRunStores): Source[] {
   const { projects, runs, jobs, pods, nodes } = stores;
-  const ofProject = ({ metadata }: { metadata: { namespace?: string; labels?: Record<string, string> } }) => {
-    const name = metadata.labels?.[labels.project];
-    return name === undefined ? [] : [{ namespace: metadata.namespace, name }];
+  const ofProject = (object: KubernetesObject) => {
+    const project = projectOfObject(object);
+    return project ? [project] : [];
   };
   return [
-    watchMapped(projects, (project) => (isJob(project) ? [refOfProject(project)] : [])),
+    // Of other types only one that is being deleted matters: it waits for its runs.
+    watchMapped(projects, (project) =>
+      isJob(project) || project.metadata.deletionTimestamp !== undefined ? [refOfProject(project)] : [],
+    ),
     watchMapped(runs, (run) => [projectOfRun(run)]),
     watchMapped(jobs, ofProject),
     watchMapped(pods, ofProject),

@@ -1,6 +1,6 @@
 /** The state of an admitted run, and whether it has to be stopped. Pure. */
 
-import type { JobRun } from "@slipway/crds";
+import { isOneOff, type JobRun } from "@slipway/crds";
 import {
   type ContainerFacts,
   isReady,
@@ -9,6 +9,7 @@ import {
   type RunPod,
   readContainer,
 } from "./cluster.ts";
+import { limitMsOf } from "./run.ts";
 import type { JobRunSettings } from "./settings.ts";
 
 /** The observed facts of a run. */
@@ -71,6 +72,10 @@ function awaitsPod({ run, job }: RunView): boolean {
   if (!job || job.metadata.deletionTimestamp !== undefined || run.status?.podUid !== undefined) {
     return false;
   }
+  if (isOneOff(run) && job.metadata.uid !== run.status?.jobUid) {
+    // It is not the Job that may start.
+    return false;
+  }
   return !job.status?.conditions?.some(
     ({ type, status }) => (type === "Failed" || type === "Complete") && status === "True",
   );
@@ -89,9 +94,9 @@ function pending(
  * When a run's time is over: the limit after its container's start. A node whose clock is wrong neither shortens that, for
  * nothing starts before its admission, nor stretches it, for nothing starts after the deadline for starting.
  */
-function limitOf(startedAt: Date, { admittedAt, settings }: RunView): Date {
+function limitOf(startedAt: Date, { run, admittedAt, settings }: RunView): Date {
   const earliest = admittedAt.getTime() - STARTED_WITHIN_MS;
   const latest = admittedAt.getTime() + settings.startDeadlineMs;
   const start = Math.min(Math.max(startedAt.getTime(), earliest), latest);
-  return new Date(start + settings.limitMs + STARTED_WITHIN_MS);
+  return new Date(start + limitMsOf(run, settings) + STARTED_WITHIN_MS);
 }

@@ -35,7 +35,7 @@ export function runMetadata(project: Project) {
     labels: {
       [labels.managedBy]: MANAGED_BY,
       [labels.project]: name,
-      [labels.type]: "job",
+      [labels.type]: project.spec.type,
       ...(organization === undefined ? {} : { [labels.organization]: organization }),
     },
     finalizers: [finalizers.jobRun],
@@ -63,7 +63,7 @@ export function newJob(run: JobRun, { spec: { jobTemplate } }: CronJob): Job {
 }
 
 /** Unsuspends a Job, and annotates it with its pricing. */
-export function admissionPatch(job: Job, { plan, pricePerMinute }: Pricing, now: Date) {
+export function admissionPatch(job: Job, { plan, pricePerMinute }: Omit<Pricing, "admittedAt">, now: Date) {
   return {
     metadata: {
       finalizers: [...new Set([...(job.metadata.finalizers ?? []), finalizers.jobRun])],

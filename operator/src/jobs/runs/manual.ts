@@ -1,114 +1,53 @@
-/** Manual runs: admitted when the slot is free, rejected otherwise. */
+/** Runs that a client requests: one of a job is admitted when the slot is free, a one-off run within its bounds. */
 
 import { equalJson, hasFinalizer } from "@slipway/controller-runtime";
-import { finalizers, type JobRun, type JobRunReason, jobRunName, type Project } from "@slipway/crds";
+import { finalizers, isOneOff, type JobRun, type Project } from "@slipway/crds";
 import type { JobRunDependencies, RunContext } from "./context.ts";
-import { hasAcceptedCondition, isAccepted, isClosed, type JobState, jobStateOf } from "./job-state.ts";
+import { hasAcceptedCondition, isClosed, type JobState, jobStateOf } from "./job-state.ts";
 import { runMetadata } from "./manifests.ts";
 import type { RunObjects } from "./objects.ts";
+import type { OneOffRuns } from "./one-off.ts";
 import { priceOf } from "./pricing.ts";
-import { dateOf, projectUidOf } from "./run.ts";
+import { type Refusal, type RequestView, refusalOfRequest } from "./request.ts";
+import { dateOf, hasOneOffRuns, projectUidOf } from "./run.ts";
 import { POLL_INTERVAL_MS } from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
 import { neverStarted, refused } from "./status.ts";
 
-/** How far `scheduledAt` of a run may be from its creation by the cluster's clock: its charge is stored under it. */
-const MAX_SCHEDULED_APART_MS = 600_000;
-
-/** Why a run cannot be admitted. */
-export interface Refusal {
-  reason: JobRunReason;
-  message: string;
-}
-
-/** What a manual run is decided from. */
-export interface ManualView {
-  run: JobRun;
-  project: Project | undefined;
-  now: Date;
-  windowMs: number;
+/** What a manual run of a job is decided from. */
+export interface ManualView extends RequestView {
   /** Whether a pod of a run that is over still runs. */
   occupied: boolean;
   priced: boolean;
-  /** Whether a project of this id exists in the run's namespace. */
-  isProject(id: string): boolean;
 }
 
 /** Why a manual run is refused; undefined when it acquires the slot. Pure. */
-export function refusalOf({
-  run,
-  project,
-  now,
-  windowMs,
-  occupied,
-  priced,
-  isProject,
-}: ManualView): Refusal | undefined {
-  const refuse = (reason: JobRunReason, message: string): Refusal => ({ reason, message });
-  if (!project) {
-    return refuse("ProjectGone", "There is no such project.");
-  }
-  if (project.spec.type !== "job") {
-    return refuse("NotAccepted", "The project is not a scheduled job.");
-  }
-  const owner = projectUidOf(run);
-  if (owner !== undefined && owner !== project.metadata.uid) {
-    return refuse("ProjectGone", "The project that it was for was deleted.");
-  }
-  if (isClosed(project)) {
-    return refuse("ScheduleClosed", "The job is closed: no new run begins.");
-  }
-  if (project.spec.paused) {
-    return refuse("Paused", "The project is paused.");
-  }
-  if (!isAccepted(project) || !priced) {
-    return refuse("NotAccepted", "The project is not accepted.");
-  }
-  const name = nameProblem(run, project.metadata.name, isProject);
-  if (name !== undefined) {
-    return refuse("NotAccepted", name);
-  }
-  const blocked = occupied || jobStateOf(project).activeRun !== undefined;
-  if (blocked) {
-    return refuse("Overlap", "Another run is active.");
-  }
-  const requestedAt = Date.parse(run.metadata.creationTimestamp ?? "");
-  if (Math.abs(Date.parse(run.spec.scheduledAt) - requestedAt) > MAX_SCHEDULED_APART_MS) {
-    return refuse("NotAccepted", "Its scheduledAt must be when it was asked for: now.");
-  }
-  if (now.getTime() >= requestedAt + windowMs) {
-    return refuse("Late", "It was asked for too long ago.");
-  }
-  return undefined;
-}
-
-/**
- * The ledger identifies a run by its name, which must contain its minute, as those of scheduled runs do. Its Job has the same
- * name, so it must not be that of any project's occurrence.
- */
-function nameProblem(
-  { metadata: { name }, spec }: JobRun,
-  projectId: string,
-  isProject: (id: string) => boolean,
-): string | undefined {
-  const prefix = `${jobRunName(projectId, new Date(spec.scheduledAt))}-`;
-  const suffix = name.startsWith(prefix) ? name.slice(prefix.length) : "";
-  if (!/^[a-z0-9]{1,10}$/.test(suffix)) {
-    return `Its name must be ${prefix} (the minutes since 1970 of scheduledAt) and 1 to 10 of a-z, 0-9.`;
-  }
-  const minute = /^(.+)-[0-9]+$/.exec(name)?.[1];
-  return minute !== undefined && isProject(minute) ? "Its name is that of a scheduled run." : undefined;
+export function refusalOf(view: ManualView): Refusal | undefined {
+  return refusalOfRequest(view, {
+    type: ({ spec }) => (spec.type === "job" ? undefined : "The project is not a scheduled job."),
+    closed: (project) =>
+      isClosed(project)
+        ? { reason: "ScheduleClosed", message: "The job is closed: no new run begins." }
+        : undefined,
+    isComplete: view.priced,
+    blocked: (project) =>
+      view.occupied || jobStateOf(project).activeRun !== undefined
+        ? { reason: "Overlap", message: "Another run is active." }
+        : undefined,
+  });
 }
 
 export class ManualRuns {
   readonly #deps: JobRunDependencies;
   readonly #objects: RunObjects;
   readonly #slot: SlotWriter;
+  readonly #oneOff: OneOffRuns;
 
-  constructor(deps: JobRunDependencies, objects: RunObjects, slot: SlotWriter) {
+  constructor(deps: JobRunDependencies, objects: RunObjects, slot: SlotWriter, oneOff: OneOffRuns) {
     this.#deps = deps;
     this.#objects = objects;
     this.#slot = slot;
+    this.#oneOff = oneOff;
   }
 
   /**
@@ -142,6 +81,12 @@ export class ManualRuns {
       return seen;
     }
     const marked = await this.#mark(run, seen, signal);
+    if (isOneOff(run)) {
+      // Nothing of the project is written: it is read live instead.
+      const live = seen && (await this.#slot.live(seen, signal));
+      await this.#oneOff.decide(marked, live, { signal, requeue });
+      return live;
+    }
     let refusal: Refusal | undefined;
     const acquire = (project: Project): { state: JobState } | undefined => {
       refusal = this.#refusal(marked, project, occupied);
@@ -174,7 +119,8 @@ export class ManualRuns {
 
   /** Sets labels, finalizer and owner before anything else, so that the run cannot be deleted before it is charged. */
   async #mark(run: JobRun, project: Project | undefined, signal: AbortSignal): Promise<JobRun> {
-    if (project?.spec.type !== "job") {
+    const hasSuch = isOneOff(run) ? hasOneOffRuns : isScheduledJob;
+    if (!project || !hasSuch(project)) {
       return run;
     }
     const { labels: wanted, finalizers: _ours, ownerReferences } = runMetadata(project);
@@ -191,3 +137,5 @@ export class ManualRuns {
     return await this.#objects.patch(this.#objects.runs, run, { metadata }, { signal });
   }
 }
+
+const isScheduledJob = ({ spec }: Project): boolean => spec.type === "job";

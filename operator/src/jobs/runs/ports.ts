@@ -5,6 +5,9 @@ import type { JobRun, JobRunPhase } from "@slipway/crds";
 /** CPU and memory of a run, as its status has them. */
 export type RunMetrics = NonNullable<NonNullable<JobRun["status"]>["metrics"]>;
 
+/** What the ledger keeps beside a run's charge: its metrics, and the exit code of a one-off run. */
+export type KeptMetrics = RunMetrics & { exitCode?: number };
+
 /** States in which a run has ended. */
 export type EndPhase = Exclude<JobRunPhase, "running">;
 
@@ -24,7 +27,7 @@ export interface ChargedRun {
   plan: string;
   price_per_minute: string;
   amount: string;
-  metrics: RunMetrics | null;
+  metrics: KeptMetrics | null;
 }
 
 /**

@@ -9,7 +9,7 @@ import { evaluateRun } from "./evaluation.ts";
 import { logSourceOf } from "./log-archiver.ts";
 import type { RunObjects } from "./objects.ts";
 import { type Active, pricingIn, RunObservation, type Snapshot, viewOf } from "./observation.ts";
-import { dateOf, hasCondition } from "./run.ts";
+import { dateOf, hasCondition, limitMsOf } from "./run.ts";
 import { JOB_DELETION_GRACE_MS, POLL_INTERVAL_MS } from "./settings.ts";
 import { ended, neverStarted } from "./status.ts";
 
@@ -131,7 +131,7 @@ export class RunProgress {
     const stoppedAtLimit = hasCondition(run, "Cancelling", "True", "DeadlineExceeded");
     const { admittedAt: since, now } = viewOf(this.#deps, run, seen);
     const end = completionOf(run, facts, {
-      limitMs: settings.limitMs,
+      limitMs: limitMsOf(run, settings),
       stoppedAtLimit,
       admittedAt: since,
       now,

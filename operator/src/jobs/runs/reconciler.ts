@@ -11,7 +11,7 @@ import {
   refKey,
   refOf,
 } from "@slipway/controller-runtime";
-import type { JobRun, Project } from "@slipway/crds";
+import { isOneOff, type JobRun, type Project } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
 import { Admission } from "./admission.ts";
 import { OccurrenceBurst } from "./burst.ts";
@@ -23,6 +23,7 @@ import { jobStateOf } from "./job-state.ts";
 import { ManualRuns } from "./manual.ts";
 import { RunObjects } from "./objects.ts";
 import { OccurrenceStep } from "./occurrence-step.ts";
+import { OneOffRuns } from "./one-off.ts";
 import { RunProgress } from "./progress.ts";
 import { isAdmitted, isCharged, isEnded, isNeverStarted, isOver, isRefused } from "./run.ts";
 import { POLL_INTERVAL_MS } from "./settings.ts";
@@ -42,6 +43,7 @@ class JobRunSteps {
   readonly #progress: RunProgress;
   readonly #admission: Admission;
   readonly #occurrences: OccurrenceStep;
+  readonly #oneOff: OneOffRuns;
   readonly #manual: ManualRuns;
   readonly #charges: ChargeStep;
   readonly #cleanup: Cleanup;
@@ -55,7 +57,8 @@ class JobRunSteps {
     this.#progress = new RunProgress(deps, this.#objects);
     this.#admission = new Admission(deps, this.#objects, this.#slot);
     this.#occurrences = new OccurrenceStep(deps, this.#admission, this.#slot);
-    this.#manual = new ManualRuns(deps, this.#objects, this.#slot);
+    this.#oneOff = new OneOffRuns(deps, this.#objects);
+    this.#manual = new ManualRuns(deps, this.#objects, this.#slot, this.#oneOff);
     this.#charges = new ChargeStep(deps, this.#objects);
     this.#cleanup = new Cleanup(deps, this.#objects, this.#slot);
     this.#leftovers = new Leftovers(this.#objects);
@@ -87,9 +90,13 @@ class JobRunSteps {
 
   /** Step 1: admitted runs are reconciled until they have ended. */
   async #reconcileAdmitted(run: JobRun, ref: ObjectRef, context: RunContext): Promise<void> {
-    if (!isOver(run) && this.#isAdmitted(run)) {
-      await this.#progress.reconcile(run, this.#project(ref), context);
+    if (isOver(run) || !this.#isAdmitted(run)) {
+      return;
     }
+    if (isOneOff(run)) {
+      await this.#oneOff.start(run, context);
+    }
+    await this.#progress.reconcile(run, this.#project(ref), context);
   }
 
   /** Step 2: an admission that began with acquiring the slot is completed, or withdrawn. */

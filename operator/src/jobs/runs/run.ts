@@ -1,8 +1,15 @@
 /** The state of a JobRun, by its own conditions. Pure. */
 
 import { findCondition } from "@slipway/controller-runtime";
-import { annotations, type JobRun, type JobRunCondition, type JobRunReason } from "@slipway/crds";
+import {
+  annotations,
+  type JobRun,
+  type JobRunCondition,
+  type JobRunReason,
+  type Project,
+} from "@slipway/crds";
 import type { Job } from "./cluster.ts";
+import type { JobRunSettings } from "./settings.ts";
 
 /** Whether a condition has this status, and this reason when one is passed. */
 export function hasCondition(
@@ -44,6 +51,15 @@ export function isAdmitted(run: JobRun | undefined, job: Job | undefined): boole
 /** The Project that a run belongs to, by uid. */
 export function projectUidOf(run: JobRun): string | undefined {
   return run.metadata.ownerReferences?.find(({ kind }) => kind === "Project")?.uid;
+}
+
+/** Whether a project's image can run a command once: applications serve with theirs, jobs run theirs already. */
+export const hasOneOffRuns = ({ spec }: Pick<Project, "spec">): boolean =>
+  spec.type === "http" || spec.type === "worker";
+
+/** Milliseconds from the start of its container after which a run is stopped. */
+export function limitMsOf({ spec }: JobRun, { limitMs }: Pick<JobRunSettings, "limitMs">): number {
+  return spec.timeoutSeconds === undefined ? limitMs : Math.min(spec.timeoutSeconds * 1_000, limitMs);
 }
 
 /** A moment of a status. */

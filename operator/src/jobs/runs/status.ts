@@ -36,6 +36,18 @@ const endReasons: Record<EndPhase, JobRunReason> = {
   cancelled: "Cancelled",
 };
 
+/** A one-off run that is admitted: from then on this Job may start, and no other. */
+export function oneOffAdmitted(
+  run: JobRun,
+  seen: { pricing: Pricing; jobUid: string; deployment: string; image: JobRunStatus["image"] },
+  now: Date,
+): JobRunStatus {
+  const { pricing, ...recorded } = seen;
+  const conditions = conditionsOf(run, now);
+  conditions.set({ type: "Admitted", status: "True", reason: "Admitted" });
+  return { ...run.status, ...common(run, conditions), ...pricingStatus(pricing), ...recorded };
+}
+
 /** An admitted run that has not ended. */
 export function observed(run: JobRun, seen: Observation, now: Date): JobRunStatus {
   const conditions = conditionsOf(run, now);

@@ -15,7 +15,7 @@ import { JOB_NAME, type Job, type RunNode, type RunPod, slimJob, slimRunPod } fr
 export interface JobRunStores {
   projects: Store<Project>;
   runs: Store<JobRun>;
-  /** Jobs of projects. */
+  /** Jobs of runs. */
   jobs: Store<Job>;
   /** Pods of those Jobs. */
   pods: Store<RunPod>;
@@ -39,12 +39,27 @@ export const projectOfRun = ({ metadata, spec }: JobRun): ObjectRef => ({
   name: spec.projectRef.name,
 });
 
+/** The project that a run's Job or pod is of; undefined for any other object. */
+export function projectOfObject({ metadata }: KubernetesObject): ObjectRef | undefined {
+  const { namespace, labels: own } = metadata ?? {};
+  const name = own?.[labels.project] ?? own?.[labels.oneOffRun];
+  return name === undefined ? undefined : { namespace, name };
+}
+
+const byProject = (object: KubernetesObject) => {
+  const project = projectOfObject(object);
+  return project ? [refKey(project)] : [];
+};
+
 /** Indexers of every store. */
 export const indexers = {
   runs: { [BY_PROJECT]: (run: JobRun) => [refKey(projectOfRun(run))] },
-  jobs: { [BY_PROJECT]: labelled(labels.project) },
-  pods: { [BY_PROJECT]: labelled(labels.project), [BY_JOB]: labelled(JOB_NAME) },
+  jobs: { [BY_PROJECT]: byProject },
+  pods: { [BY_PROJECT]: byProject, [BY_JOB]: labelled(JOB_NAME) },
 };
+
+/** Jobs of runs, and their pods: those of applications carry another label for their project, so the type selects them. */
+const OF_RUNS = `${labels.type} in (job,http,worker),!${labels.preDeploy}`;
 
 /** Creates the stores that others do not have; their reflectors start with the manager. */
 export function createJobRunStores(
@@ -55,12 +70,12 @@ export function createJobRunStores(
     ...others,
     runs: manager.store<JobRun>(jobRunResource, { indexers: indexers.runs }),
     jobs: manager.store<Job>(resources.jobs, {
-      labelSelector: labels.project,
+      labelSelector: OF_RUNS,
       indexers: indexers.jobs,
       transform: slimJob,
     }),
     pods: manager.store<RunPod>(resources.pods, {
-      labelSelector: `${labels.project},${JOB_NAME}`,
+      labelSelector: `${JOB_NAME},${OF_RUNS}`,
       indexers: indexers.pods,
       transform: slimRunPod,
     }),

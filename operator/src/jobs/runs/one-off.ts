@@ -1,0 +1,154 @@
+/**
+ * One-off runs: a command in the image of an application that serves, apart from its instances. Such a run has no slot, for it may run beside
+ * others. Its Job is created suspended, its uid is recorded in the run's status together with the admission, and only the Job of that uid
+ * is unsuspended, for the version that was read: so nothing starts twice, by whichever process and however late.
+ */
+
+import { refKey, refOf } from "@slipway/controller-runtime";
+import { isOneOff, type JobRun, minutePrice, ONE_OFF_ACTIVE_MAX, type Project } from "@slipway/crds";
+import { oneOffJob } from "../../applications/desired/one-off-job.ts";
+import { type Serving, servingVersion } from "../../applications/serving.ts";
+import type { Job } from "./cluster.ts";
+import type { JobRunDependencies, RunContext } from "./context.ts";
+import { admissionPatch } from "./manifests.ts";
+import type { RunObjects } from "./objects.ts";
+import { type Refusal, type RequestView, refusalOfRequest } from "./request.ts";
+import { admissionTime, hasOneOffRuns, isOver, limitMsOf } from "./run.ts";
+import { oneOffAdmitted, refused } from "./status.ts";
+import { BY_PROJECT, projectOfRun } from "./stores.ts";
+
+/** What a one-off run is decided from. */
+export interface OneOffView extends RequestView {
+  serving: Serving | "none" | "incomplete";
+  /** Other one-off runs that are admitted and not over. */
+  active: { project: number; organization: number };
+}
+
+/** Why a one-off run is refused; undefined when it is admitted. Pure. */
+export function oneOffRefusal(view: OneOffView): Refusal | undefined {
+  const { serving, active } = view;
+  return refusalOfRequest(view, {
+    type: (project) =>
+      hasOneOffRuns(project) ? undefined : "A command of its own is for applications alone.",
+    closed: ({ metadata }) =>
+      metadata.deletionTimestamp === undefined
+        ? undefined
+        : { reason: "ProjectGone", message: "The project is being deleted." },
+    isComplete: serving !== "incomplete",
+    blocked: () => {
+      if (serving === "none") {
+        return { reason: "NotDeployed", message: "No deployment of the project has ever succeeded." };
+      }
+      const isFull =
+        active.project >= ONE_OFF_ACTIVE_MAX.project ||
+        active.organization >= ONE_OFF_ACTIVE_MAX.organization;
+      return isFull ? { reason: "TooManyRuns", message: "As many as may be are active already." } : undefined;
+    },
+  });
+}
+
+export class OneOffRuns {
+  readonly #deps: JobRunDependencies;
+  readonly #objects: RunObjects;
+
+  constructor(deps: JobRunDependencies, objects: RunObjects) {
+    this.#deps = deps;
+    this.#objects = objects;
+  }
+
+  /**
+   * Decides a run that has not been decided: admits it, or refuses it for good.
+   * @param run with our labels, finalizer and owner
+   * @param project as it is now
+   */
+  async decide(run: JobRun, project: Project | undefined, context: RunContext): Promise<void> {
+    const { clock, settings, catalog, stores, placement } = this.#deps;
+    const serving = project ? servingVersion(project, { catalog: catalog(), placement }) : "none";
+    const refusal = oneOffRefusal({
+      run,
+      project,
+      serving,
+      active: this.#active(run),
+      now: clock.now(),
+      windowMs: settings.windowMs,
+      isProject: (id) => stores.projects.get(run.metadata.namespace, id) !== undefined,
+    });
+    context.requeue.after(1);
+    if (refusal) {
+      const status = refused(run, refusal.reason, refusal.message, clock.now());
+      await this.#objects.writeStatus(run, status, context.signal);
+    } else if (typeof serving !== "string") {
+      await this.#admit(run, serving, context);
+    }
+  }
+
+  /** Completes an admission: unsuspends the Job that is recorded, unless the run is cancelled or its time to start is over. */
+  async start(run: JobRun, { signal }: RunContext): Promise<void> {
+    const { status } = run;
+    const { plan, pricePerMinute } = status ?? {};
+    const admittedAt = admissionTime(run, undefined);
+    if (status?.podUid !== undefined || run.spec.cancelRequestedAt !== undefined || !admittedAt) {
+      return;
+    }
+    const ref = refOf(run);
+    const { jobs } = this.#objects;
+    const job = jobs.store.get(ref.namespace, ref.name) ?? (await this.#objects.live(jobs, ref, signal));
+    const mayStart = job?.metadata.uid === status?.jobUid && job?.metadata.deletionTimestamp === undefined;
+    const isLate =
+      this.#deps.clock.now().getTime() >= admittedAt.getTime() + this.#deps.settings.startDeadlineMs;
+    if (!job?.spec?.suspend || !mayStart || isLate || plan === undefined || pricePerMinute === undefined) {
+      return;
+    }
+    await this.#objects.patch(jobs, job, admissionPatch(job, { plan, pricePerMinute }, admittedAt), {
+      signal,
+    });
+  }
+
+  async #admit(run: JobRun, serving: Serving, context: RunContext): Promise<void> {
+    const { clock } = this.#deps;
+    const { deployment, plan } = serving;
+    const job = await this.#job(run, serving, context.signal);
+    const { uid, deletionTimestamp } = job?.metadata ?? {};
+    if (uid === undefined || deletionTimestamp !== undefined) {
+      context.requeue.after(1_000);
+      return;
+    }
+    const now = clock.now();
+    const pricing = { admittedAt: now, plan: plan.plan, pricePerMinute: minutePrice(plan.prices.hourly) };
+    const { reference, digest } = deployment.image;
+    const image = { reference, ...(digest === undefined ? {} : { digest }) };
+    const recorded = { pricing, jobUid: uid, deployment: deployment.id, image };
+    const admitted = await this.#objects.writeStatus(run, oneOffAdmitted(run, recorded, now), context.signal);
+    await this.start(admitted, context);
+  }
+
+  /** Creates its Job, or reads the one of an admission that was interrupted. */
+  async #job(run: JobRun, { app, plan }: Serving, signal: AbortSignal): Promise<Job | undefined> {
+    const { settings } = this.#deps;
+    const { jobs } = this.#objects;
+    const desired = oneOffJob(run, app, plan.plan, {
+      timeoutSeconds: Math.ceil(limitMsOf(run, settings) / 1_000),
+      startDeadlineSeconds: Math.ceil(settings.startDeadlineMs / 1_000),
+    });
+    return (
+      (await this.#objects.create(jobs, desired, signal)) ??
+      (await this.#objects.live(jobs, refOf(run), signal))
+    );
+  }
+
+  #active(run: JobRun): OneOffView["active"] {
+    const { runs } = this.#deps.stores;
+    const others = (all: readonly JobRun[]) =>
+      all.filter(
+        (one) =>
+          one.metadata.name !== run.metadata.name &&
+          isOneOff(one) &&
+          !isOver(one) &&
+          admissionTime(one, undefined),
+      ).length;
+    return {
+      project: others(runs.byIndex(BY_PROJECT, refKey(projectOfRun(run)))),
+      organization: others(runs.list(run.metadata.namespace)),
+    };
+  }
+}
