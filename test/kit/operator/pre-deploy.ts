@@ -1,13 +1,17 @@
-/** What the Job controller, a kubelet and the garbage collector do for Jobs of pre-deploy commands, for tests on an apiserver that has none. */
+/** What the Job controller, a kubelet and the garbage collector do for Jobs of commands, for tests on an apiserver that has none. */
 
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { labels } from "@slipway/crds";
+import { finalizers, labels } from "@slipway/crds";
+import { JOB_NAME } from "../../../operator/src/jobs/runs/cluster.ts";
 
 type TestJob = KubernetesObject & {
-  spec: { template: { metadata: object; spec: { containers: { image: string }[] } } };
+  spec: {
+    suspend?: boolean;
+    template: { metadata: { labels?: Record<string, string> }; spec: { containers: { image: string }[] } };
+  };
   status?: { conditions?: { type: string; status: string }[] };
 };
-type TestPod = KubernetesObject & { status?: { phase?: string } };
+type TestPod = KubernetesObject & { status?: { phase?: string; containerStatuses?: unknown[] } };
 
 /** How the container of a pod ends; undefined while it runs. */
 export type PodEnd = { exitCode: number; message?: string; reason?: string; podReason?: string } | undefined;
@@ -15,16 +19,22 @@ export type PodEnd = { exitCode: number; message?: string; reason?: string; podR
 export class JobPlayer {
   readonly #client: KubeClient;
   readonly #namespace: string;
+  readonly #label: string;
   /** Names of Jobs, in the order in which their pods have begun. */
   readonly begun: string[] = [];
+  readonly #started = new Map<string, string>();
   /** Most pods of one project that ran at the same moment. */
   mostConcurrent = 0;
+  /** Decides whether the pod of a Job may begin. */
+  mayBegin: (job: string) => boolean = () => true;
   /** Decides how the pod of a Job ends, by the Job's image. */
   end: (image: string, job: string) => PodEnd = () => ({ exitCode: 0 });
 
-  constructor(client: KubeClient, namespace: string) {
+  /** @param label of the Jobs that it plays, with the project as its value */
+  constructor(client: KubeClient, namespace: string, label: string = labels.preDeploy) {
     this.#client = client;
     this.#namespace = namespace;
+    this.#label = label;
   }
 
   /** Plays for as long as a test runs. @returns how to stop */
@@ -45,12 +55,12 @@ export class JobPlayer {
 
   /** Those of a project that exist. */
   jobs(project: string): Promise<TestJob[]> {
-    const labelSelector = `${labels.preDeploy}=${project}`;
+    const labelSelector = `${this.#label}=${project}`;
     return this.#client.listAll<TestJob>(resources.jobs, { namespace: this.#namespace, labelSelector });
   }
 
   async #step(): Promise<void> {
-    const selection = { namespace: this.#namespace, labelSelector: labels.preDeploy };
+    const selection = { namespace: this.#namespace, labelSelector: this.#label };
     const jobs = await this.#client.listAll<TestJob>(resources.jobs, selection);
     const pods = await this.#client.listAll<TestPod>(resources.pods, selection);
     this.#count(pods);
@@ -69,7 +79,7 @@ export class JobPlayer {
   #count(pods: readonly TestPod[]): void {
     const running = pods
       .filter(({ status }) => status?.phase === "Pending" || status?.phase === "Running")
-      .map(({ metadata }) => metadata?.labels?.[labels.preDeploy] ?? "");
+      .map(({ metadata }) => metadata?.labels?.[this.#label] ?? "");
     for (const project of new Set(running)) {
       const count = running.filter((other) => other === project).length;
       this.mostConcurrent = Math.max(this.mostConcurrent, count);
@@ -78,23 +88,32 @@ export class JobPlayer {
 
   async #run(job: TestJob, pod: TestPod | undefined): Promise<void> {
     const { name = "", uid = "" } = job.metadata ?? {};
-    if (job.status?.conditions?.some(({ status }) => status === "True")) {
+    if (job.spec.suspend || job.status?.conditions?.some(({ status }) => status === "True")) {
+      return;
+    }
+    if (!pod && !this.mayBegin(name)) {
       return;
     }
     if (!pod) {
       const owner = { apiVersion: "batch/v1", kind: "Job", name, uid, controller: true };
-      const metadata = { ...job.spec.template.metadata, name: `${name}-pod`, namespace: this.#namespace };
+      const { labels: own, ...template } = job.spec.template.metadata;
+      const named = { labels: { ...own, [JOB_NAME]: name }, name: `${name}-pod`, namespace: this.#namespace };
+      const metadata = { ...template, ...named };
       const { spec } = job.spec.template;
       await this.#client.create<KubernetesObject>(resources.pods, {
         metadata: { ...metadata, ownerReferences: [owner] },
         spec,
       } as KubernetesObject);
       this.begun.push(name);
+      this.#started.set(name, now());
       const running = { running: { startedAt: now() } };
       await this.#writePod(`${name}-pod`, { phase: "Running", containerStatuses: [container(running)] });
       return;
     }
-    const end = this.end(job.spec.template.spec.containers[0]?.image ?? "", name);
+    const isStopped = pod.metadata?.deletionTimestamp !== undefined;
+    const end = isStopped
+      ? { exitCode: 143 }
+      : this.end(job.spec.template.spec.containers[0]?.image ?? "", name);
     if (end) {
       await this.#end(job, end);
     }
@@ -107,7 +126,13 @@ export class JobPlayer {
     const { name = "" } = job.metadata ?? {};
     const isComplete = exitCode === 0;
     const how = reason ?? (isComplete ? "Completed" : "Error");
-    const terminated = { exitCode, message, reason: how, startedAt: now(), finishedAt: now() };
+    const terminated = {
+      exitCode,
+      message,
+      reason: how,
+      startedAt: this.#started.get(name) ?? now(),
+      finishedAt: now(),
+    };
     await this.#writePod(`${name}-pod`, {
       phase: isComplete ? "Succeeded" : "Failed",
       containerStatuses: [container({ terminated })],
@@ -131,7 +156,8 @@ export class JobPlayer {
       return;
     }
     const ref = { namespace: this.#namespace, name: job.metadata?.name ?? "" };
-    await this.#client.patch(resources.jobs, ref, { metadata: { finalizers: null } });
+    const kept = (job.metadata?.finalizers ?? []).filter((name) => name === finalizers.jobRun);
+    await this.#client.patch(resources.jobs, ref, { metadata: { finalizers: kept } });
   }
 
   async #delete({ metadata }: TestPod): Promise<void> {
