@@ -55,6 +55,8 @@ import { receiveGitHook } from "./git/routes/hook.ts";
 import { listGitBranches, listGitRepositories, resolveGitRepository } from "./git/routes/repositories.ts";
 import type { AnyRoute } from "./http/route.ts";
 import { cancelJobRun, startJobRun, updateSchedule } from "./jobs/routes/changes.ts";
+import { cancelOneOffRun, startOneOffRun } from "./jobs/routes/one-off-changes.ts";
+import { listOneOffRuns, oneOffRunLogs, readOneOffRun } from "./jobs/routes/one-off-reads.ts";
 import { costSummary, jobRunLogs, jobRunMetrics, listJobRuns } from "./jobs/routes/reads.ts";
 import { logs } from "./logs/routes/logs.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
@@ -154,6 +156,11 @@ export const routes: readonly AnyRoute[] = [
   cancelJobRun,
   jobRunLogs,
   jobRunMetrics,
+  listOneOffRuns,
+  startOneOffRun,
+  readOneOffRun,
+  cancelOneOffRun,
+  oneOffRunLogs,
   readOpenApi(() => routes),
   docs,
   docsFile,

@@ -69,13 +69,23 @@ export interface JobRunConditionCatalog {
 export const jobRunPhases = ["running", "succeeded", "failed", "deadline_exceeded", "cancelled"] as const;
 export type JobRunPhase = (typeof jobRunPhases)[number];
 
+/** Types of projects whose image can run a command once: applications serve with theirs, jobs run theirs already. */
+export const oneOffTypes = ["http", "worker"] as const;
+
 /** Most seconds that a one-off run may have; the platform may allow fewer. */
 export const ONE_OFF_TIMEOUT_MAX_SECONDS = 3_600;
 /** One-off runs of a project, and of an organization, that may be active concurrently. */
 export const ONE_OFF_ACTIVE_MAX = { project: 5, organization: 20 } as const;
 
+/** Most characters of all words of a one-off run's command together: its JobRun is kept for a while. */
+export const ONE_OFF_COMMAND_MAX_CHARACTERS = 8_192;
+
+/** Whether a command is no longer than that. Characters are code points, as CEL counts them. */
+export const isCommandShort = (command: readonly string[]): boolean =>
+  command.reduce((sum, word) => sum + [...word].length, 0) <= ONE_OFF_COMMAND_MAX_CHARACTERS;
+
 export const oneOffCommand = words(
-  "Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume.",
+  `Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume. At most ${ONE_OFF_COMMAND_MAX_CHARACTERS} characters in all.`,
 ).min(1);
 
 export const oneOffTimeoutSeconds = integer(
@@ -108,6 +118,12 @@ const rules: Rule<JobRunSpec>[] = [
     check: ({ command, trigger }) => command === undefined || trigger === "manual",
     message: "{command} is for runs with trigger manual",
     fields: ["command", "trigger"],
+  },
+  {
+    cel: `!has(self.command) || self.command.map(word, word.size()).sum() <= ${ONE_OFF_COMMAND_MAX_CHARACTERS}`,
+    check: ({ command = [] }) => isCommandShort(command),
+    message: `{command} must be at most ${ONE_OFF_COMMAND_MAX_CHARACTERS} characters in all`,
+    fields: ["command"],
   },
   {
     cel: "!has(self.timeoutSeconds) || has(self.command)",

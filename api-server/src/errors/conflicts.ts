@@ -90,6 +90,22 @@ export const conflicts = {
       "JOB_NOT_ACCEPTED",
       "the platform does not run the job as it is: its plan, a Secret or a limit stands against it",
     ),
+  runNotAccepted: () =>
+    new Failure(
+      409,
+      "RUN_NOT_ACCEPTED",
+      "the platform does not run the project as it is: its plan, a Secret or a limit stands against it",
+    ),
+  projectNotDeployed: () =>
+    new Failure(
+      409,
+      "PROJECT_NOT_DEPLOYED",
+      "no deployment of the project has ever succeeded: there is no image to run the command in",
+    ),
+  runLimitReached: (of: "project" | "organization", limit: number) =>
+    new Failure(409, "RUN_LIMIT_REACHED", `the ${of} has ${limit} active runs, and may have no more`, {
+      extra: { limit },
+    }),
   backupActive: () => new Failure(409, "BACKUP_ACTIVE", "a backup of the project is being made"),
   backupNotComplete: (id: string) =>
     new Failure(

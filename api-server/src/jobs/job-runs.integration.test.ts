@@ -681,7 +681,7 @@ describe("running a job now", () => {
   it("is 503 OPERATOR_UNAVAILABLE for a project that the operator has not reconciled, and nothing is created", async () => {
     const job = await createJob(harness);
     const id = `${jobRunName(job.id, new Date())}-unseen`;
-    const answer = startRun(await projectOf(job), id, harness.services, 300);
+    const answer = startRun(await projectOf(job), id, harness.services, { limitMs: 300 });
     await expect(answer).rejects.toMatchObject({ status: 503, code: "OPERATOR_UNAVAILABLE" });
     expect(await job.actor.listRuns(job.organizationId)).toEqual([]);
   });
@@ -794,7 +794,9 @@ describe("running a job now", () => {
   it("is 503 OPERATOR_UNAVAILABLE when the operator does not decide, and nothing is left of it", async () => {
     const job = await acceptedJob();
     const id = `${jobRunName(job.id, new Date())}-nobody`;
-    await expect(startRun(await projectOf(job), id, harness.services, 300)).rejects.toMatchObject({
+    await expect(
+      startRun(await projectOf(job), id, harness.services, { limitMs: 300 }),
+    ).rejects.toMatchObject({
       status: 503,
       code: "OPERATOR_UNAVAILABLE",
     });

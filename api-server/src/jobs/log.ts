@@ -17,6 +17,9 @@ const NODE_BYTES = 2 * 1024 * 1024;
 const NODE_TIMEOUT_MS = 4_000;
 const WHOLE_TIMEOUT_MS = 10_000;
 
+/** A run whose log is read. */
+type LoggedRun = Pick<FoundRun, "resource"> & { run: Pick<FoundRun["run"], "id"> };
+
 type LogServices = Pick<Services, "kube" | "ledger" | "logger">;
 
 /**
@@ -26,7 +29,7 @@ type LogServices = Pick<Services, "kube" | "ledger" | "logger">;
  */
 export async function readRunLog(
   project: ApiProject,
-  found: FoundRun,
+  found: LoggedRun,
   services: LogServices,
 ): Promise<string> {
   const live = await readLive(found, services);
@@ -67,7 +70,7 @@ export async function lastRunLines(
 
 /** Undefined when no node can return it; `silent` also for a node that answers only that it has no log any more. */
 async function readLive(
-  { run, resource }: FoundRun,
+  { run, resource }: LoggedRun,
   { kube, logger }: LogServices,
 ): Promise<string | "silent" | undefined> {
   const { podName, logs } = resource?.status ?? {};

@@ -1,5 +1,5 @@
 import { billingCycle, type JobRun, type JobRunPhase } from "@slipway/crds";
-import { findJobRun, type JobRunRow, listJobRuns, sumJobRuns } from "@slipway/ledger";
+import { findJobRun, type JobRunRow, listJobRuns, type PendingJobRun, sumJobRuns } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import type { ApiProject } from "../projects/api-project.ts";
@@ -77,40 +77,53 @@ export interface RunPage {
  * @throws Failure 503 when the ledger is unavailable
  */
 export async function listRuns(
-  { page, limit, status }: { page: number; limit: number; status?: JobRunPhase | undefined },
+  query: { page: number; limit: number; status?: JobRunPhase | undefined },
   project: ApiProject,
-  { jobRuns, ledger, now }: ListServices,
+  services: ListServices,
 ): Promise<RunPage> {
-  const cycle = billingCycle(now());
-  const { startedAt: from, nextResetAt: to } = cycle;
+  const cycle = billingCycle(services.now());
   // Read before the ledger: what is removed from the one by then is in the other.
-  const uncharged = new Map(
-    jobRuns
-      .ofProject(project)
-      .filter((resource) => resource.status?.chargedAt === undefined)
-      .flatMap((resource) => runOfResource(resource) ?? [])
-      .filter(({ startedAt }) => startedAt >= from && startedAt < to)
-      .map((run) => [run.id, run]),
-  );
-  const pending = [...uncharged.values()].map((run) => ({
-    id: run.id,
-    scheduled_at: run.scheduledAt,
-    status: run.status,
-  }));
+  const uncharged = services.jobRuns
+    .ofProject(project)
+    .filter((resource) => resource.status?.chargedAt === undefined)
+    .flatMap((resource) => runOfResource(resource) ?? [])
+    .filter(({ startedAt }) => startedAt >= cycle.startedAt && startedAt < cycle.nextResetAt);
+  const { items, total } = await mergedPage(query, project, services, { uncharged, cycle });
+  return { runs: items.map((item) => ("organization_id" in item ? runOfRow(item) : item)), total, cycle };
+}
+
+/** What a page needs of a run that the ledger may not have. */
+export interface ListedRun {
+  id: string;
+  scheduledAt: Date;
+  status: PendingJobRun["status"];
+}
+
+/** One page of the ledger's runs of a cycle with those in their places that it does not have. @throws Failure 503 */
+export async function mergedPage<T extends ListedRun>(
+  { page, limit, status }: { page: number; limit: number; status?: ListedRun["status"] | undefined },
+  { organizationId, id: projectId }: ApiProject,
+  { ledger }: Pick<Services, "ledger">,
+  { uncharged, cycle }: { uncharged: readonly T[]; cycle: RunPage["cycle"] },
+): Promise<{ items: (T | JobRunRow)[]; total: number }> {
+  const byId = new Map(uncharged.map((run) => [run.id, run]));
   const { total, items } = await withLedgerErrors(() =>
     listJobRuns(ledger, {
-      organizationId: project.organizationId,
-      projectId: project.id,
-      from,
-      to,
+      organizationId,
+      projectId,
+      from: cycle.startedAt,
+      to: cycle.nextResetAt,
       ...(status === undefined ? {} : { status }),
-      pending,
+      pending: [...byId.values()].map((run) => ({
+        id: run.id,
+        scheduled_at: run.scheduledAt,
+        status: run.status,
+      })),
       offset: Math.min((page - 1) * limit, FURTHEST),
       limit,
     }),
   );
-  const runs = items.flatMap((item) => ("pending" in item ? (uncharged.get(item.id) ?? []) : runOfRow(item)));
-  return { runs, total, cycle };
+  return { items: items.flatMap((item) => ("pending" in item ? (byId.get(item.id) ?? []) : item)), total };
 }
 
 export interface RunTotals {

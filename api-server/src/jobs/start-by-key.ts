@@ -8,7 +8,7 @@ import { bodyHash } from "../projects/creation/idempotency.ts";
 import { withIdempotencyLock } from "../projects/creation/idempotency-lock.ts";
 import type { Services } from "../services.ts";
 import { findRow } from "./read.ts";
-import { type StartedRun, scheduledAtOf, startRun } from "./start.ts";
+import { type RunRequest, type StartedRun, scheduledAtOf, startRun } from "./start.ts";
 
 /** The operator refuses a run that was requested long ago. */
 const FRESH_MS = 5 * 60_000;
@@ -22,6 +22,7 @@ export async function startRunByKey(
   project: ApiProject,
   key: string,
   services: Pick<Services, "catalog" | "jobRuns" | "kube" | "ledger" | "now" | "projects">,
+  request: RunRequest = {},
 ): Promise<StartedRun> {
   const { ledger, now } = services;
   // No key of a creation has a colon: keys of different operations and projects are distinct.
@@ -32,7 +33,7 @@ export async function startRunByKey(
   return withIdempotencyLock(
     ledger,
     name,
-    bodyHash(null),
+    bodyHash(request.command === undefined ? null : request),
     newId,
     existing,
     async ({ projectId: id, leftover, free }) => {
@@ -42,7 +43,7 @@ export async function startRunByKey(
         throw failures.creationInProgress();
       }
       try {
-        const started = before ?? (await startRun(project, id, services));
+        const started = before ?? (await startRun(project, id, services, request));
         const completed = await withLedgerErrors(() => completeIdempotencyKey(ledger, name, id, now()));
         if (!completed) {
           throw failures.creationInProgress();

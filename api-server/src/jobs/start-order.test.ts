@@ -17,7 +17,7 @@ async function refusal(id: string, change: Partial<ProjectSpec>): Promise<unknow
     throw new Error(`${id} is not there`);
   }
   const catalog = { current: { ...harness.services.catalog.current, jobsEnabled: false } };
-  return startRun(project, `${id}-r1-abcd`, { ...harness.services, catalog }, 100).catch(
+  return startRun(project, `${id}-r1-abcd`, { ...harness.services, catalog }, { limitMs: 100 }).catch(
     ({ status, code }: { status: number; code: string }) => [status, code],
   );
 }

@@ -8,10 +8,13 @@ import {
 import {
   API_VERSION,
   fieldManagers,
+  isOneOff,
+  isRunPending,
   type JobRun,
   jobRunReasons,
   labels,
   MANAGED_BY,
+  ONE_OFF_ACTIVE_MAX,
   type Project,
   projectConditions,
 } from "@slipway/crds";
@@ -28,6 +31,9 @@ import { conditionOf, isTerminal } from "./run.ts";
 /** How long an answer waits for the operator to decide: longer than a standby takes over from one that was killed (its lease is 15 s). */
 const DECISION_LIMIT_MS = 25_000;
 const MINUTE_MS = 60_000;
+
+/** What a one-off run is requested with; a run of a job has neither. */
+export type RunRequest = Pick<JobRun["spec"], "command" | "timeoutSeconds">;
 
 type StartServices = Pick<Services, "catalog" | "jobRuns" | "kube" | "now" | "projects">;
 
@@ -46,10 +52,10 @@ export async function startRun(
   project: ApiProject,
   id: string,
   services: StartServices,
-  limitMs = DECISION_LIMIT_MS,
+  { limitMs = DECISION_LIMIT_MS, ...request }: RunRequest & { limitMs?: number } = {},
 ): Promise<StartedRun> {
   const began = performance.now();
-  const run = await create(project, id, services, limitMs);
+  const run = await create(project, { id, request }, services, limitMs);
   await services.jobRuns.observe(run);
   // One timeout for both waits: meanwhile a call keeps the lock of its key.
   const leftMs = Math.max(0, limitMs - (performance.now() - began));
@@ -57,7 +63,7 @@ export async function startRun(
   if (decided === undefined) {
     await withdraw(run, services);
   } else if (decided !== "admitted") {
-    throw decided;
+    throw decided.code === LIMIT_REACHED ? limitReached(project, services, id) : decided;
   }
   return { id, scheduledAt: new Date(run.spec.scheduledAt) };
 }
@@ -72,11 +78,11 @@ function decision(run: JobRun | undefined): "admitted" | Failure | undefined {
   if (admitted?.status === "True" || isTerminal(run.status?.phase)) {
     return "admitted";
   }
-  return admitted?.status === "False" ? refusal(admitted.reason) : undefined;
+  return admitted?.status === "False" ? refusal(admitted.reason, isOneOff(run)) : undefined;
 }
 
 /** Why there is no run, by the reason of the condition. */
-function refusal(reason: string): Failure {
+function refusal(reason: string, isOneOff: boolean): Failure {
   switch (reason) {
     case jobRunReasons.Overlap:
       return failures.jobRunActive();
@@ -86,15 +92,44 @@ function refusal(reason: string): Failure {
       return failures.jobScheduleClosed();
     case jobRunReasons.ProjectGone:
       return failures.projectAlreadyDeleted();
+    case jobRunReasons.NotDeployed:
+      return failures.projectNotDeployed();
+    case jobRunReasons.TooManyRuns:
+      return failures.runLimitReached("project", ONE_OFF_ACTIVE_MAX.project);
     default:
-      return failures.jobNotAccepted();
+      return isOneOff ? failures.runNotAccepted() : failures.jobNotAccepted();
   }
+}
+
+const LIMIT_REACHED = "RUN_LIMIT_REACHED";
+
+/** Which bound of one-off runs is reached, by the runs in memory; the project's where they are fewer by now. */
+function limitReached(project: ApiProject, services: StartServices, but?: string): Failure {
+  return (
+    reachedLimit(project, services, but) ?? failures.runLimitReached("project", ONE_OFF_ACTIVE_MAX.project)
+  );
+}
+
+function reachedLimit(
+  project: ApiProject,
+  { jobRuns }: Pick<StartServices, "jobRuns">,
+  but?: string,
+): Failure | undefined {
+  const isActive = (run: JobRun) =>
+    isOneOff(run) && isRunPending(run) && run.status?.finishedAt === undefined && run.metadata.name !== but;
+  const { project: ofProject, organization } = ONE_OFF_ACTIVE_MAX;
+  if (jobRuns.ofProject(project).filter(isActive).length >= ofProject) {
+    return failures.runLimitReached("project", ofProject);
+  }
+  return jobRuns.ofOrganization(project.organizationId).filter(isActive).length >= organization
+    ? failures.runLimitReached("organization", organization)
+    : undefined;
 }
 
 /** @throws Failure 409 by what the project is now, 503 when the operator has not reconciled it, before anything is written */
 async function create(
   project: ApiProject,
-  id: string,
+  { id, request }: { id: string; request: RunRequest },
   services: StartServices,
   limitMs: number,
 ): Promise<JobRun> {
@@ -111,12 +146,15 @@ async function create(
     }
     refuseBy(live);
     // Last, as all refusals of the platform's own.
-    if (!services.catalog.current.jobsEnabled) {
+    if (request.command === undefined && !services.catalog.current.jobsEnabled) {
       throw failures.scheduledJobsUnavailable();
+    }
+    if (request.command !== undefined) {
+      refuseOneOff(live, project, services);
     }
     // It would refuse a run of a project that it has not validated, such as one that was created a moment ago.
     await waitForProject(project, services, isJudged, limitMs);
-    return await createOrKeep(kube, runObject(live, id, project.organizationId, now()));
+    return await createOrKeep(kube, runObject(live, id, project.organizationId, now(), request));
   } catch (error) {
     if (!(error instanceof KubeError)) {
       throw error;
@@ -145,6 +183,16 @@ function refuseBy({ metadata, spec, status }: Project): void {
   }
 }
 
+function refuseOneOff({ status }: Project, project: ApiProject, services: StartServices): void {
+  if (!status?.deployments?.some((deployment) => deployment.status === "succeeded")) {
+    throw failures.projectNotDeployed();
+  }
+  const reached = reachedLimit(project, services);
+  if (reached) {
+    throw reached;
+  }
+}
+
 /** Whether the operator has accepted the project, or has refused it as it is now. */
 function isJudged({ metadata: { generation = 0 }, status }: Project): boolean {
   const accepted = status?.conditions?.find(({ type }) => type === projectConditions.Accepted);
@@ -164,7 +212,13 @@ async function createOrKeep(kube: KubeClient, run: JobRun): Promise<JobRun> {
 }
 
 /** The requested run. Its id has its minute, so a call that continues an earlier one keeps that. Pure. */
-export function runObject(project: Project, id: string, organizationId: string, now: Date): JobRun {
+export function runObject(
+  project: Project,
+  id: string,
+  organizationId: string,
+  now: Date,
+  request: RunRequest = {},
+): JobRun {
   const { namespace, name, uid = "" } = project.metadata;
   return {
     apiVersion: API_VERSION,
@@ -176,7 +230,7 @@ export function runObject(project: Project, id: string, organizationId: string, 
         [labels.managedBy]: MANAGED_BY,
         [labels.organization]: organizationId,
         [labels.project]: name,
-        [labels.type]: "job",
+        [labels.type]: project.spec.type,
       },
       ownerReferences: [
         { apiVersion: API_VERSION, kind: "Project", name, uid, controller: true, blockOwnerDeletion: true },
@@ -186,6 +240,7 @@ export function runObject(project: Project, id: string, organizationId: string, 
       projectRef: { name },
       trigger: "manual",
       scheduledAt: scheduledAtOf(id, now).toISOString(),
+      ...request,
     },
   };
 }

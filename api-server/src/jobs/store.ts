@@ -6,7 +6,7 @@ import {
   Reflector,
   Store,
 } from "@slipway/controller-runtime";
-import { type JobRun, organizationOfNamespace } from "@slipway/crds";
+import { type JobRun, organizationNamespace, organizationOfNamespace } from "@slipway/crds";
 import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
 import { localWrites, type Memory, type NewestWrites } from "../http/newest-writes.ts";
@@ -28,6 +28,8 @@ export interface JobRunStoreOptions {
 export interface JobRuns extends Memory {
   /** Every run of a project in memory, in no order. */
   ofProject(project: ApiProject): JobRun[];
+  /** Every run of an organization in memory, in no order. */
+  ofOrganization(organizationId: string): JobRun[];
   /**
    * One run of a project, from memory, else from the cluster.
    * @throws Failure 503 when it is not in memory and the cluster does not answer
@@ -115,6 +117,10 @@ export class JobRunStore implements JobRuns {
 
   ofProject({ id, resource }: ApiProject): JobRun[] {
     return this.#store.byIndex("project", projectKey(resource.metadata.namespace, id));
+  }
+
+  ofOrganization(organizationId: string): JobRun[] {
+    return this.#store.byIndex("namespace", organizationNamespace(organizationId));
   }
 
   async find({ id, resource }: ApiProject, runId: string): Promise<JobRun | undefined> {

@@ -87,6 +87,7 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   planLimitReached: ["FREE_PLAN_INSTANCE_LIMIT_REACHED", 2, "instances"],
   planLimitExceeded: ["FREE_PLAN_INSTANCE_LIMIT_EXCEEDED", 2, 1, "instances"],
   organizationLimitReached: ["projects", 500],
+  runLimitReached: ["project", 5],
   insufficientPlanCapacity: ["business"],
   domainUnavailable: ["shop.apps.example.com"],
   projectTypeUnavailable: ["clickhouse"],

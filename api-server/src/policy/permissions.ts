@@ -23,6 +23,7 @@ export const PERMISSIONS = [
   "project.metrics.read",
   "project.logs.read",
   "project.exec",
+  "project.run.start",
   "project.job-run.cancel",
   "project.deploy.trigger",
   "project.backup.create",

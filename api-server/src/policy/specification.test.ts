@@ -215,6 +215,15 @@ const scopes: [string, Permission][] = [
   ["GET /v1/project/:id/job-runs/:runId/logs", "project.logs.read"],
   // Shows: docs/jobs.md#scopes-and-limits: metrics of a run | `project.metrics.read`
   ["GET /v1/project/:id/job-runs/:runId/metrics", "project.metrics.read"],
+  // Shows: docs/applications.md#authentication: one-off runs: list, read | `project.read`
+  ["GET /v1/project/:id/runs", "project.read"],
+  ["GET /v1/project/:id/runs/:runId", "project.read"],
+  // Shows: docs/applications.md#authentication: one-off runs: start | `project.run.start`
+  ["POST /v1/project/:id/runs", "project.run.start"],
+  // Shows: docs/applications.md#authentication: one-off runs: cancel | `project.job-run.cancel`
+  ["POST /v1/project/:id/runs/:runId/cancel", "project.job-run.cancel"],
+  // Shows: docs/applications.md#authentication: one-off runs: logs | `project.logs.read`
+  ["GET /v1/project/:id/runs/:runId/logs", "project.logs.read"],
   // Where the specification names none.
   // Shows: docs/applications.md#authentication: historic deployments | `project.read`
   ["GET /v1/project/:id/historic/deployments", "project.read"],
@@ -305,6 +314,10 @@ describe("the scope of", () => {
   // Shows: docs/applications.md#authentication: description | `project.description.update`
   // Shows: docs/applications.md#authentication: health | `project.health.update`
   // Shows: docs/applications.md#authentication: pre-deploy command | `project.pre-deploy.update`
+  // Shows: docs/applications.md#authentication: one-off runs: list, read | `project.read`
+  // Shows: docs/applications.md#authentication: one-off runs: start | `project.run.start`
+  // Shows: docs/applications.md#authentication: one-off runs: cancel | `project.job-run.cancel`
+  // Shows: docs/applications.md#authentication: one-off runs: logs | `project.logs.read`
   // Shows: docs/applications.md#authentication: subdomain | `project.domain.update`
   // Shows: docs/applications.md#authentication: custom domains | `project.domain.update`
   // Shows: docs/applications.md#authentication: exposure | `project.domain.update`

@@ -234,6 +234,11 @@ export const policies = {
   cancelJobRun: onRuns("project.job-run.cancel", { audited: true }),
   readJobRunLogs: onRuns("project.logs.read", { audited: false }),
   readJobRunMetrics: onRuns("project.metrics.read", { audited: false }),
+  listRuns: onRuns("project.read", { audited: false }),
+  readRun: onRuns("project.read", { audited: false }),
+  startRun: onRuns("project.run.start", { audited: true }),
+  cancelRun: onRuns("project.job-run.cancel", { audited: true }),
+  readRunLogs: onRuns("project.logs.read", { audited: false }),
 } as const satisfies Record<string, Policy>;
 
 export type OperationId = keyof typeof policies;

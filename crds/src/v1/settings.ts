@@ -14,7 +14,12 @@ import {
   subdomain,
   text,
 } from "../fields.ts";
-import { oneOffCommand, oneOffTimeoutSeconds } from "../jobrun.ts";
+import {
+  isCommandShort,
+  ONE_OFF_COMMAND_MAX_CHARACTERS,
+  oneOffCommand,
+  oneOffTimeoutSeconds,
+} from "../jobrun.ts";
 import {
   healthcheckFields,
   PRE_DEPLOY_TIMEOUT_SECONDS,
@@ -113,7 +118,9 @@ export const patchPreDeployBody = z
   .meta({ minProperties: 1 });
 /** A command to run once in an application's image. */
 export const startRunBody = z.strictObject({
-  command: oneOffCommand,
+  command: oneOffCommand.refine(isCommandShort, {
+    message: `must be at most ${ONE_OFF_COMMAND_MAX_CHARACTERS} characters in all`,
+  }),
   timeout_seconds: oneOffTimeoutSeconds.optional(),
 });
 /** `normalizeCron` comes first: `/v1` forgives spaces. */

@@ -15,7 +15,8 @@ export interface JobRunCycleQuery {
 export interface PendingJobRun {
   id: string;
   scheduled_at: Date;
-  status: "running" | TerminalJobRunStatus;
+  /** `pending`: its container has not started, which only the caller knows. */
+  status: "pending" | "running" | TerminalJobRunStatus;
 }
 
 export interface JobRunListQuery extends JobRunCycleQuery {

@@ -6,6 +6,7 @@ import {
   type JobRun,
   type JobRunCondition,
   type JobRunReason,
+  oneOffTypes,
   type Project,
 } from "@slipway/crds";
 import type { Job } from "./cluster.ts";
@@ -53,9 +54,9 @@ export function projectUidOf(run: JobRun): string | undefined {
   return run.metadata.ownerReferences?.find(({ kind }) => kind === "Project")?.uid;
 }
 
-/** Whether a project's image can run a command once: applications serve with theirs, jobs run theirs already. */
-export const hasOneOffRuns = ({ spec }: Pick<Project, "spec">): boolean =>
-  spec.type === "http" || spec.type === "worker";
+/** Whether a project's image can run a command once. */
+export const hasOneOffRuns = ({ spec: { type } }: Pick<Project, "spec">): boolean =>
+  oneOffTypes.some((one) => one === type);
 
 /** Milliseconds from the start of its container after which a run is stopped. */
 export function limitMsOf({ spec }: JobRun, { limitMs }: Pick<JobRunSettings, "limitMs">): number {
