@@ -16,7 +16,7 @@ const FRESH_MS = 5 * 60_000;
 /**
  * Starts a run once per key: a repeat answers the same run, permanently. A refusal frees the key; a call whose outcome is not
  * known is finished by the next one under the same id.
- * @throws Failure as `startRun`
+ * @throws Failure as `startRun`, and 409 when the key was used with another request
  */
 export async function startRunByKey(
   project: ApiProject,
@@ -27,13 +27,18 @@ export async function startRunByKey(
   const { ledger, now } = services;
   // No key of a creation has a colon: keys of different operations and projects are distinct.
   const name = { organizationId: project.organizationId, key: `run:${project.id}:${key}` };
-  const existing = async (record: IdempotencyRecord): Promise<StartedRun | undefined> =>
-    record.completed_at === null ? undefined : startedBefore(project, record.project_id, services);
+  const bodySha256 = bodyHash(request.command === undefined ? null : request);
+  const existing = async (record: IdempotencyRecord): Promise<StartedRun | undefined> => {
+    if (!record.body_sha256.equals(bodySha256)) {
+      throw failures.idempotencyKeyConflict();
+    }
+    return record.completed_at === null ? undefined : startedBefore(project, record.project_id, services);
+  };
   const newId = () => newManualRunId(project.id, now());
   return withIdempotencyLock(
     ledger,
     name,
-    bodyHash(request.command === undefined ? null : request),
+    bodySha256,
     newId,
     existing,
     async ({ projectId: id, leftover, free }) => {

@@ -214,7 +214,7 @@ describe("what the routes answer", () => {
       // The ledger and the store of network analytics are away here, and the fake cluster has no pods' logs.
       const isAway =
         ["listProjectDeployments", "execInstance"].includes(operationId) ||
-        /\/(job-runs|builds|network)/.test(path);
+        /\/(job-runs|runs|builds|network)/.test(path);
       if (method !== "GET" || isAway) {
         continue;
       }
