@@ -94,7 +94,8 @@ async function admitted(shop: Shop, body: object = { command }): Promise<JobRun>
 const read = async (shop: Shop, id: string) => (await shop.send("GET", `runs/${id}`)).json().data?.run;
 
 describe("starting a one-off run", () => {
-  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/runs`
+  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/runs` | 202, `data.run`: `id`
+  // Shows: docs/applications.md#one-off-runs: `command` is 1 to 64 words
   it("creates a manual run with its command, and answers 202 once it is admitted", async () => {
     const shop = await createShop();
     const run = await admitted(shop, { command, timeout_seconds: 60 });
@@ -113,8 +114,9 @@ describe("starting a one-off run", () => {
       .toMatchObject({ id: run.metadata.name, status: "pending", command, timeout_seconds: 60 });
   });
 
-  // Shows: docs/applications.md#failures: start a run | 409 `PROJECT_NOT_DEPLOYED`
-  // Shows: docs/applications.md#failures: start a run | 409 `RUN_LIMIT_REACHED`
+  // Shows: docs/applications.md#errors-other-operations: start a run | 409 `PROJECT_NOT_DEPLOYED`: no deployment
+  // Shows: docs/applications.md#errors-other-operations: start a run | 409 `RUN_LIMIT_REACHED`, with `limit`
+  // Shows: docs/applications.md#errors-other-operations: start a run | 409 `RUN_NOT_ACCEPTED`: its plan
   it.each([
     ["NotDeployed", 409, "PROJECT_NOT_DEPLOYED"],
     ["TooManyRuns", 409, "RUN_LIMIT_REACHED"],
@@ -128,6 +130,7 @@ describe("starting a one-off run", () => {
     await operator.stop();
   });
 
+  // Shows: docs/applications.md#errors-other-operations: start a run | 402 `ORGANIZATION_BLOCKED`; 409
   it("is refused immediately for what has never served, is paused, is no application or has too many", async () => {
     const never = await createShop({ deployments: [{ ...deployment, status: "failed" }] });
     expect(await refusalOf(start(never))).toEqual([409, "PROJECT_NOT_DEPLOYED"]);
@@ -150,7 +153,7 @@ describe("starting a one-off run", () => {
     expect(await busy.actor.listRuns(busy.organizationId)).toHaveLength(5);
   });
 
-  // Shows: docs/applications.md#failures: start a run | 400 `VALIDATION_FAILED`
+  // Shows: docs/applications.md#errors-other-operations: start a run | 400 `VALIDATION_FAILED`, `PROJECT_TYPE_MISMATCH`
   it.each([
     [{}],
     [{ command: [] }],
@@ -166,7 +169,7 @@ describe("starting a one-off run", () => {
     expect(await refusalOf(start(shop, body))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
-  // Shows: docs/applications.md#one-off-runs: one `Idempotency-Key`
+  // Shows: docs/applications.md#one-off-runs: one `Idempotency-Key` stands for one run
   it("is one run for one key, and another body under it is a conflict", async () => {
     const shop = await createShop();
     const operator = deciding(shop);
@@ -188,6 +191,10 @@ describe("a one-off run", () => {
   };
 
   // Shows: docs/applications.md#fields-of-answers: one-off run | `id`, `status`
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/runs` | `data`: `runs`, `pagination`
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/runs/:runId` | `data.run`
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/runs/:runId/logs` | `data`: `run`
+  // Shows: docs/applications.md#one-off-runs: the last 50 KiB of its log are kept
   it("shows its exit code and its charge, and still does once only the ledger has it", async () => {
     const shop = await createShop();
     const run = await admitted(shop);
@@ -253,6 +260,7 @@ describe("a one-off run", () => {
     expect((await shop.send("GET", "runs")).json().data.runs).toEqual([await read(shop, id)]);
   });
 
+  // Shows: docs/applications.md#one-off-runs: one whose container does not start within ten minutes
   it("that never started has failed, and one that was refused never was", async () => {
     const shop = await createShop();
     const run = await admitted(shop);
@@ -272,7 +280,7 @@ describe("a one-off run", () => {
     expect((await shop.send("GET", "runs")).json().data.pagination.total).toBe(1);
   });
 
-  // Shows: docs/applications.md#failures: read, cancel a run, its logs | 404 `JOB_RUN_NOT_FOUND`
+  // Shows: docs/applications.md#errors-other-operations: read, cancel a run, its logs | 404 `JOB_RUN_NOT_FOUND`
   it("of another project or organization is unknown", async () => {
     const shop = await createShop();
     const id = (await admitted(shop)).metadata.name;
@@ -289,7 +297,7 @@ describe("a one-off run", () => {
     expect((await shop.actor.run(shop.organizationId, id))?.spec).not.toHaveProperty("cancelRequestedAt");
   });
 
-  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/runs/:runId/cancel`
+  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/runs/:runId/cancel` | `data.run`
   it("that is cancelled answers the state that it came to", async () => {
     const shop = await createShop();
     const run = await admitted(shop);

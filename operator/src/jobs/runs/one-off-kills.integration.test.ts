@@ -125,7 +125,7 @@ async function charges(): Promise<string[]> {
   return rows.map(({ key }) => key);
 }
 
-// Shows: docs/applications.md#one-off-runs: operators that are killed
+// Shows: docs/applications.md#one-off-runs: it begins once and is charged once
 test("each run begins once and is charged once, though every write is some operator's last", async () => {
   await cluster.client.create<Project>(projectResource, exampleProject(ref(), { image }));
   await eventually(() => exists(cluster.client, resources.deployments, ref()));

@@ -126,8 +126,8 @@ async function request(projectId: string, spec: Partial<JobRun["spec"]> = {}): P
   return name;
 }
 
-// Shows: docs/applications.md#one-off-runs: image, variables, resources and confinement of an instance
-// Shows: docs/applications.md#one-off-runs: a sixtieth of the hour's price for each minute begun
+// Shows: docs/applications.md#one-off-runs: it has image, variables, resources and confinement of an instance
+// Shows: docs/applications.md#one-off-runs: it costs a sixtieth of the hour's price of its plan
 test("a command runs once in the image that serves, beside the instances, and is charged by the plan", async () => {
   const secret = { metadata: { name: "pshop-env", namespace }, stringData: { MODE: "one" } };
   await cluster.client.create<KubernetesObject>(resources.secrets, secret as KubernetesObject);
@@ -178,7 +178,7 @@ test("a command runs once in the image that serves, beside the instances, and is
   expect((await run(name))?.spec.command).toEqual(["node", "task.js", "$HOME"]);
 });
 
-// Shows: docs/applications.md#one-off-runs: not one that is rolling out
+// Shows: docs/applications.md#one-off-runs: the image and the variables are those of the version that serves
 test("while another version is rolled out, a run has the image of the one that serves, and keeps it", async () => {
   await served("proll");
   player.mayBegin = () => false;
@@ -202,8 +202,7 @@ test("a worker's command has no port", async () => {
   expect((await job(name))?.spec.template.spec.containers[0]).not.toHaveProperty("env");
 });
 
-// Shows: docs/applications.md#one-off-runs: nothing has ever served
-// Shows: docs/applications.md#one-off-runs: paused
+// Shows: docs/applications.md#one-off-runs: a project that is paused, or of which nothing has ever
 test("what has no version, is paused, is no application or has its time over runs nothing", async () => {
   await cluster.client.create<Project>(projectResource, exampleProject(ref("pnever"), { image: image("1") }));
   expect(await decided(await request("pnever"))).toBe("False/NotDeployed");
@@ -222,7 +221,7 @@ test("what has no version, is paused, is no application or has its time over run
   );
 });
 
-// Shows: docs/applications.md#one-off-runs: 5 of a project
+// Shows: docs/applications.md#one-off-runs: 5 of a project and 20 of an organization may be active
 test("a project has at most five that are active", async () => {
   await served("pmany");
   const names: string[] = [];
@@ -240,6 +239,8 @@ test("a project has at most five that are active", async () => {
   expect(await decided(await request("pmany"))).toBe("True/Admitted");
 });
 
+// Shows: docs/applications.md#one-off-runs: cancelling is that of [job runs]
+// Shows: docs/applications.md#one-off-runs: `status`: `pending` until its container has started
 test("a cancelled run is stopped and billed up to the request; one that has not started is billed nothing", async () => {
   await served("pcancel");
   const name = await request("pcancel");
@@ -261,7 +262,8 @@ test("a cancelled run is stopped and billed up to the request; one that has not 
   expect(player.begun).not.toContain(waiting);
 });
 
-// Shows: docs/applications.md#one-off-runs: whose container does not start within ten minutes
+// Shows: docs/applications.md#one-off-runs: `timeout_seconds`, 10 to 3,600
+// Shows: docs/applications.md#one-off-runs: one whose container does not start within ten minutes
 test("a run ends by its limit, and one whose container never starts by that of its start", async () => {
   await served("plimit");
   const name = await request("plimit", { timeoutSeconds: 10 });
@@ -280,7 +282,7 @@ test("a run ends by its limit, and one whose container never starts by that of i
   expect(await row(stuck, "plimit")).toBeUndefined();
 });
 
-// Shows: docs/applications.md#one-off-runs: deletion of the project
+// Shows: docs/applications.md#one-off-runs: deletion of the project cancels its runs
 test("deleting the project ends its runs and charges them first", async () => {
   await served("pgone");
   player.end = (_, of) => (of === first ? { exitCode: 0 } : undefined);
