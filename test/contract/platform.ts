@@ -56,6 +56,8 @@ export interface Platform {
   ownerToken: string;
   /** A run of `pscheduled` that has ended, of the current billing cycle. */
   runId: string;
+  /** The same of the application `pread1`: a one-off run. */
+  oneOffRunId: string;
   /** What deliveries to the connection `gcontract` are signed with. */
   hookSecret: string;
   /** Whether both processes still run; the reason when one does not. */
@@ -156,9 +158,10 @@ export async function startPlatform(log: string): Promise<Platform> {
     // Of another organization: calls of this one would change it.
     await kube.create(resources.namespaces, { metadata: { name: organizationNamespace("deliveries") } });
     await putConnection(kube, "deliveries", "gcontract");
-    const runId = await recordRun(postgres.url);
+    const runId = await recordRun(postgres.url, "pscheduled");
+    const oneOffRunId = await recordRun(postgres.url, "pread1", "contract");
     await recordBuilds(postgres.url, kube);
-    return { url, apiKey, ownerToken, runId, hookSecret: HOOK_SECRET, problem, stop };
+    return { url, apiKey, ownerToken, runId, oneOffRunId, hookSecret: HOOK_SECRET, problem, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -233,13 +236,14 @@ async function recordBuilds(url: string, kube: KubeClient): Promise<void> {
   }
 }
 
-/** Puts a run into the ledger, with its log. Returns its id. */
-async function recordRun(url: string): Promise<string> {
+/** Puts a run into the ledger, with its log. Returns its id. @param suffix of a run that was requested */
+async function recordRun(url: string, projectId: string, suffix?: string): Promise<string> {
   const ledger = connectLedger({ url, applicationName: "contract" });
   try {
     const { startedAt } = billingCycle(new Date());
-    const names = { organizationId: ORGANIZATION, projectId: "pscheduled" };
-    const row = runRow({ ...names, id: jobRunName("pscheduled", startedAt) }, startedAt);
+    const names = { organizationId: ORGANIZATION, projectId, id: jobRunName(projectId, startedAt, suffix) };
+    const requested = { trigger: "manual", metrics: { status: "unavailable", exitCode: 0 } } as const;
+    const row = runRow(names, startedAt, suffix === undefined ? {} : requested);
     await recordJobRuns(ledger, [row]);
     await storeJobRunLog(ledger, row, "a line\n");
     return row.id;

@@ -42,6 +42,7 @@ try {
       SLIPWAY_API_KEY: platform.apiKey,
       SLIPWAY_OWNER_TOKEN: platform.ownerToken,
       SLIPWAY_RUN_ID: platform.runId,
+      SLIPWAY_ONE_OFF_RUN_ID: platform.oneOffRunId,
       SLIPWAY_HOOK_SECRET: platform.hookSecret,
       SCHEMATHESIS_HOOKS: "sign_deliveries",
       PYTHONPATH: import.meta.dirname,

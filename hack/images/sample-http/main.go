@@ -30,6 +30,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "migrate" {
 		program = migrate
 	}
+	if len(os.Args) > 1 && os.Args[1] == "flood" {
+		program = func() error { return flood(os.Stdout, os.Args[2:]) }
+	}
 	if err := program(); err != nil {
 		fmt.Fprintln(os.Stderr, "sample-http:", err)
 		os.Exit(1)

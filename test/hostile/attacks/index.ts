@@ -16,6 +16,7 @@ import { inventedKeys } from "./invented-keys.ts";
 import { jobForks } from "./job-forks.ts";
 import { keysWithoutGrants } from "./keys-without-grants.ts";
 import { logStreams } from "./log-streams.ts";
+import { oneOffRuns } from "./one-off-runs.ts";
 import { patterns } from "./patterns.ts";
 import { references } from "./references.ts";
 import { silentDatabases } from "./silent-databases.ts";
@@ -44,6 +45,7 @@ export const attacks: readonly Attack[] = [
   backups,
   containerDisk,
   jobForks,
+  oneOffRuns,
   buildDisk,
   adminCommands,
   gitLists,
