@@ -74,8 +74,11 @@ export const oneOffTypes = ["http", "worker"] as const;
 
 /** Most seconds that a one-off run may have; the platform may allow fewer. */
 export const ONE_OFF_TIMEOUT_MAX_SECONDS = 3_600;
-/** One-off runs of a project, and of an organization, that may be active concurrently. */
-export const ONE_OFF_ACTIVE_MAX = { project: 5, organization: 20 } as const;
+/** One-off runs of a project, of one whose plan costs nothing, and of an organization that may be active concurrently. */
+export const ONE_OFF_ACTIVE_MAX = { project: 5, freeProject: 1, organization: 20 } as const;
+/** How many a project may have. @param plan undefined when it is not known */
+export const oneOffLimit = (plan: { free: boolean } | undefined): number =>
+  plan?.free ? ONE_OFF_ACTIVE_MAX.freeProject : ONE_OFF_ACTIVE_MAX.project;
 
 /** Most characters of all words of a one-off run's command together: its JobRun is kept for a while. */
 export const ONE_OFF_COMMAND_MAX_CHARACTERS = 8_192;

@@ -201,7 +201,7 @@ test("runs are cancelled, end by their limit, and end with their project", async
   await eventually(async () => expect(await podsOf(id)).toEqual([]));
 });
 
-// Shows: docs/applications.md#one-off-runs: 5 of a project and 20 of an organization may be active
+// Shows: docs/applications.md#one-off-runs: 5 of a project (1 on a plan that costs nothing) and 20
 // Shows: docs/applications.md#one-off-runs: a project that is paused, or of which nothing has ever
 test("what may not run is refused, and what belongs to others is unknown", async () => {
   const { id } = await application("bounds");

@@ -41,7 +41,7 @@ const deployment = {
 /** An application, as one that serves unless said otherwise. */
 async function createShop({
   deployments = [deployment] as object[],
-  body = exampleBody(),
+  body = exampleBody({ plan: "basic" }),
 } = {}): Promise<Shop> {
   const { id: organizationId, headers } = await harness.organization();
   const created = await postProject(harness, headers, body);
@@ -150,6 +150,9 @@ describe("starting a one-off run", () => {
     const sixth = (await start(busy)).json();
     expect(sixth).toMatchObject({ code: "RUN_LIMIT_REACHED", limit: 5 });
     await operator.stop();
+    const free = await createShop({ body: exampleBody({ plan: "free" }) });
+    await admitted(free);
+    expect((await start(free)).json()).toMatchObject({ code: "RUN_LIMIT_REACHED", limit: 1 });
     expect(await busy.actor.listRuns(busy.organizationId)).toHaveLength(5);
   });
 

@@ -9,7 +9,6 @@ import {
   API_VERSION,
   fieldManagers,
   isOneOff,
-  isRunPending,
   type JobRun,
   jobRunReasons,
   labels,
@@ -24,6 +23,7 @@ import type { ApiProject } from "../projects/api-project.ts";
 import { waitForProject } from "../projects/wait.ts";
 import { jobRunResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
+import { limitReached, RUN_LIMIT_REACHED, reachedLimit } from "./one-off-limits.ts";
 import { conditionOf, isTerminal } from "./run.ts";
 
 /** Starts runs of jobs: creates a JobRun, and waits until the operator has admitted it. */
@@ -63,7 +63,7 @@ export async function startRun(
   if (decided === undefined) {
     await withdraw(run, services);
   } else if (decided !== "admitted") {
-    throw decided.code === LIMIT_REACHED ? limitReached(project, services, id) : decided;
+    throw decided.code === RUN_LIMIT_REACHED ? limitReached(project, services, id) : decided;
   }
   return { id, scheduledAt: new Date(run.spec.scheduledAt) };
 }
@@ -99,31 +99,6 @@ function refusal(reason: string, isOneOff: boolean): Failure {
     default:
       return isOneOff ? failures.runNotAccepted() : failures.jobNotAccepted();
   }
-}
-
-const LIMIT_REACHED = "RUN_LIMIT_REACHED";
-
-/** Which bound of one-off runs is reached, by the runs in memory; the project's where they are fewer by now. */
-function limitReached(project: ApiProject, services: StartServices, but?: string): Failure {
-  return (
-    reachedLimit(project, services, but) ?? failures.runLimitReached("project", ONE_OFF_ACTIVE_MAX.project)
-  );
-}
-
-function reachedLimit(
-  project: ApiProject,
-  { jobRuns }: Pick<StartServices, "jobRuns">,
-  but?: string,
-): Failure | undefined {
-  const isActive = (run: JobRun) =>
-    isOneOff(run) && isRunPending(run) && run.status?.finishedAt === undefined && run.metadata.name !== but;
-  const { project: ofProject, organization } = ONE_OFF_ACTIVE_MAX;
-  if (jobRuns.ofProject(project).filter(isActive).length >= ofProject) {
-    return failures.runLimitReached("project", ofProject);
-  }
-  return jobRuns.ofOrganization(project.organizationId).filter(isActive).length >= organization
-    ? failures.runLimitReached("organization", organization)
-    : undefined;
 }
 
 /** @throws Failure 409 by what the project is now, 503 when the operator has not reconciled it, before anything is written */

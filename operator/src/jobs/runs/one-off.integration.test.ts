@@ -221,7 +221,7 @@ test("what has no version, is paused, is no application or has its time over run
   );
 });
 
-// Shows: docs/applications.md#one-off-runs: 5 of a project and 20 of an organization may be active
+// Shows: docs/applications.md#one-off-runs: 5 of a project (1 on a plan that costs nothing) and 20
 test("a project has at most five that are active", async () => {
   await served("pmany");
   const names: string[] = [];

@@ -5,7 +5,14 @@
  */
 
 import { refKey, refOf } from "@slipway/controller-runtime";
-import { isOneOff, type JobRun, minutePrice, ONE_OFF_ACTIVE_MAX, type Project } from "@slipway/crds";
+import {
+  isOneOff,
+  type JobRun,
+  minutePrice,
+  ONE_OFF_ACTIVE_MAX,
+  oneOffLimit,
+  type Project,
+} from "@slipway/crds";
 import { oneOffJob } from "../../applications/desired/one-off-job.ts";
 import { type Serving, servingVersion } from "../../applications/serving.ts";
 import type { Job } from "./cluster.ts";
@@ -39,9 +46,8 @@ export function oneOffRefusal(view: OneOffView): Refusal | undefined {
       if (serving === "none") {
         return { reason: "NotDeployed", message: "No deployment of the project has ever succeeded." };
       }
-      const isFull =
-        active.project >= ONE_OFF_ACTIVE_MAX.project ||
-        active.organization >= ONE_OFF_ACTIVE_MAX.organization;
+      const ofProject = oneOffLimit(typeof serving === "string" ? undefined : serving.plan);
+      const isFull = active.project >= ofProject || active.organization >= ONE_OFF_ACTIVE_MAX.organization;
       return isFull ? { reason: "TooManyRuns", message: "As many as may be are active already." } : undefined;
     },
   });
