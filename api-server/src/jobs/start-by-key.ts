@@ -8,7 +8,8 @@ import { bodyHash } from "../projects/creation/idempotency.ts";
 import { withIdempotencyLock } from "../projects/creation/idempotency-lock.ts";
 import type { Services } from "../services.ts";
 import { findRow } from "./read.ts";
-import { type RunRequest, type StartedRun, scheduledAtOf, startRun } from "./start.ts";
+import { type RunRequest, scheduledAtOf } from "./run-object.ts";
+import { type StartedRun, startRun } from "./start.ts";
 
 /** The operator refuses a run that was requested long ago. */
 const FRESH_MS = 5 * 60_000;

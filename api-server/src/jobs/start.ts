@@ -6,13 +6,10 @@ import {
   KubeError,
 } from "@slipway/controller-runtime";
 import {
-  API_VERSION,
   fieldManagers,
   isOneOff,
   type JobRun,
   jobRunReasons,
-  labels,
-  MANAGED_BY,
   ONE_OFF_ACTIVE_MAX,
   type Project,
   projectConditions,
@@ -25,15 +22,12 @@ import { jobRunResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { limitReached, RUN_LIMIT_REACHED, reachedLimit } from "./one-off-limits.ts";
 import { conditionOf, isTerminal } from "./run.ts";
+import { type RunRequest, runObject } from "./run-object.ts";
 
 /** Starts runs of jobs: creates a JobRun, and waits until the operator has admitted it. */
 
 /** How long an answer waits for the operator to decide: longer than a standby takes over from one that was killed (its lease is 15 s). */
 const DECISION_LIMIT_MS = 25_000;
-const MINUTE_MS = 60_000;
-
-/** What a one-off run is requested with; a run of a job has neither. */
-export type RunRequest = Pick<JobRun["spec"], "command" | "timeoutSeconds">;
 
 type StartServices = Pick<Services, "catalog" | "jobRuns" | "kube" | "now" | "projects">;
 
@@ -184,47 +178,6 @@ async function createOrKeep(kube: KubeClient, run: JobRun): Promise<JobRun> {
     const { namespace, name } = run.metadata;
     return kube.get<JobRun>(jobRunResource, { namespace, name });
   }
-}
-
-/** The requested run. Its id has its minute, so a call that continues an earlier one keeps that. Pure. */
-export function runObject(
-  project: Project,
-  id: string,
-  organizationId: string,
-  now: Date,
-  request: RunRequest = {},
-): JobRun {
-  const { namespace, name, uid = "" } = project.metadata;
-  return {
-    apiVersion: API_VERSION,
-    kind: "JobRun",
-    metadata: {
-      name: id,
-      namespace,
-      labels: {
-        [labels.managedBy]: MANAGED_BY,
-        [labels.organization]: organizationId,
-        [labels.project]: name,
-        [labels.type]: project.spec.type,
-      },
-      ownerReferences: [
-        { apiVersion: API_VERSION, kind: "Project", name, uid, controller: true, blockOwnerDeletion: true },
-      ],
-    },
-    spec: {
-      projectRef: { name },
-      trigger: "manual",
-      scheduledAt: scheduledAtOf(id, now).toISOString(),
-      ...request,
-    },
-  };
-}
-
-/** When a run of this id was requested: now, in the minute that it names, or else that minute. Pure. */
-export function scheduledAtOf(id: string, now: Date): Date {
-  const minute = Number(/-([0-9]+)-[a-z0-9]+$/.exec(id)?.[1]);
-  const isOfNow = Math.floor(now.getTime() / MINUTE_MS) === minute;
-  return isOfNow || Number.isNaN(minute) ? now : new Date(minute * MINUTE_MS);
 }
 
 /**

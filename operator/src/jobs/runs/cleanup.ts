@@ -2,20 +2,14 @@
 
 import { hasFinalizer, refKey, refOf } from "@slipway/controller-runtime";
 import { finalizers, isOneOff, type JobRun, type Project } from "@slipway/crds";
-import { type Job, type RunPod, readContainer } from "./cluster.ts";
+import type { Job, RunPod } from "./cluster.ts";
 import type { JobRunDependencies, RunContext } from "./context.ts";
 import { isScheduled, jobStateOf } from "./job-state.ts";
 import { identifyRun, newRun, scheduledAtOf } from "./manifests.ts";
 import type { RunObjects } from "./objects.ts";
 import { isPendingOccurrence } from "./occurrences.ts";
 import { dateOf, isJobAdmitted, isNeverStarted, isOver, isRefused } from "./run.ts";
-import {
-  KEEP_CHARGED_MS,
-  KEEP_ONE_OFF_MS,
-  KEEP_ONE_OFF_RUNS,
-  KEEP_REFUSED_MS,
-  POLL_INTERVAL_MS,
-} from "./settings.ts";
+import { KEEP_CHARGED_MS, KEEP_ONE_OFF_MS, KEEP_ONE_OFF_RUNS, KEEP_REFUSED_MS } from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
 import { BY_PROJECT, projectOfRun } from "./stores.ts";
 
@@ -206,66 +200,4 @@ function decidedAt({ status }: JobRun): Date | undefined {
     .filter(({ type }) => type === "Admitted" || type === "Finished")
     .map(({ lastTransitionTime }) => Date.parse(lastTransitionTime));
   return moments.length === 0 ? undefined : new Date(Math.max(...moments));
-}
-
-// Pods that run, or may start, although their run is over. A Job creates another pod when its pod is deleted by force,
-// finalizers included, before the Job controller has counted it as ended.
-
-/** Objects of one run that have to be stopped. */
-export interface Leftover {
-  /** Its Job, while that may create another pod. */
-  job: Job | undefined;
-  /** Pods whose container runs, or may start. */
-  pods: RunPod[];
-}
-
-/** Finds the leftover objects of a run. Pure. */
-export function leftoverOf(run: JobRun, job: Job | undefined, pods: readonly RunPod[]): Leftover {
-  if (!isOver(run)) {
-    return { job: undefined, pods: [] };
-  }
-  const running = pods.filter((pod) => readContainer(pod).state !== "ended");
-  const podUid = run.status?.podUid;
-  const removed = podUid !== undefined && !pods.some(({ metadata }) => metadata.uid === podUid);
-  const again = job !== undefined && (removed || running.length > 0) && mayMakePods(job);
-  return { job: again ? job : undefined, pods: running };
-}
-
-export class Leftovers {
-  readonly #objects: RunObjects;
-
-  constructor(objects: RunObjects) {
-    this.#objects = objects;
-  }
-
-  /** Deletes the leftovers of runs. Returns whether there are any: until they have ended, nothing else may start. */
-  async stop(runs: readonly JobRun[], { signal, requeue }: RunContext): Promise<boolean> {
-    let any = false;
-    for (const run of runs) {
-      const ref = refOf(run);
-      const created = this.#objects.jobs.store.get(ref.namespace, ref.name);
-      const { job, pods } = leftoverOf(run, created, this.#objects.podsOf(ref));
-      if (job) {
-        await this.#objects.remove(this.#objects.jobs, job, signal);
-      }
-      for (const pod of pods) {
-        await this.#objects.remove(this.#objects.pods, pod, signal);
-      }
-      any ||= job !== undefined || pods.length > 0;
-    }
-    if (any) {
-      requeue.after(POLL_INTERVAL_MS);
-    }
-    return any;
-  }
-}
-
-/** Whether the Job controller may create a pod: the Job is neither finished nor being deleted. */
-function mayMakePods({ metadata, status }: Job): boolean {
-  if (metadata.deletionTimestamp !== undefined) {
-    return false;
-  }
-  return !status?.conditions?.some(
-    ({ type, status: value }) => (type === "Failed" || type === "Complete") && value === "True",
-  );
 }

@@ -2,7 +2,7 @@ import type { Project } from "@slipway/crds";
 import { expect, it } from "vitest";
 import { exampleSpec, jobSpec } from "../../../test/kit/api-server/harness.ts";
 import { newManualRunId } from "../ids.ts";
-import { runObject, scheduledAtOf } from "./start.ts";
+import { runObject, scheduledAtOf } from "./run-object.ts";
 
 const at = new Date("2026-05-04T03:02:17.456Z");
 
