@@ -39,6 +39,8 @@ export interface BenchOptions {
   /** Initial time. */
   start?: string;
   limitMs?: number;
+  /** An application that serves in place of the job. */
+  application?: true;
   /** Since when the operator leads: the initial time by default. */
   leaderSince?: Date;
 }
@@ -94,6 +96,7 @@ export class Bench {
     cron = "* * * * *",
     start = "2026-03-01T12:00:30Z",
     limitMs = 3_600_000,
+    application,
     leaderSince,
   }: BenchOptions = {}) {
     this.timeline = new Timeline(Date.parse(start));
@@ -120,7 +123,7 @@ export class Bench {
       clock,
       stores,
       recorder: { event: (_object, _resource, input) => void this.events.push(input) },
-      catalog: () => ({ jobPlans: [jobPlan], httpPlans: [], storagePlans: [] }),
+      catalog: () => ({ jobPlans: [jobPlan], httpPlans: [httpPlan], storagePlans: [] }),
       chargeRecorder: new ChargeRecorder({
         ledger: this.ledger,
         clock,
@@ -141,8 +144,14 @@ export class Bench {
     this.#reconcile = jobRunReconciler(this.deps);
     this.api.create(projectResource, {
       metadata: { name: PROJECT, namespace: NAMESPACE },
-      spec: { type: "job", name: "example", plan: "job-basic", paymentMode: "per_minute", job: { cron } },
+      spec: application
+        ? { type: "http", name: "example", plan: "basic", paymentMode: "hourly", port: 8080, image: IMAGE }
+        : { type: "job", name: "example", plan: "job-basic", paymentMode: "per_minute", job: { cron } },
     });
+    if (application) {
+      const status = { deployments: [deployment] };
+      this.api.patch(projectResource, this.ref(), { status }, { subresource: "status" });
+    }
     this.accept(true);
     this.api.create(resources.nodes, { metadata: { name: NODE } });
     this.nodeReady(true, "2026-01-01T00:00:00Z");
@@ -385,6 +394,27 @@ export class Bench {
     } as RunCluster;
   }
 }
+
+const IMAGE = { url: "registry.example/team/app:1", isPublic: true };
+
+const deployment = {
+  id: "d1",
+  status: "succeeded",
+  startedAt: "2026-01-01T00:00:00Z",
+  settingsHash: "h1",
+  updatedImage: true,
+  image: { reference: IMAGE.url },
+  settings: { image: IMAGE, port: 8080, plan: "basic" },
+};
+
+const size = { cpu: "1", memory: "128Mi" };
+
+const httpPlan = {
+  plan: "basic",
+  free: false,
+  prices: { hourly: "3", monthly: "2160", yearly: "25920" },
+  resources: { requests: size, limits: size },
+} as unknown as ReturnType<JobRunDependencies["catalog"]>["httpPlans"][number];
 
 const jobPlan = {
   plan: "job-basic",
