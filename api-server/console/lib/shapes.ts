@@ -71,16 +71,20 @@ export interface Deployment {
   message?: string;
 }
 
+/** A run of a job, or a one-off run of an application. */
 export interface Run {
   id: string;
   status: string;
-  trigger: string;
-  scheduled_at: string;
-  started_at: string;
+  trigger?: string;
+  scheduled_at?: string;
+  requested_at?: string;
+  command?: string[];
+  exit_code?: number;
+  started_at?: string;
   finished_at?: string;
   duration_seconds?: number;
   billed_minutes?: number;
-  plan: string;
+  plan?: string;
   amount?: number;
 }
 

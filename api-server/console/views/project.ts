@@ -26,10 +26,10 @@ const isDatabase = (type: string) => !["http", "worker", "job"].includes(type);
 /** The parts of a project's page that there are for its type. */
 function tabsOf(type: string): Tab[] {
   if (type === "http") {
-    return ["overview", "traffic", "usage", "logs", "builds"];
+    return ["overview", "traffic", "usage", "logs", "runs", "builds"];
   }
   if (type === "worker") {
-    return ["overview", "usage", "logs", "builds"];
+    return ["overview", "usage", "logs", "runs", "builds"];
   }
   return isDatabase(type) ? ["overview", "usage", "logs"] : ["overview", "runs", "logs", "builds"];
 }

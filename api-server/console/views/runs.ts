@@ -12,6 +12,10 @@ import { empty, failed, type ProjectContext, refreshed } from "../lib/view.ts";
 const POLL_INTERVAL_MS = 5_000;
 const STATUSES = ["running", "succeeded", "failed", "deadline_exceeded", "cancelled"];
 
+const isJob = ({ project }: ProjectContext): boolean => project.type_project === "job";
+/** The part of a project's path that has its runs: those of a job, or one-off runs. */
+const partOf = (context: ProjectContext): string => (isJob(context) ? "job-runs" : "runs");
+
 /** The runs of this billing cycle, and what they cost. */
 export function runs(context: ProjectContext): HTMLElement {
   const { api, signal, route } = context;
@@ -27,19 +31,20 @@ export function runs(context: ProjectContext): HTMLElement {
     context,
   );
   const page = Math.max(1, Number.parseInt(route.query.get("page") ?? "", 10) || 1);
-  const status = STATUSES.find((one) => one === route.query.get("status"));
+  const statuses = isJob(context) ? STATUSES : ["pending", ...STATUSES];
+  const status = statuses.find((one) => one === route.query.get("status"));
   const list = h("div", {});
   refreshed(
     list,
     {
       intervalMs: POLL_INTERVAL_MS,
       load: async () =>
-        (await api.get<RunList>(projectPath(route.project, "job-runs"), { page, status }, signal)).data,
+        (await api.get<RunList>(projectPath(route.project, partOf(context)), { page, status }, signal)).data,
       show: ({ runs: found, pagination }) =>
         found.length === 0
           ? empty(status === undefined ? "No runs in this billing cycle" : "No runs with this status")
           : [
-              table("Runs of this billing cycle", columns(route.project), found),
+              table("Runs of this billing cycle", columns(context), found),
               h(
                 "div",
                 { class: "foot" },
@@ -54,7 +59,7 @@ export function runs(context: ProjectContext): HTMLElement {
     },
     context,
   );
-  const options = [["", "Any"], ...STATUSES.map((one) => [one, words(one)] as const)] as const;
+  const options = [["", "Any"], ...statuses.map((one) => [one, words(one)] as const)] as const;
   return h(
     "div",
     { class: "stack" },
@@ -95,17 +100,17 @@ function summary({ totals, cycle_started_at, next_reset_at }: CostSummary): HTML
   ];
 }
 
-const columns = (project: string) => [
+const columns = (context: ProjectContext) => [
   {
-    name: "Scheduled",
-    cell: ({ id, scheduled_at }: Run) =>
+    name: isJob(context) ? "Scheduled" : "Requested",
+    cell: ({ id, scheduled_at, requested_at }: Run) =>
       h(
         "a",
-        { href: link(["project", project, "runs", id]), "data-key": `run ${id}` },
-        fullMoment(scheduled_at),
+        { href: link(["project", context.route.project, "runs", id]), "data-key": `run ${id}` },
+        fullMoment(scheduled_at ?? requested_at),
       ),
   },
-  { name: "Status", cell: ({ status }: Run) => badge(status, status === "running") },
+  { name: "Status", cell: ({ status }: Run) => badge(status, isUnderWay(status)) },
   {
     name: "Started",
     cell: ({ started_at, trigger }: Run) => [
@@ -113,6 +118,7 @@ const columns = (project: string) => [
       trigger === "manual" ? h("small", {}, "by hand") : undefined,
     ],
   },
+  ...(isJob(context) ? [] : [COMMAND, EXIT_CODE]),
   {
     name: "Duration",
     cell: ({ duration_seconds }: Run) => duration(duration_seconds),
@@ -126,21 +132,23 @@ const columns = (project: string) => [
   { name: "Cost", cell: ({ amount }: Run) => brl(amount), isNumber: true as const },
 ];
 
+const isUnderWay = (status: string): boolean => status === "running" || status === "pending";
+
+const COMMAND = {
+  name: "Command",
+  cell: ({ command }: Run) => (command === undefined ? "–" : h("code", {}, command.join(" "))),
+};
+
+const EXIT_CODE = {
+  name: "Exit code",
+  cell: ({ exit_code }: Run) => (exit_code === undefined ? "–" : String(exit_code)),
+  isNumber: true as const,
+};
+
 /** One run: its state, what it used, and its log while it is written. */
 export function run(context: ProjectContext, id: string): HTMLElement {
   const { api, signal, route } = context;
-  const path = (part: string) => projectPath(route.project, "job-runs", id, part);
-  const used = h("div", {});
-  refreshed(
-    used,
-    {
-      intervalMs: POLL_INTERVAL_MS,
-      load: async () => (await api.get<RunMetrics>(path("metrics"), {}, signal)).data,
-      show: measured,
-      isFinal: ({ status }) => status !== "collecting",
-    },
-    context,
-  );
+  const path = (part: string) => projectPath(route.project, partOf(context), id, part);
   const pane = logPane("Log of the run");
   const state = h("div", { class: "title" });
   let before: readonly string[] = [];
@@ -149,7 +157,7 @@ export function run(context: ProjectContext, id: string): HTMLElement {
       intervalMs: POLL_INTERVAL_MS / 2,
       load: async () => (await api.get<RunLog>(path("logs"), {}, signal)).data,
       show: ({ run: about, logs }) => {
-        const isRunning = about.status === "running";
+        const isRunning = isUnderWay(about.status);
         state.replaceChildren(badge(about.status, isRunning));
         const now = logs === "" ? [] : logs.replace(/\n$/, "").split("\n");
         pane.append(newLines(before, now).map((text) => ({ text })));
@@ -178,9 +186,24 @@ export function run(context: ProjectContext, id: string): HTMLElement {
       h("code", {}, id),
       state,
     ),
-    card("Used", used),
+    ...(isJob(context) ? [card("Used", usage(context, path("metrics")))] : []),
     h("section", { class: "card" }, h("h2", {}, "Log"), pane.element),
   );
+}
+
+function usage(context: ProjectContext, path: string): HTMLElement {
+  const used = h("div", {});
+  refreshed(
+    used,
+    {
+      intervalMs: POLL_INTERVAL_MS,
+      load: async () => (await context.api.get<RunMetrics>(path, {}, context.signal)).data,
+      show: measured,
+      isFinal: ({ status }) => status !== "collecting",
+    },
+    context,
+  );
+  return used;
 }
 
 function measured({ status, cpu, memory, samples }: RunMetrics): HTMLElement {

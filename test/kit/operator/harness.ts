@@ -65,7 +65,8 @@ export async function startCluster({ isShared = true, countsQuotas = true } = {}
     operatorWrites: async () =>
       (await readFile(api.auditLog, "utf8"))
         .split("\n")
-        .filter((line) => line !== "")
+        // The last one is not written to its end yet, or empty.
+        .slice(0, -1)
         .map((line) => JSON.parse(line) as { userAgent?: string; verb: string; requestURI: string })
         .filter(({ userAgent, verb }) => userAgent === "slipway.dev/operator" && !readVerbs.includes(verb))
         .map(({ verb, requestURI }) => `${verb} ${requestURI}`),
