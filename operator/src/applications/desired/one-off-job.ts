@@ -17,7 +17,12 @@ export interface OneOffTimes {
  * The Job of a one-off run, suspended: it keeps the image and the variables of the version that serves as it is created. Neither it nor its
  * pod carries the project's label, so that nothing takes the pod for an instance.
  */
-export function oneOffJob(run: JobRun, app: CommandApp, plan: string, times: OneOffTimes): Job {
+export function oneOffJob(
+  run: JobRun,
+  app: CommandApp,
+  { plan, settingsHash }: { plan: string; settingsHash: string },
+  times: OneOffTimes,
+): Job {
   const { name, namespace = "", uid = "" } = run.metadata;
   const own = commandLabels(app, labels.oneOffRun);
   return {
@@ -27,7 +32,7 @@ export function oneOffJob(run: JobRun, app: CommandApp, plan: string, times: One
       name,
       namespace,
       labels: own,
-      annotations: { [annotations.plan]: plan },
+      annotations: { [annotations.plan]: plan, [annotations.settingsHash]: settingsHash },
       ownerReferences: [{ apiVersion: API_VERSION, kind: "JobRun", name, uid, controller: true }],
     },
     spec: {

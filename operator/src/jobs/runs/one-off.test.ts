@@ -199,6 +199,46 @@ describe("of a one-off run", () => {
     expect(bench.ledger.rows.size).toBe(0);
   });
 
+  it("a Job of a version that does not serve any more is replaced, and that of somebody else is not started", async () => {
+    const bench = new Bench({ application: true });
+    const started = startedJobs(bench);
+    const name = request(bench);
+    // It is killed after it has created the Job.
+    bench.afterWrite = (write) => {
+      if (write === "create jobs") {
+        throw new Error("killed");
+      }
+    };
+    bench.staleWatches.add("jobs");
+    await bench.once().catch(() => undefined);
+    bench.afterWrite = () => {};
+    bench.staleWatches.clear();
+    const before = bench.job(name)?.metadata.uid;
+    expect(before).toBeDefined();
+    const project = bench.api.get<Stored>(projectResource, bench.ref()) as unknown as Project;
+    const [deployment] = project.status?.deployments ?? [];
+    const deployments = [{ ...deployment, id: "d2", settingsHash: "h2" }];
+    bench.api.patch(projectResource, bench.ref(), { status: { deployments } }, { subresource: "status" });
+    await persist(bench);
+    await bench.pass(2_000);
+    await persist(bench);
+    expect(bench.run(name)?.status).toMatchObject({ deployment: "d2" });
+    expect(started).toEqual(new Set([bench.job(name)?.metadata.uid]));
+    expect(started).not.toContain(before);
+
+    const other = jobRunName(PROJECT, new Date(bench.timeline.now), "zz");
+    bench.api.create(resources.jobs, {
+      metadata: { name: other, namespace: bench.ref().namespace },
+      spec: { suspend: true },
+    } as unknown as NewObject);
+    request(bench, "zz");
+    await bench.once();
+    await bench.pass(121_000);
+    await persist(bench);
+    expect(bench.condition(other, "Admitted")).toBe("False/Late");
+    expect(started.size).toBe(1);
+  });
+
   it("the newest twenty are kept for a day, others for five minutes, and none beyond its project", async () => {
     const bench = new Bench({ application: true });
     const names: string[] = [];

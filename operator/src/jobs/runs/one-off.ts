@@ -4,8 +4,9 @@
  * is unsuspended, for the version that was read: so nothing starts twice, by whichever process and however late.
  */
 
-import { refKey, refOf } from "@slipway/controller-runtime";
+import { controllerOf, refKey, refOf } from "@slipway/controller-runtime";
 import {
+  annotations,
   isOneOff,
   type JobRun,
   minutePrice,
@@ -53,6 +54,10 @@ export function oneOffRefusal(view: OneOffView): Refusal | undefined {
   });
 }
 
+/** Whether a Job was created for this very run, and stays. */
+const isJobOf = ({ metadata: { uid } }: JobRun, { metadata }: Job): boolean =>
+  metadata.deletionTimestamp === undefined && controllerOf({ metadata })?.uid === uid;
+
 export class OneOffRuns {
   readonly #deps: JobRunDependencies;
   readonly #objects: RunObjects;
@@ -79,10 +84,10 @@ export class OneOffRuns {
       windowMs: settings.windowMs,
       isProject: (id) => stores.projects.get(run.metadata.namespace, id) !== undefined,
     });
-    context.requeue.after(1);
     if (refusal) {
       const status = refused(run, refusal.reason, refusal.message, clock.now());
       await this.#objects.writeStatus(run, status, context.signal);
+      context.requeue.after(1);
     } else if (typeof serving !== "string") {
       await this.#admit(run, serving, context);
     }
@@ -114,8 +119,15 @@ export class OneOffRuns {
     const { clock } = this.#deps;
     const { deployment, plan } = serving;
     const job = await this.#job(run, serving, context.signal);
-    const { uid, deletionTimestamp } = job?.metadata ?? {};
-    if (uid === undefined || deletionTimestamp !== undefined) {
+    const uid = job?.metadata.uid;
+    if (!job || uid === undefined || !isJobOf(run, job)) {
+      // One of that name is somebody else's, or is being deleted.
+      context.requeue.after(1_000);
+      return;
+    }
+    if (job.metadata.annotations?.[annotations.settingsHash] !== deployment.settingsHash) {
+      // An admission that was interrupted has created it, of the version that served then.
+      await this.#objects.remove(this.#objects.jobs, job, context.signal, { unchanged: true });
       context.requeue.after(1_000);
       return;
     }
@@ -126,13 +138,15 @@ export class OneOffRuns {
     const recorded = { pricing, jobUid: uid, deployment: deployment.id, image };
     const admitted = await this.#objects.writeStatus(run, oneOffAdmitted(run, recorded, now), context.signal);
     await this.start(admitted, context);
+    context.requeue.after(1);
   }
 
   /** Creates its Job, or reads the one of an admission that was interrupted. */
-  async #job(run: JobRun, { app, plan }: Serving, signal: AbortSignal): Promise<Job | undefined> {
+  async #job(run: JobRun, { app, plan, deployment }: Serving, signal: AbortSignal): Promise<Job | undefined> {
     const { settings } = this.#deps;
     const { jobs } = this.#objects;
-    const desired = oneOffJob(run, app, plan.plan, {
+    const version = { plan: plan.plan, settingsHash: deployment.settingsHash };
+    const desired = oneOffJob(run, app, version, {
       timeoutSeconds: Math.ceil(limitMsOf(run, settings) / 1_000),
       startDeadlineSeconds: Math.ceil(settings.startDeadlineMs / 1_000),
     });
