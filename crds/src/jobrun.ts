@@ -147,9 +147,16 @@ const transitions: TransitionRule<JobRunSpec>[] = [
     fields: [field],
   })),
   ...fixedIfAny.map((field) => ({
-    cel: `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
-    check: (self: JobRunSpec, old: JobRunSpec) => JSON.stringify(self[field]) === JSON.stringify(old[field]),
+    cel: `!has(self.${field}) || (has(oldSelf.${field}) && self.${field} == oldSelf.${field})`,
+    check: (self: JobRunSpec, old: JobRunSpec) =>
+      self[field] === undefined || JSON.stringify(self[field]) === JSON.stringify(old[field]),
     message: `{${field}} cannot be changed`,
+    fields: [field],
+  })),
+  ...fixedIfAny.map((field) => ({
+    cel: `!has(oldSelf.${field}) || has(self.${field})`,
+    check: (self: JobRunSpec, old: JobRunSpec) => old[field] === undefined || self[field] !== undefined,
+    message: `{${field}} cannot be removed`,
     fields: [field],
   })),
   {

@@ -30,7 +30,9 @@ const rulesOf = ({ "x-kubernetes-validations": rules = [] }: Ruled): string[] =>
 function boundBefore(rule: string, { before, after }: Versions): string {
   const own = before.properties ?? {};
   const isNew = (name: string) => before.properties !== undefined && !Object.hasOwn(own, name);
-  let bound = rule.replaceAll(/has\(self\.(\w+)\)/g, (has, name: string) => (isNew(name) ? "false" : has));
+  let bound = rule.replaceAll(/has\((?:self|oldSelf)\.(\w+)\)/g, (has, name: string) =>
+    isNew(name) ? "false" : has,
+  );
   for (const [name, { enum: values = [] }] of Object.entries(after.properties ?? {})) {
     const known = own[name]?.enum;
     for (const value of values.filter((one) => known !== undefined && !known.includes(one))) {

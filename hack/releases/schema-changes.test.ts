@@ -64,6 +64,22 @@ describe("who sends a value", () => {
       ["x: a rule was added: has(self.grace) || self.type == 'job'"],
     ],
     [
+      "rules by which a new field cannot be changed",
+      typed(["http"], []),
+      {
+        ...typed(
+          ["http"],
+          [
+            "!has(self.grace) || (has(oldSelf.grace) && self.grace == oldSelf.grace)",
+            "!has(oldSelf.grace) || has(self.grace)",
+            "!has(oldSelf.port) || has(self.port)",
+          ],
+        ),
+        properties: { type: { enum: ["http"] }, image: text, port: text, grace: text },
+      },
+      ["x: a rule was added: !has(oldSelf.port) || has(self.port)"],
+    ],
+    [
       "a required field",
       { properties: { a: text } },
       { properties: { a: text }, required: ["a"] },

@@ -5,7 +5,9 @@ import { exampleBody, exampleJobBody } from "../../../test/kit/api-server/harnes
 import { condition, OperatorActor, runRow } from "../../../test/kit/api-server/job-runs.ts";
 import { type Answer, postProject, refusalOf } from "../../../test/kit/api-server/jobs.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
+import type { ApiProject } from "../projects/api-project.ts";
 import { projectResource } from "../resources.ts";
+import { startRun } from "./start.ts";
 
 /** One-off runs over a real apiserver and a real PostgreSQL. Tests play the operator. */
 
@@ -154,6 +156,16 @@ describe("starting a one-off run", () => {
     await admitted(free);
     expect((await start(free)).json()).toMatchObject({ code: "RUN_LIMIT_REACHED", limit: 1 });
     expect(await busy.actor.listRuns(busy.organizationId)).toHaveLength(5);
+  });
+
+  // Shows: docs/applications.md#errors-other-operations: start a run | 503 `OPERATOR_UNAVAILABLE`: no operator
+  it("is 503 while no operator decides, and nothing of it is left", async () => {
+    const shop = await createShop();
+    const project = await harness.projects.find(shop.organizationId, shop.id);
+    const id = jobRunName(shop.id, new Date(), "unseen");
+    const answer = startRun(project as ApiProject, id, harness.services, { command, limitMs: 300 });
+    await expect(answer).rejects.toMatchObject({ status: 503, code: "OPERATOR_UNAVAILABLE" });
+    expect(await shop.actor.listRuns(shop.organizationId)).toEqual([]);
   });
 
   // Shows: docs/applications.md#errors-other-operations: start a run | 400 `VALIDATION_FAILED`, `PROJECT_TYPE_MISMATCH`
