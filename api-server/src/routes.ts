@@ -56,7 +56,12 @@ import { listGitBranches, listGitRepositories, resolveGitRepository } from "./gi
 import type { AnyRoute } from "./http/route.ts";
 import { cancelJobRun, startJobRun, updateSchedule } from "./jobs/routes/changes.ts";
 import { cancelOneOffRun, startOneOffRun } from "./jobs/routes/one-off-changes.ts";
-import { listOneOffRuns, oneOffRunLogs, readOneOffRun } from "./jobs/routes/one-off-reads.ts";
+import {
+  listOneOffRuns,
+  oneOffCostSummary,
+  oneOffRunLogs,
+  readOneOffRun,
+} from "./jobs/routes/one-off-reads.ts";
 import { costSummary, jobRunLogs, jobRunMetrics, listJobRuns } from "./jobs/routes/reads.ts";
 import { logs } from "./logs/routes/logs.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
@@ -158,6 +163,7 @@ export const routes: readonly AnyRoute[] = [
   jobRunMetrics,
   listOneOffRuns,
   startOneOffRun,
+  oneOffCostSummary,
   readOneOffRun,
   cancelOneOffRun,
   oneOffRunLogs,

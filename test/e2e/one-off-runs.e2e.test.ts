@@ -126,7 +126,7 @@ test("a command runs once beside the instances, with its exit code, log and char
   await eventually(async () => {
     const costs = await call<{ totals: { executed_runs: number; total_amount: number }[] }>(
       "GET",
-      `/v1/project/${id}/job-runs/cost-summary`,
+      `/v1/project/${id}/runs/cost-summary`,
     );
     expect(costs.body.data?.totals[0]).toMatchObject({ executed_runs: 1, total_amount: ended.amount });
   });
@@ -163,7 +163,7 @@ test("a run begins once though the operator is killed before and while it runs",
   await eventually(async () => {
     const costs = await call<{ totals: { executed_runs: number }[] }>(
       "GET",
-      `/v1/project/${id}/job-runs/cost-summary`,
+      `/v1/project/${id}/runs/cost-summary`,
     );
     expect(costs.body.data?.totals[0]?.executed_runs).toBe(1);
   });

@@ -25,7 +25,8 @@ export function runs(context: ProjectContext): HTMLElement {
     {
       intervalMs: 2 * POLL_INTERVAL_MS,
       load: async () =>
-        (await api.get<CostSummary>(projectPath(route.project, "job-runs", "cost-summary"), {}, signal)).data,
+        (await api.get<CostSummary>(projectPath(route.project, partOf(context), "cost-summary"), {}, signal))
+          .data,
       show: (found) => summary(found),
     },
     context,

@@ -207,6 +207,7 @@ describe("a one-off run", () => {
 
   // Shows: docs/applications.md#fields-of-answers: one-off run | `id`, `status`
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/runs` | `data`: `runs`, `pagination`
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/runs/cost-summary` | `data`: `totals`
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/runs/:runId` | `data.run`
   // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/runs/:runId/logs` | `data`: `run`
   // Shows: docs/applications.md#one-off-runs: the last 50 KiB of its log are kept
@@ -258,6 +259,13 @@ describe("a one-off run", () => {
       metrics: { status: "unavailable", exitCode: 3 },
     });
     expect(await recordJobRuns(harness.ledger, [row])).toMatchObject([{ outcome: "recorded" }]);
+    expect((await shop.send("GET", "runs/cost-summary")).json().data).toEqual({
+      totals: [{ currency: "brl", total_amount: 0.05, executed_runs: 1, billed_minutes: 1 }],
+      cycle_started_at: expect.any(String),
+      next_reset_at: expect.any(String),
+    });
+    const job = await createShop({ deployments: [], body: exampleJobBody() as never });
+    expect(await refusalOf(job.send("GET", "runs/cost-summary"))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
     await storeJobRunLog(harness.ledger, row, "out of ideas\n");
     await shop.actor.removeRun(run);
     await expect

@@ -218,6 +218,8 @@ const scopes: [string, Permission][] = [
   // Shows: docs/applications.md#authentication: one-off runs: list, read | `project.read`
   ["GET /v1/project/:id/runs", "project.read"],
   ["GET /v1/project/:id/runs/:runId", "project.read"],
+  // Shows: docs/applications.md#authentication: one-off runs: cost summary | `project.billing.read`
+  ["GET /v1/project/:id/runs/cost-summary", "project.billing.read"],
   // Shows: docs/applications.md#authentication: one-off runs: start | `project.run.start`
   ["POST /v1/project/:id/runs", "project.run.start"],
   // Shows: docs/applications.md#authentication: one-off runs: cancel | `project.job-run.cancel`
@@ -315,6 +317,7 @@ describe("the scope of", () => {
   // Shows: docs/applications.md#authentication: health | `project.health.update`
   // Shows: docs/applications.md#authentication: pre-deploy command | `project.pre-deploy.update`
   // Shows: docs/applications.md#authentication: one-off runs: list, read | `project.read`
+  // Shows: docs/applications.md#authentication: one-off runs: cost summary | `project.billing.read`
   // Shows: docs/applications.md#authentication: one-off runs: start | `project.run.start`
   // Shows: docs/applications.md#authentication: one-off runs: cancel | `project.job-run.cancel`
   // Shows: docs/applications.md#authentication: one-off runs: logs | `project.logs.read`

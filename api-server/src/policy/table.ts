@@ -235,6 +235,7 @@ export const policies = {
   readJobRunLogs: onRuns("project.logs.read", { audited: false }),
   readJobRunMetrics: onRuns("project.metrics.read", { audited: false }),
   listRuns: onRuns("project.read", { audited: false }),
+  readRunCostSummary: onRuns("project.billing.read", { audited: false }),
   readRun: onRuns("project.read", { audited: false }),
   startRun: onRuns("project.run.start", { audited: true }),
   cancelRun: onRuns("project.job-run.cancel", { audited: true }),

@@ -5,6 +5,7 @@ import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/validate.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
+import { costSummaryData, costSummarySchema, costTotals } from "../cost-summary.ts";
 import { readRunLog } from "../log.ts";
 import { findOneOff, listOneOff, oneOffItem, oneOffPhases, oneOffSchema } from "../one-off.ts";
 import { cycleShape, cycleView, runPagination } from "../run.ts";
@@ -35,6 +36,26 @@ export const listOneOffRuns = defineProjectRoute({
     const { page, limit } = query;
     const pagination = { page, limit, total, total_pages: Math.ceil(total / limit) };
     const data = { runs: runs.map(oneOffItem), pagination, ...cycleView(cycle) };
+    return { status: 200, body: { status: "success", data } };
+  },
+});
+
+export const oneOffCostSummary = defineProjectRoute({
+  operationId: "readRunCostSummary",
+  method: "GET",
+  path: "/v1/project/:id/runs/cost-summary",
+  summary: "Read what an application's one-off runs cost in the current billing cycle",
+  description: "Sums the recorded amounts of the runs that started in the cycle and have ended.",
+  tags: ["Runs"],
+  responses: {
+    200: {
+      description: "Totals by currency.",
+      schema: success({ data: costSummarySchema(costTotals) }),
+    },
+  },
+  handler: async ({ project }, services) => {
+    requireType(project, oneOffTypes);
+    const data = await costSummaryData(project, services);
     return { status: 200, body: { status: "success", data } };
   },
 });

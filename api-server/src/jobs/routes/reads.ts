@@ -5,14 +5,13 @@ import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/validate.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
+import { costSummaryData, costSummarySchema, costTotals } from "../cost-summary.ts";
 import { readRunLog } from "../log.ts";
 import { runMetrics } from "../metrics.ts";
-import { findInCycle, listRuns, sumRuns } from "../read.ts";
+import { findInCycle, listRuns } from "../read.ts";
 import {
-  CURRENCY,
   cycleShape,
   cycleView,
-  jsonDecimal,
   runItem,
   runPagination,
   runSchema,
@@ -51,11 +50,7 @@ export const listJobRuns = defineProjectRoute({
   },
 });
 
-const totals = z.object({
-  currency: z.literal("brl"),
-  total_amount: z.number().describe("BRL cents, the exact sum; it may be a fraction."),
-  executed_runs: z.int().min(0),
-  billed_minutes: z.int().min(0),
+const totals = costTotals.extend({
   billed_runs: z.int().min(0).meta({ description: "The same as executed_runs.", deprecated: true }),
 });
 
@@ -69,20 +64,14 @@ export const costSummary = defineProjectRoute({
   responses: {
     200: {
       description: "Totals by currency.",
-      schema: success({ data: z.object({ totals: z.array(totals), ...cycleShape }) }),
+      schema: success({ data: costSummarySchema(totals) }),
     },
   },
   handler: async ({ project }, services) => {
     requireType(project, ["job"]);
-    const { totalAmount, executedRuns, billedMinutes, cycle } = await sumRuns(project, services);
-    const total = {
-      currency: CURRENCY,
-      total_amount: jsonDecimal(totalAmount),
-      executed_runs: executedRuns,
-      billed_minutes: billedMinutes,
-      billed_runs: executedRuns,
-    };
-    return { status: 200, body: { status: "success", data: { totals: [total], ...cycleView(cycle) } } };
+    const { totals: sums, ...cycle } = await costSummaryData(project, services);
+    const data = { totals: sums.map((sum) => ({ ...sum, billed_runs: sum.executed_runs })), ...cycle };
+    return { status: 200, body: { status: "success", data } };
   },
 });
 
