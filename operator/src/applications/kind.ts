@@ -158,10 +158,8 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
       const message = "The pre-deploy command is being stopped.";
       return { reason: "DeletingChildren", message, retryAfterMs: DELETION_POLL_INTERVAL_MS };
     }
-    if ((await endOneOffRuns(project, this.#deps, signal)) > 0) {
-      const message = "One-off runs are being ended and charged.";
-      return { reason: "DeletingChildren", message, retryAfterMs: DELETION_POLL_INTERVAL_MS };
-    }
+    // Neither its routes nor its instances wait for them: a charge may take as long as the ledger is away.
+    const runs = await endOneOffRuns(project, this.#deps, signal);
     const run = async (step: DeletionStep) => {
       const waiting = await runDeletionStep(step, project, this.#deps, signal);
       return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
@@ -170,6 +168,10 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
       (await run(routeStep)) ?? (await this.#releaseDomains(project, signal)) ?? (await run(instancesStep));
     if (waiting) {
       return waiting;
+    }
+    if (runs > 0) {
+      const message = "One-off runs are being ended and charged.";
+      return { reason: "DeletingChildren", message, retryAfterMs: DELETION_POLL_INTERVAL_MS };
     }
     await retention.complete(project, context);
     return run(remainsStep);

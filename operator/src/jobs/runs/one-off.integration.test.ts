@@ -45,6 +45,7 @@ let player: JobPlayer;
 let stopPlaying: () => Promise<void>;
 /** Milliseconds by which the operator's clock is ahead. */
 let aheadMs = 0;
+let isLedgerAway = false;
 
 beforeAll(async () => {
   [cluster, postgres] = await Promise.all([startCluster(), startPostgres()]);
@@ -53,7 +54,14 @@ beforeAll(async () => {
   operator = await startOperator(cluster, {
     listOrganizations: async () => ["alpha"],
     clock: { ...systemClock, now: () => new Date(systemClock.now().getTime() + aheadMs) },
-    runs: { record: (rows) => recordJobRuns(ledger, rows) },
+    runs: {
+      record: async (rows) => {
+        if (isLedgerAway) {
+          throw new Error("the ledger is away");
+        }
+        return recordJobRuns(ledger, rows);
+      },
+    },
   });
   await eventually(() => exists(cluster.client, resources.namespaces, { name: namespace }));
   player = new JobPlayer(cluster.client, namespace, labels.oneOffRun);
@@ -61,6 +69,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   aheadMs = 0;
+  isLedgerAway = false;
   player.mayBegin = () => true;
   player.end = () => undefined;
 });
@@ -296,4 +305,22 @@ test("deleting the project ends its runs and charges them first", async () => {
   expect(await run(second)).toBeUndefined();
   expect((await row(second, "pgone"))?.status).toBe("cancelled");
   expect(await player.jobs("pgone")).toEqual([]);
+});
+
+// Shows: docs/applications.md#one-off-runs: deletion of the project cancels its runs
+test("while the ledger is away, a project that is deleted has neither routes nor instances, and waits for its runs", async () => {
+  await served("paway");
+  const name = await request("paway");
+  await phase(name, "running");
+  expect(await exists(cluster.client, resources.ingresses, ref("paway"))).toBe(true);
+  isLedgerAway = true;
+  await cluster.client.delete(projectResource, ref("paway"));
+  await eventually(async () => !(await exists(cluster.client, resources.ingresses, ref("paway"))));
+  await eventually(async () => !(await exists(cluster.client, resources.deployments, ref("paway"))));
+  await phase(name, "cancelled");
+  expect((await run(name))?.status).not.toHaveProperty("chargedAt");
+  expect((await project("paway")).metadata.deletionTimestamp).toBeDefined();
+  isLedgerAway = false;
+  await eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref("paway"))));
+  expect((await row(name, "paway"))?.status).toBe("cancelled");
 });
