@@ -1,7 +1,8 @@
 /** Deletes runs, Jobs and pods that are not needed any more. */
 
-import { hasFinalizer, refKey, refOf } from "@slipway/controller-runtime";
+import { controllerOf, hasFinalizer, refKey, refOf } from "@slipway/controller-runtime";
 import { finalizers, isOneOff, type JobRun, type Project } from "@slipway/crds";
+import { jobRunResource } from "../../resources.ts";
 import type { Job, RunPod } from "./cluster.ts";
 import type { JobRunDependencies, RunContext } from "./context.ts";
 import { isScheduled, jobStateOf } from "./job-state.ts";
@@ -68,7 +69,7 @@ export class Cleanup {
     const { signal, requeue } = context;
     for (const job of jobs) {
       const { name } = job.metadata;
-      if ((project && jobStateOf(project).activeRun === name) || this.#mayStart(job)) {
+      if (project && jobStateOf(project).activeRun === name) {
         continue;
       }
       if (isJobAdmitted(job)) {
@@ -76,6 +77,9 @@ export class Cleanup {
           await this.#restoreRun(job, project, context);
         }
       } else if (!this.#mayStillRun(job, project)) {
+        if (await this.#mayStart(job, signal)) {
+          continue;
+        }
         await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
       } else {
         requeue.after(60_000);
@@ -109,10 +113,14 @@ export class Cleanup {
     }
   }
 
-  /** Whether it is the Job of a one-off run whose admission is not complete. */
-  #mayStart({ metadata: { namespace, name, uid } }: Job): boolean {
-    const run = this.#deps.stores.runs.get(namespace, name);
-    return run !== undefined && isOneOff(run) && !isOver(run) && run.status?.jobUid === uid;
+  /** Whether it is the Job of a one-off run whose admission is not complete. One that is not in the cache may be recorded by now: it is read live. */
+  async #mayStart(job: Job, signal: AbortSignal): Promise<boolean> {
+    const { namespace, name } = job.metadata;
+    if (isIncomplete(this.#deps.stores.runs.get(namespace, name), job)) {
+      return true;
+    }
+    const isOfRun = controllerOf(job)?.kind === jobRunResource.kind;
+    return isOfRun && isIncomplete(await this.#objects.live(this.#objects.runs, refOf(job), signal), job);
   }
 
   #mayStillRun(job: Job, project: Project | undefined): boolean {
@@ -187,6 +195,15 @@ export class Cleanup {
     const newer = runs.filter((one) => isOneOff(one) && isOver(one) && !isRefused(one) && isNewer(one, run));
     return newer.length < KEEP_ONE_OFF_RUNS;
   }
+}
+
+/** Whether the Job may yet be unsuspended for this run: as the one that it has recorded, or before it has recorded any. */
+function isIncomplete(run: JobRun | undefined, job: Job): boolean {
+  if (run === undefined || !isOneOff(run) || isOver(run)) {
+    return false;
+  }
+  const jobUid = run.status?.jobUid;
+  return jobUid === undefined ? controllerOf(job)?.uid === run.metadata.uid : jobUid === job.metadata.uid;
 }
 
 function isNewer(one: JobRun, other: JobRun): boolean {

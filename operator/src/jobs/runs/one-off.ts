@@ -126,7 +126,12 @@ export class OneOffRuns {
       return;
     }
     if (job.metadata.annotations?.[annotations.settingsHash] !== deployment.settingsHash) {
-      // An admission that was interrupted has created it, of the version that served then.
+      // An admission that was interrupted has created it, of the version that served then. One that it has recorded starts.
+      const live = await this.#objects.live(this.#objects.runs, refOf(run), context.signal);
+      if (live?.status?.jobUid !== undefined) {
+        context.requeue.after(1);
+        return;
+      }
       await this.#objects.remove(this.#objects.jobs, job, context.signal, { unchanged: true });
       context.requeue.after(1_000);
       return;
