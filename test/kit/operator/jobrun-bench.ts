@@ -183,9 +183,9 @@ export class Bench {
   }
 
   /** One reconcile. */
-  once() {
+  once(name = PROJECT) {
     const context = { signal: new AbortController().signal, log: silentLogger, clock: this.deps.clock };
-    return this.#reconcile({ namespace: NAMESPACE, name: PROJECT }, context);
+    return this.#reconcile({ namespace: NAMESPACE, name }, context);
   }
 
   // What others write.

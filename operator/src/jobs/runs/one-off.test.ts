@@ -57,17 +57,16 @@ describe("a one-off run", () => {
   });
 });
 
-function request(bench: Bench, suffix = "a1", spec: Partial<JobRun["spec"]> = {}): string {
+function request(bench: Bench, suffix = "a1", project = PROJECT): string {
   const now = new Date(bench.timeline.now);
-  const name = jobRunName(PROJECT, now, suffix);
+  const name = jobRunName(project, now, suffix);
   bench.api.create(jobRunResource, {
     metadata: { name, namespace: bench.ref().namespace },
     spec: {
-      projectRef: { name: PROJECT },
+      projectRef: { name: project },
       trigger: "manual",
       scheduledAt: now.toISOString(),
       command: ["task"],
-      ...spec,
     },
   } as unknown as NewObject);
   return name;
@@ -272,6 +271,30 @@ describe("of a one-off run", () => {
     bench.api.patch(projectResource, bench.ref(), { status: { deployments } }, { subresource: "status" });
     await toItsEnd(bench, name);
     expect(bench.run(name)?.status).toMatchObject({ phase: "succeeded", deployment: "d1", jobUid: uid });
+  });
+
+  it("twenty of an organization are active, though runs of several projects are decided concurrently", async () => {
+    const bench = new Bench({ application: true });
+    const admittedAt = new Date(bench.timeline.now).toISOString();
+    for (let count = 0; count < 19; count += 1) {
+      const name = request(bench, "a1", `pother${count}`);
+      bench.api.patch(jobRunResource, bench.ref(name), { status: { admittedAt } }, { subresource: "status" });
+    }
+    const { metadata, spec, status } = bench.api.get<Stored>(
+      projectResource,
+      bench.ref(),
+    ) as unknown as Project;
+    bench.api.create(projectResource, {
+      metadata: { name: "pbeside", namespace: metadata.namespace },
+      spec,
+    } as unknown as NewObject);
+    bench.api.patch(projectResource, bench.ref("pbeside"), { status }, { subresource: "status" });
+    const names = [request(bench), request(bench, "a1", "pbeside")];
+    await Promise.all([bench.once(), bench.once("pbeside")]);
+    expect(names.map((name) => bench.condition(name, "Admitted")).sort()).toEqual([
+      "False/TooManyRuns",
+      "True/Admitted",
+    ]);
   });
 
   it("the newest twenty are kept for a day, others for five minutes, and none beyond its project", async () => {

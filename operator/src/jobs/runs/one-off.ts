@@ -14,6 +14,7 @@ import {
   oneOffLimit,
   type Project,
 } from "@slipway/crds";
+import { ConcurrencyLimiter } from "@slipway/process";
 import { oneOffJob } from "../../applications/desired/one-off-job.ts";
 import { type Serving, servingVersion } from "../../applications/serving.ts";
 import type { Job } from "./cluster.ts";
@@ -61,6 +62,8 @@ const isJobOf = ({ metadata: { uid } }: JobRun, { metadata }: Job): boolean =>
 export class OneOffRuns {
   readonly #deps: JobRunDependencies;
   readonly #objects: RunObjects;
+  /** By organization: projects are reconciled concurrently, and no run may be admitted between the count of the active ones and its record. */
+  readonly #admissions = new ConcurrencyLimiter({ perKey: 1 });
 
   constructor(deps: JobRunDependencies, objects: RunObjects) {
     this.#deps = deps;
@@ -73,6 +76,15 @@ export class OneOffRuns {
    * @param project as it is now
    */
   async decide(run: JobRun, project: Project | undefined, context: RunContext): Promise<void> {
+    const admitted = await this.#admissions.run(run.metadata.namespace ?? "", () =>
+      this.#decide(run, project, context),
+    );
+    if (admitted) {
+      await this.start(admitted, context);
+    }
+  }
+
+  async #decide(run: JobRun, project: Project | undefined, context: RunContext): Promise<JobRun | undefined> {
     const { clock, settings, catalog, stores, placement } = this.#deps;
     const serving = project ? servingVersion(project, { catalog: catalog(), placement }) : "none";
     const refusal = oneOffRefusal({
@@ -88,9 +100,9 @@ export class OneOffRuns {
       const status = refused(run, refusal.reason, refusal.message, clock.now());
       await this.#objects.writeStatus(run, status, context.signal);
       context.requeue.after(1);
-    } else if (typeof serving !== "string") {
-      await this.#admit(run, serving, context);
+      return undefined;
     }
+    return typeof serving === "string" ? undefined : this.#admit(run, serving, context);
   }
 
   /** Completes an admission: unsuspends the Job that is recorded, unless the run is cancelled or its time to start is over. */
@@ -115,7 +127,8 @@ export class OneOffRuns {
     });
   }
 
-  async #admit(run: JobRun, serving: Serving, context: RunContext): Promise<void> {
+  /** @returns the run with its admission; undefined when that has to wait */
+  async #admit(run: JobRun, serving: Serving, context: RunContext): Promise<JobRun | undefined> {
     const { clock } = this.#deps;
     const { deployment, plan } = serving;
     const job = await this.#job(run, serving, context.signal);
@@ -123,18 +136,18 @@ export class OneOffRuns {
     if (!job || uid === undefined || !isJobOf(run, job)) {
       // One of that name is somebody else's, or is being deleted.
       context.requeue.after(1_000);
-      return;
+      return undefined;
     }
     if (job.metadata.annotations?.[annotations.settingsHash] !== deployment.settingsHash) {
       // An admission that was interrupted has created it, of the version that served then. One that it has recorded starts.
       const live = await this.#objects.live(this.#objects.runs, refOf(run), context.signal);
       if (live?.status?.jobUid !== undefined) {
         context.requeue.after(1);
-        return;
+        return undefined;
       }
       await this.#objects.remove(this.#objects.jobs, job, context.signal, { unchanged: true });
       context.requeue.after(1_000);
-      return;
+      return undefined;
     }
     const now = clock.now();
     const pricing = { admittedAt: now, plan: plan.plan, pricePerMinute: minutePrice(plan.prices.hourly) };
@@ -142,8 +155,8 @@ export class OneOffRuns {
     const image = { reference, ...(digest === undefined ? {} : { digest }) };
     const recorded = { pricing, jobUid: uid, deployment: deployment.id, image };
     const admitted = await this.#objects.writeStatus(run, oneOffAdmitted(run, recorded, now), context.signal);
-    await this.start(admitted, context);
     context.requeue.after(1);
+    return admitted;
   }
 
   /** Creates its Job, or reads the one of an admission that was interrupted. */
