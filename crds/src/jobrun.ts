@@ -80,15 +80,16 @@ export const ONE_OFF_ACTIVE_MAX = { project: 5, freeProject: 1, organization: 20
 export const oneOffLimit = (plan: { free: boolean } | undefined): number =>
   plan?.free ? ONE_OFF_ACTIVE_MAX.freeProject : ONE_OFF_ACTIVE_MAX.project;
 
-/** Most characters of all words of a one-off run's command together: its JobRun is kept for a while. */
-export const ONE_OFF_COMMAND_MAX_CHARACTERS = 8_192;
+/** Most bytes of UTF-8 of all words of a one-off run's command together: its JobRun is kept for a while. */
+export const ONE_OFF_COMMAND_MAX_BYTES = 4_096;
 
-/** Whether a command is no longer than that. Characters are code points, as CEL counts them. */
+const encoder = new TextEncoder();
+/** Whether a command is no longer than that. */
 export const isCommandShort = (command: readonly string[]): boolean =>
-  command.reduce((sum, word) => sum + [...word].length, 0) <= ONE_OFF_COMMAND_MAX_CHARACTERS;
+  command.reduce((sum, word) => sum + encoder.encode(word).length, 0) <= ONE_OFF_COMMAND_MAX_BYTES;
 
 export const oneOffCommand = words(
-  `Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume. At most ${ONE_OFF_COMMAND_MAX_CHARACTERS} characters in all.`,
+  `Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume. At most ${ONE_OFF_COMMAND_MAX_BYTES} bytes of UTF-8 in all.`,
 ).min(1);
 
 export const oneOffTimeoutSeconds = integer(
@@ -123,9 +124,9 @@ const rules: Rule<JobRunSpec>[] = [
     fields: ["command", "trigger"],
   },
   {
-    cel: `!has(self.command) || self.command.map(word, word.size()).sum() <= ${ONE_OFF_COMMAND_MAX_CHARACTERS}`,
+    cel: `!has(self.command) || self.command.map(word, bytes(word).size()).sum() <= ${ONE_OFF_COMMAND_MAX_BYTES}`,
     check: ({ command = [] }) => isCommandShort(command),
-    message: `{command} must be at most ${ONE_OFF_COMMAND_MAX_CHARACTERS} characters in all`,
+    message: `{command} must be at most ${ONE_OFF_COMMAND_MAX_BYTES} bytes of UTF-8 in all`,
     fields: ["command"],
   },
   {

@@ -14,12 +14,7 @@ import {
   subdomain,
   text,
 } from "../fields.ts";
-import {
-  isCommandShort,
-  ONE_OFF_COMMAND_MAX_CHARACTERS,
-  oneOffCommand,
-  oneOffTimeoutSeconds,
-} from "../jobrun.ts";
+import { isCommandShort, ONE_OFF_COMMAND_MAX_BYTES, oneOffCommand, oneOffTimeoutSeconds } from "../jobrun.ts";
 import {
   healthcheckFields,
   PRE_DEPLOY_TIMEOUT_SECONDS,
@@ -119,7 +114,7 @@ export const patchPreDeployBody = z
 /** A command to run once in an application's image. */
 export const startRunBody = z.strictObject({
   command: oneOffCommand.refine(isCommandShort, {
-    message: `must be at most ${ONE_OFF_COMMAND_MAX_CHARACTERS} characters in all`,
+    message: `must be at most ${ONE_OFF_COMMAND_MAX_BYTES} bytes of UTF-8 in all`,
   }),
   timeout_seconds: oneOffTimeoutSeconds.optional(),
 });

@@ -123,7 +123,7 @@ export class Bench {
       clock,
       stores,
       recorder: { event: (_object, _resource, input) => void this.events.push(input) },
-      catalog: () => ({ jobPlans: [jobPlan], httpPlans: [httpPlan], storagePlans: [] }),
+      catalog: () => ({ jobPlans: [jobPlan], httpPlans: [httpPlan, freePlan], storagePlans: [] }),
       chargeRecorder: new ChargeRecorder({
         ledger: this.ledger,
         clock,
@@ -149,8 +149,7 @@ export class Bench {
         : { type: "job", name: "example", plan: "job-basic", paymentMode: "per_minute", job: { cron } },
     });
     if (application) {
-      const status = { deployments: [deployment] };
-      this.api.patch(projectResource, this.ref(), { status }, { subresource: "status" });
+      this.serve();
     }
     this.accept(true);
     this.api.create(resources.nodes, { metadata: { name: NODE } });
@@ -215,6 +214,12 @@ export class Bench {
 
   patchProject(patch: object): void {
     this.api.patch(projectResource, this.ref(), patch);
+  }
+
+  /** The application serves a version, of another plan than the usual one where that is given. */
+  serve({ plan = "basic", ...more }: { plan?: string; id?: string; settingsHash?: string } = {}): void {
+    const deployments = [{ ...deployment, ...more, settings: { ...deployment.settings, plan } }];
+    this.api.patch(projectResource, this.ref(), { status: { deployments } }, { subresource: "status" });
   }
 
   nodeReady(ready: boolean, lastTransitionTime = this.#second()): void {
@@ -404,7 +409,7 @@ const deployment = {
   settingsHash: "h1",
   updatedImage: true,
   image: { reference: IMAGE.url },
-  settings: { image: IMAGE, port: 8080, plan: "basic" },
+  settings: { image: IMAGE, port: 8080 },
 };
 
 const size = { cpu: "1", memory: "128Mi" };
@@ -415,6 +420,8 @@ const httpPlan = {
   prices: { hourly: "3", monthly: "2160", yearly: "25920" },
   resources: { requests: size, limits: size },
 } as unknown as ReturnType<JobRunDependencies["catalog"]>["httpPlans"][number];
+
+const freePlan = { ...httpPlan, plan: "free", free: true };
 
 const jobPlan = {
   plan: "job-basic",

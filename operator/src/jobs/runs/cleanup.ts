@@ -193,7 +193,8 @@ export class Cleanup {
   #isAmongNewest(run: JobRun): boolean {
     const runs = this.#deps.stores.runs.byIndex(BY_PROJECT, refKey(projectOfRun(run)));
     const newer = runs.filter((one) => isOneOff(one) && isOver(one) && !isRefused(one) && isNewer(one, run));
-    return newer.length < KEEP_ONE_OFF_RUNS;
+    const plan = this.#deps.catalog().httpPlans.find((one) => one.plan === run.status?.plan);
+    return newer.length < (plan?.free ? KEEP_ONE_OFF_RUNS.freeProject : KEEP_ONE_OFF_RUNS.project);
   }
 }
 

@@ -224,10 +224,7 @@ describe("of a one-off run", () => {
     bench.staleWatches.clear();
     const before = bench.job(name)?.metadata.uid;
     expect(before).toBeDefined();
-    const project = bench.api.get<Stored>(projectResource, bench.ref()) as unknown as Project;
-    const [deployment] = project.status?.deployments ?? [];
-    const deployments = [{ ...deployment, id: "d2", settingsHash: "h2" }];
-    bench.api.patch(projectResource, bench.ref(), { status: { deployments } }, { subresource: "status" });
+    bench.serve({ id: "d2", settingsHash: "h2" });
     await persist(bench);
     await bench.pass(2_000);
     await persist(bench);
@@ -265,10 +262,7 @@ describe("of a one-off run", () => {
     expect(uid).toBeDefined();
     expect(bench.run(name)?.status?.jobUid).toBe(uid);
     expect(bench.deps.stores.runs.get(bench.ref().namespace, name)).not.toHaveProperty("status.jobUid");
-    const project = bench.api.get<Stored>(projectResource, bench.ref()) as unknown as Project;
-    const [deployment] = project.status?.deployments ?? [];
-    const deployments = [{ ...deployment, id: "d2", settingsHash: "h2" }];
-    bench.api.patch(projectResource, bench.ref(), { status: { deployments } }, { subresource: "status" });
+    bench.serve({ id: "d2", settingsHash: "h2" });
     await toItsEnd(bench, name);
     expect(bench.run(name)?.status).toMatchObject({ phase: "succeeded", deployment: "d1", jobUid: uid });
   });
@@ -297,38 +291,47 @@ describe("of a one-off run", () => {
     ]);
   });
 
-  it("the newest twenty are kept for a day, others for five minutes, and none beyond its project", async () => {
-    const bench = new Bench({ application: true });
-    const names: string[] = [];
-    for (let count = 0; count < 21; count += 1) {
-      const name = request(bench, `a${count}`);
-      names.push(name);
+  it.each([
+    ["twenty", "basic", 20],
+    ["five, on a plan that costs nothing,", "free", 5],
+  ])(
+    "the newest %s are kept for a day, others for five minutes, and none beyond its project",
+    async (_, plan, most) => {
+      const bench = new Bench({ application: true });
+      bench.serve({ plan });
+      const names: string[] = [];
+      for (let count = 0; count <= most; count += 1) {
+        const name = request(bench, `a${count}`);
+        names.push(name);
+        await persist(bench);
+        const pod = bench.makePod(name);
+        bench.patchPodStatus(
+          pod,
+          {
+            terminated: { exitCode: 3, startedAt: bench.day("12:00:30"), finishedAt: bench.day("12:00:31") },
+          },
+          "Failed",
+        );
+        await persist(bench);
+        await bench.pass(1_000);
+      }
+      const kept = () => names.filter((name) => bench.run(name) !== undefined).length;
+      expect(kept()).toBe(most + 1);
+      await bench.pass(6 * 60_000);
       await persist(bench);
-      const pod = bench.makePod(name);
-      bench.patchPodStatus(
-        pod,
-        { terminated: { exitCode: 3, startedAt: bench.day("12:00:30"), finishedAt: bench.day("12:00:31") } },
-        "Failed",
-      );
+      expect(kept()).toBe(most);
+      expect(bench.run(names[0] ?? "")).toBeUndefined();
+      expect(bench.ledger.rows.get(names[1] ?? "")?.metrics).toMatchObject({ exitCode: 3 });
+      await bench.pass(24 * 3_600_000);
       await persist(bench);
-      await bench.pass(1_000);
-    }
-    const kept = () => names.filter((name) => bench.run(name) !== undefined).length;
-    expect(kept()).toBe(21);
-    await bench.pass(6 * 60_000);
-    await persist(bench);
-    expect(kept()).toBe(20);
-    expect(bench.run(names[0] ?? "")).toBeUndefined();
-    expect(bench.ledger.rows.get(names[1] ?? "")?.metrics).toMatchObject({ exitCode: 3 });
-    await bench.pass(24 * 3_600_000);
-    await persist(bench);
-    expect(kept()).toBe(0);
-    const last = request(bench, "b1");
-    await toItsEnd(bench, last);
-    expect(bench.run(last)?.status?.phase).toBe("succeeded");
-    bench.api.patch(projectResource, bench.ref(), { metadata: { finalizers: ["test"] } });
-    bench.api.delete(projectResource, bench.ref(), {});
-    await persist(bench);
-    expect(bench.run(last)).toBeUndefined();
-  });
+      expect(kept()).toBe(0);
+      const last = request(bench, "b1");
+      await toItsEnd(bench, last);
+      expect(bench.run(last)?.status?.phase).toBe("succeeded");
+      bench.api.patch(projectResource, bench.ref(), { metadata: { finalizers: ["test"] } });
+      bench.api.delete(projectResource, bench.ref(), {});
+      await persist(bench);
+      expect(bench.run(last)).toBeUndefined();
+    },
+  );
 });

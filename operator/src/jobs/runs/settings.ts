@@ -12,9 +12,9 @@ export interface JobRunSettings {
 export const HEARTBEAT_MS = 25_000;
 /** How long a run is retained after its charge was read back. */
 export const KEEP_CHARGED_MS = 5 * 60_000;
-/** How long one of the newest one-off runs of a project is retained after its end, and how many of them. */
+/** How long one of the newest one-off runs of a project is retained after its end, and how many: of one whose plan costs nothing, fewer. */
 export const KEEP_ONE_OFF_MS = 24 * 3_600_000;
-export const KEEP_ONE_OFF_RUNS = 20;
+export const KEEP_ONE_OFF_RUNS = { project: 20, freeProject: 5 } as const;
 /** How long a run is retained that was rejected, or cancelled before it started. */
 export const KEEP_REFUSED_MS = 60_000;
 /** How long the Job controller may still create a pod after the deletion of its Job began. */
