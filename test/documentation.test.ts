@@ -94,6 +94,19 @@ describe("pages", () => {
     expect(inRooms.length).toBeGreaterThan(200);
     expect(inRooms.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
   });
+
+  it("have no rows apart from their table", () => {
+    const pages = ["README.md", "CONTRIBUTING.md", ...ROOMS.flatMap(markdownIn)];
+    const apart = pages.flatMap((page) =>
+      // What is between fences is no table.
+      read(page)
+        .replace(/^ *```.*?^ *```$/gms, "")
+        .matchAll(/(?<!^\|.*\n)^\|.*\n(?!\|[ |:-]+$)/gm)
+        .map(([row]) => `${page}: ${row.trim()}`)
+        .toArray(),
+    );
+    expect(apart).toEqual([]);
+  });
 });
 
 describe("annotations above tests", () => {
