@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isConflict, isForbidden, isInvalid, isNotFound, KubeError } from "@slipway/controller-runtime";
-import { fieldManagers, isRunNeverStarted, isRunRefused, type JobRun } from "@slipway/crds";
+import { fieldManagers, isOneOff, isRunNeverStarted, isRunRefused, type JobRun } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { jobRunResource } from "../resources.ts";
@@ -137,10 +137,10 @@ const cancelledRow = (row: Parameters<typeof runOfRow>[0]): Cancelled => {
   return { id, status, billedMinutes };
 };
 
-const cancelledOf = ({ metadata, status }: JobRun): Cancelled => ({
+const cancelledOf = ({ metadata, spec, status }: JobRun): Cancelled => ({
   id: metadata.name,
-  // Without a phase its container never started.
-  status: status?.phase ?? "cancelled",
+  // Without a phase its container never started: a one-off run has failed, and one of a job is no run for other routes.
+  status: status?.phase ?? (isOneOff({ spec }) ? "failed" : "cancelled"),
   billedMinutes: status?.billedMinutes ?? 0,
 });
 

@@ -297,6 +297,11 @@ describe("a one-off run", () => {
       .toMatchObject({ status: "failed", reason: "never_started" });
     const listed = (await shop.send("GET", "runs?status=failed")).json().data.runs;
     expect(listed).toHaveLength(1);
+    const cancelled = await shop.send("POST", `runs/${run.metadata.name}/cancel`);
+    expect(cancelled.json()).toMatchObject({
+      message: "the run had ended",
+      data: { run: { status: "failed" } },
+    });
     expect((await shop.send("GET", `runs/${run.metadata.name}/logs`)).json().data.logs).toBe("");
     const operator = deciding(shop, "NotDeployed");
     expect((await start(shop)).statusCode).toBe(409);
