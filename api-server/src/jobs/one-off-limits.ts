@@ -36,6 +36,8 @@ export function reachedLimit(
 export const limitReached = (project: ApiProject, services: LimitServices, but: string): Failure =>
   reachedLimit(project, services, but) ?? failures.runLimitReached("project", limitOf(project, services));
 
-function limitOf({ resource: { spec } }: ApiProject, { catalog }: LimitServices): number {
-  return oneOffLimit(catalog.current.httpPlans.find(({ plan }) => plan === spec.plan));
+/** By the plan of the version that serves, as the operator has it. */
+function limitOf({ resource: { status } }: ApiProject, { catalog }: LimitServices): number {
+  const serving = status?.deployments?.find((deployment) => deployment.status === "succeeded");
+  return oneOffLimit(catalog.current.httpPlans.find(({ plan }) => plan === serving?.settings.plan));
 }

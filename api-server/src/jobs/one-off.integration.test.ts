@@ -37,7 +37,7 @@ const deployment = {
   settingsHash: "h1",
   updatedImage: true,
   image: { reference: "registry.example.com/shop:1" },
-  settings: { plan: "free" },
+  settings: { plan: "basic" },
 };
 
 /** An application, as one that serves unless said otherwise. */
@@ -152,7 +152,8 @@ describe("starting a one-off run", () => {
     const sixth = (await start(busy)).json();
     expect(sixth).toMatchObject({ code: "RUN_LIMIT_REACHED", limit: 5 });
     await operator.stop();
-    const free = await createShop({ body: exampleBody({ plan: "free" }) });
+    // The plan of what serves counts, as it is billed, and not that of a version that is rolled out.
+    const free = await createShop({ deployments: [{ ...deployment, settings: { plan: "free" } }] });
     await admitted(free);
     expect((await start(free)).json()).toMatchObject({ code: "RUN_LIMIT_REACHED", limit: 1 });
     expect(await busy.actor.listRuns(busy.organizationId)).toHaveLength(5);
