@@ -291,6 +291,14 @@ describe("of a one-off run", () => {
     ]);
   });
 
+  it("on a plan that costs nothing has no price, whatever its prices are", async () => {
+    const bench = new Bench({ application: true });
+    bench.serve({ plan: "free" });
+    const name = request(bench);
+    await toItsEnd(bench, name);
+    expect(bench.run(name)?.status).toMatchObject({ plan: "free", pricePerMinute: "0", amount: "0" });
+  });
+
   it.each([
     ["twenty", "basic", 20],
     ["five, on a plan that costs nothing,", "free", 5],

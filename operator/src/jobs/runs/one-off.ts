@@ -55,6 +55,10 @@ export function oneOffRefusal(view: OneOffView): Refusal | undefined {
   });
 }
 
+/** A plan that costs nothing may have other prices in a catalog. */
+const priceOfMinute = ({ free, prices }: Serving["plan"]): string =>
+  free ? "0" : minutePrice(prices.hourly);
+
 /** Whether a Job was created for this very run, and stays. */
 const isJobOf = ({ metadata: { uid } }: JobRun, { metadata }: Job): boolean =>
   metadata.deletionTimestamp === undefined && controllerOf({ metadata })?.uid === uid;
@@ -150,7 +154,7 @@ export class OneOffRuns {
       return undefined;
     }
     const now = clock.now();
-    const pricing = { admittedAt: now, plan: plan.plan, pricePerMinute: minutePrice(plan.prices.hourly) };
+    const pricing = { admittedAt: now, plan: plan.plan, pricePerMinute: priceOfMinute(plan) };
     const { reference, digest } = deployment.image;
     const image = { reference, ...(digest === undefined ? {} : { digest }) };
     const recorded = { pricing, jobUid: uid, deployment: deployment.id, image };
