@@ -1,4 +1,4 @@
-import { resources } from "@slipway/controller-runtime";
+import { KubeError, resources } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { Bench, PROJECT } from "../../../../test/kit/operator/jobrun-bench.ts";
@@ -297,6 +297,38 @@ describe("of a one-off run", () => {
     const name = request(bench);
     await toItsEnd(bench, name);
     expect(bench.run(name)?.status).toMatchObject({ plan: "free", pricePerMinute: "0", amount: "0" });
+  });
+
+  it.each([
+    ["exceeded quota: slipway-quota", 403, "Forbidden"],
+    ["spec.template.spec.containers[0].resources.requests: Invalid value", 422, "Invalid"],
+  ])("whose Job the cluster refuses is refused: %s", async (message, status, reason) => {
+    const bench = new Bench({ application: true });
+    bench.beforeWrite = (write) => {
+      if (write === "create jobs") {
+        throw new KubeError({ status, reason, message });
+      }
+    };
+    const name = request(bench);
+    await bench.reconcileUntilStable();
+    expect(bench.condition(name, "Admitted")).toBe("False/NotAccepted");
+    expect(bench.job(name)).toBeUndefined();
+  });
+
+  it("waits where its Job may not be created yet, or nobody answers", async () => {
+    const bench = new Bench({ application: true });
+    let refusals = 2;
+    bench.beforeWrite = (write) => {
+      if (write === "create jobs" && refusals > 0) {
+        refusals -= 1;
+        throw refusals === 0
+          ? new KubeError({ status: 503, reason: "ServiceUnavailable", message: "try again" })
+          : new KubeError({ status: 403, reason: "Forbidden", message: "cannot create resource" });
+      }
+    };
+    const name = request(bench);
+    await toItsEnd(bench, name);
+    expect(bench.run(name)?.status).toMatchObject({ phase: "succeeded" });
   });
 
   it.each([

@@ -4,7 +4,7 @@
  * is unsuspended, for the version that was read: so nothing starts twice, by whichever process and however late.
  */
 
-import { controllerOf, refKey, refOf } from "@slipway/controller-runtime";
+import { controllerOf, isInvalid, isQuotaExceeded, refKey, refOf } from "@slipway/controller-runtime";
 import {
   annotations,
   isOneOff,
@@ -62,6 +62,17 @@ const priceOfMinute = ({ free, prices }: Serving["plan"]): string =>
 /** Whether a Job was created for this very run, and stays. */
 const isJobOf = ({ metadata: { uid } }: JobRun, { metadata }: Job): boolean =>
   metadata.deletionTimestamp === undefined && controllerOf({ metadata })?.uid === uid;
+
+/** Why the cluster has no such Job, for good: neither a right that is missing nor a failure on the way. */
+function refusedJob(error: unknown): string {
+  if (isQuotaExceeded(error)) {
+    return "The quota of the organization's namespace has no place for its Job.";
+  }
+  if (isInvalid(error)) {
+    return "The cluster refuses its Job as invalid.";
+  }
+  throw error;
+}
 
 export class OneOffRuns {
   readonly #deps: JobRunDependencies;
@@ -131,11 +142,16 @@ export class OneOffRuns {
     });
   }
 
-  /** @returns the run with its admission; undefined when that has to wait */
+  /** @returns the run with its admission; undefined when that has to wait, or is refused */
   async #admit(run: JobRun, serving: Serving, context: RunContext): Promise<JobRun | undefined> {
     const { clock } = this.#deps;
     const { deployment, plan } = serving;
-    const job = await this.#job(run, serving, context.signal);
+    const job = await this.#job(run, serving, context.signal).catch(refusedJob);
+    if (typeof job === "string") {
+      await this.#objects.writeStatus(run, refused(run, "NotAccepted", job, clock.now()), context.signal);
+      context.requeue.after(1);
+      return undefined;
+    }
     const uid = job?.metadata.uid;
     if (!job || uid === undefined || !isJobOf(run, job)) {
       // One of that name is somebody else's, or is being deleted.
