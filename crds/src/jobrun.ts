@@ -89,7 +89,7 @@ export const isCommandShort = (command: readonly string[]): boolean =>
   command.reduce((sum, word) => sum + encoder.encode(word).length, 0) <= ONE_OFF_COMMAND_MAX_BYTES;
 
 export const oneOffCommand = words(
-  `Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume. At most ${ONE_OFF_COMMAND_MAX_BYTES} bytes of UTF-8 in all.`,
+  `Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume. At most ${ONE_OFF_COMMAND_MAX_BYTES} bytes of UTF-8 in all. All who may read the project are shown it: secrets are to be variables.`,
 ).min(1);
 
 export const oneOffTimeoutSeconds = integer(

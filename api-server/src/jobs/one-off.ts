@@ -152,7 +152,9 @@ export const oneOffSchema = z.object({
   reason: z.literal("never_started").describe("Of one that has failed without having run.").optional(),
   command: z
     .array(z.string())
-    .describe("Absent a while after its end, as timeout_seconds, deployment_id and image.")
+    .describe(
+      "Shown to all who may read the project. Absent a while after its end, as timeout_seconds, deployment_id and image.",
+    )
     .optional(),
   timeout_seconds: z.int().optional(),
   deployment_id: z.string().describe("Deployment whose image and variables it has.").optional(),
