@@ -38,6 +38,7 @@ export const oneOffRuns: Attack = {
                 { method: "POST", path: mine, headers, body: { command: ["/sample-http", "flood", FLOOD] } },
                 { method: "GET", path: `${mine}/${last}/logs`, headers },
                 { method: "GET", path: `/v1/project/${foreign}/runs/${theirs}/logs`, headers },
+                { method: "GET", path: `/v1/project/${foreign}/runs/cost-summary`, headers },
                 { method: "POST", path: `${mine}/${theirs}/cancel`, headers },
               ] as const;
               return choices[index % choices.length] ?? choices[0];
