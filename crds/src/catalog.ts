@@ -206,6 +206,7 @@ export const organizationLimits = z.strictObject({
   customDomains: z.int().min(0).max(100_000).default(500).describe("Custom domains of all projects."),
   gitConnections: z.int().min(0).max(10_000).default(50).describe("Git connections."),
   backups: z.int().min(0).max(100_000).default(1_000).describe("Backups that are kept."),
+  variableGroups: z.int().min(0).max(10_000).default(50).describe("Variable groups."),
   variableBytes: z
     .int()
     .min(0)

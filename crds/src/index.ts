@@ -49,3 +49,4 @@ export {
 export * from "./snapshot.ts";
 export { nextSourceRevision, recordedSource, sourceRevision } from "./source-revision.ts";
 export * from "./v1/index.ts";
+export * from "./variablegroup.ts";

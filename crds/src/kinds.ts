@@ -5,11 +5,12 @@ import { deletedProjectSpec, deletedProjectStatus } from "./deletedproject.ts";
 import { domainClaimSpec, domainClaimStatus } from "./domainclaim.ts";
 import { gitConnectionSpec, gitConnectionStatus } from "./gitconnection.ts";
 import { jobRunSpec, jobRunStatus } from "./jobrun.ts";
-import { backupNameRule, claimName, connectionId, projectId, type Root } from "./name-rules.ts";
+import { backupNameRule, claimName, connectionId, groupId, projectId, type Root } from "./name-rules.ts";
 import { API_VERSION, plurals } from "./names.ts";
 import { projectSpec } from "./project/spec.ts";
 import { projectStatus } from "./project/status.ts";
 import { type Rule, withRules } from "./rule.ts";
+import { variableGroupSpec } from "./variablegroup.ts";
 
 /** A column of `kubectl get`. */
 export interface PrinterColumn {
@@ -30,7 +31,8 @@ export interface Kind {
   readonly scope: "Namespaced" | "Cluster";
   readonly description: string;
   readonly spec: z.ZodType;
-  readonly status: z.ZodType;
+  /** Absent where nothing is reported. */
+  readonly status?: z.ZodType;
   readonly rules: readonly Rule<Root>[];
   readonly columns: readonly PrinterColumn[];
 }
@@ -263,6 +265,28 @@ const deletedProject: Kind = {
   ],
 };
 
+const variableGroup: Kind = {
+  kind: "VariableGroup",
+  singular: "variablegroup",
+  plural: plurals.VariableGroup,
+  shortNames: ["vargroup"],
+  scope: "Namespaced",
+  description:
+    "VariableGroup is a named set of variables of an organization that its projects attach. The values are in the Secret that it names.",
+  spec: variableGroupSpec,
+  rules: [groupId],
+  columns: [
+    {
+      name: "Title",
+      type: "string",
+      jsonPath: ".spec.displayName",
+      description: "Name that people gave it.",
+    },
+    { name: "Secret", type: "string", jsonPath: ".spec.secretRef.name" },
+    age,
+  ],
+};
+
 /** Every custom resource. */
 export const kinds: readonly Kind[] = [
   project,
@@ -272,6 +296,7 @@ export const kinds: readonly Kind[] = [
   backup,
   gitConnection,
   deletedProject,
+  variableGroup,
 ];
 
 /** Schema of a whole resource as a user writes it: what the fixtures run through. */
@@ -281,7 +306,7 @@ export function resourceSchema({ kind, spec, status, rules }: Kind): z.ZodType {
     kind: z.literal(kind),
     metadata: z.looseObject({ name: z.string().min(1).max(253) }),
     spec,
-    status: status.optional(),
+    ...(status === undefined ? {} : { status: status.optional() }),
   });
   return withRules(root, rules);
 }

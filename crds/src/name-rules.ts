@@ -2,6 +2,7 @@
 import { GIT_CONNECTION_ID } from "./gitconnection.ts";
 import { PROJECT_ID } from "./names.ts";
 import type { Rule } from "./rule.ts";
+import { VARIABLE_GROUP_ID } from "./variablegroup.ts";
 
 /** What rules at the root of a resource see: the CEL environment shows no more of the metadata than this. */
 export interface Root {
@@ -9,13 +10,18 @@ export interface Root {
   readonly spec: unknown;
 }
 
-export const projectId: Rule<Root> = {
-  cel: `self.metadata.name.matches('${PROJECT_ID.source}')`,
-  check: ({ metadata }) => PROJECT_ID.test(metadata.name),
+/** Names of children derive from such a name, or other resources name it. */
+const idOf = (pattern: RegExp): Rule<Root> => ({
+  cel: `self.metadata.name.matches('${pattern.source}')`,
+  check: ({ metadata }) => pattern.test(metadata.name),
   message:
     "{metadata.name} must be at most 40 lowercase letters, digits and hyphens, beginning with a letter",
   fields: [],
-};
+});
+
+export const projectId = idOf(PROJECT_ID);
+export const connectionId = idOf(GIT_CONNECTION_ID);
+export const groupId = idOf(VARIABLE_GROUP_ID);
 
 export const claimName: Rule<Root> = {
   cel: "self.metadata.name == self.spec.hostname",
@@ -28,13 +34,5 @@ export const backupNameRule: Rule<Root> = {
   cel: "size(self.metadata.name) <= 55",
   check: ({ metadata }) => metadata.name.length <= 55,
   message: "{metadata.name} must be at most 55 characters long",
-  fields: [],
-};
-
-export const connectionId: Rule<Root> = {
-  cel: `self.metadata.name.matches('${GIT_CONNECTION_ID.source}')`,
-  check: ({ metadata }) => GIT_CONNECTION_ID.test(metadata.name),
-  message:
-    "{metadata.name} must be at most 40 lowercase letters, digits and hyphens, beginning with a letter",
   fields: [],
 };

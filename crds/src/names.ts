@@ -38,6 +38,8 @@ export const labels = {
   oneOffRun: `${GROUP}/one-off-run`,
   /** Record of a deleted project: on what is kept of it. It carries no project's label: that would make it a child of one of the same id. */
   deletedProject: `${GROUP}/deleted-project`,
+  /** Variable group that `/v1` created a Secret for. */
+  variableGroup: `${GROUP}/variable-group`,
 } as const;
 
 /** Value of `labels.managedBy`. */
@@ -146,6 +148,7 @@ export const plurals = {
   DomainClaim: "domainclaims",
   GitConnection: "gitconnections",
   DeletedProject: "deletedprojects",
+  VariableGroup: "variablegroups",
 } as const;
 
 /** Draws a whole number in `[0, below)`. Given in, so that names can be tested. */
@@ -174,6 +177,11 @@ export function newOrganizationId(random: RandomInt): string {
 /** A new Git connection's id: `g` and 19 characters of `[a-z0-9]`. */
 export function newGitConnectionId(random: RandomInt): string {
   return `g${randomText(19, random)}`;
+}
+
+/** A new variable group's id: `v` and 19 characters of `[a-z0-9]`. */
+export function newVariableGroupId(random: RandomInt): string {
+  return `v${randomText(19, random)}`;
 }
 
 /** The form of an organization's id. */
@@ -232,6 +240,11 @@ const MINUTE_MS = 60_000;
 export function jobRunName(projectId: string, scheduledAt: Date, suffix?: string): string {
   const minute = Math.floor(scheduledAt.getTime() / MINUTE_MS);
   return suffix === undefined ? `${projectId}-${minute}` : `${projectId}-${minute}-${suffix}`;
+}
+
+/** Whether a project's Secret of this name was created by `/v1` for it, and is never changed. */
+export function isEnvSecretName(projectId: string, name: string): boolean {
+  return name.startsWith(`${projectId}-env-`) && /^[0-9a-f]{8,64}$/.test(name.slice(projectId.length + 5));
 }
 
 /** Name of the Secret that holds the environment variables with this content hash. */

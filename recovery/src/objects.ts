@@ -23,6 +23,7 @@ export const projectResource = slipway("Project");
 export const restoredResources: readonly Resource[] = [
   resources.namespaces,
   slipway("GitConnection"),
+  slipway("VariableGroup"),
   projectResource,
   resources.secrets,
   resources.services,

@@ -33,7 +33,7 @@ export function crdOf(kind: Kind): Crd {
       kind: { description: "Kind of this resource.", type: "string" },
       metadata: { type: "object" },
       spec: structural(kind.spec, "spec"),
-      status: structural(kind.status, "status"),
+      ...(kind.status === undefined ? {} : { status: structural(kind.status, "status") }),
     },
   };
   if (kind.rules.length > 0) {
@@ -61,7 +61,7 @@ export function crdOf(kind: Kind): Crd {
         name,
         served: true,
         storage: name === VERSION,
-        subresources: { status: {} },
+        ...(kind.status === undefined ? {} : { subresources: { status: {} } }),
         additionalPrinterColumns: kind.columns.map((column) => ({ ...column })),
         schema: { openAPIV3Schema: root },
       })),

@@ -21,6 +21,8 @@ export const projectConditions = {
   RegistryReady: "RegistryReady",
   /** Positive, only with references to other projects in variables: all of them are resolved. */
   ReferencesReady: "ReferencesReady",
+  /** Positive, only with variables that several projects share: instances have their newest values, or are being rolled to them. */
+  VariablesReady: "VariablesReady",
   /** Positive, Git projects only: the last build that was to be published succeeded. */
   BuildSucceeded: "BuildSucceeded",
   /** Positive, databases only: the engine takes writes and holds the replicas it should. */
@@ -78,6 +80,11 @@ export const projectReasons = {
   ReferenceUnknown: "ReferenceUnknown",
   ReferenceInvalid: "ReferenceInvalid",
   ReferenceCycle: "ReferenceCycle",
+  // VariablesReady
+  VariablesResolved: "VariablesResolved",
+  VariableGroupNotFound: "VariableGroupNotFound",
+  VariablesTooLarge: "VariablesTooLarge",
+  RolloutQueued: "RolloutQueued",
   // LimitExceeded
   FreeLimitReached: "FreeLimitReached",
   PlanCapacityReached: "PlanCapacityReached",

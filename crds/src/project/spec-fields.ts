@@ -13,6 +13,7 @@ import {
   timestamp,
 } from "../fields.ts";
 import { mapOf, setOf } from "../rule.ts";
+import { ATTACHED_GROUPS_MAX, variableGroupName } from "../variablegroup.ts";
 import {
   autoscaling,
   databaseSettings,
@@ -69,6 +70,11 @@ export const projectSpecFields = z
     storage: storage.optional(),
     envsFrom: mapOf(z.array(envSource).max(50), "name")
       .describe("Secrets whose keys become environment variables; a later one wins.")
+      .optional(),
+    variableGroups: setOf(z.array(variableGroupName).max(ATTACHED_GROUPS_MAX))
+      .describe(
+        "Variable groups that the project attaches; a later one wins over one before it, envsFrom over all of them.",
+      )
       .optional(),
     networkAccess: networkAccess.optional(),
     healthcheck: healthcheck.optional(),

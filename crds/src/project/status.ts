@@ -162,6 +162,27 @@ export const projectStatus = z
     )
       .describe("Secrets with the values that references to other projects were last resolved to.")
       .optional(),
+    sharedVariables: mapOf(
+      z
+        .array(
+          z
+            .strictObject({
+              source: text(1, 300, "VariableGroup/NAME, or Secret/NAME of a Secret that others write."),
+              resolved: text(1, 253, "Secret of the project's own with a copy of its variables."),
+              direct: z
+                .boolean()
+                .describe(
+                  "The pods read the source itself: it is as it was when the project was first seen with it.",
+                )
+                .optional(),
+            })
+            .describe("The values of one source."),
+        )
+        .max(100),
+      "source",
+    )
+      .describe("Where the values of variables that several projects may share were last copied to.")
+      .optional(),
     plan: text(0, 63, "Plan that is in force.").optional(),
     planChange: z
       .strictObject({

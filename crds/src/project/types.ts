@@ -37,6 +37,7 @@ export const typedFields = [
   "instances",
   "storage",
   "envsFrom",
+  "variableGroups",
   "networkAccess",
   "healthcheck",
   "terminationGracePeriodSeconds",
@@ -66,6 +67,7 @@ export const fieldsOfType: Readonly<Record<ProjectType, TypeFields>> = {
       "build",
       "github",
       "envsFrom",
+      "variableGroups",
       "subdomain",
       "customDomains",
       "healthcheck",
@@ -90,6 +92,7 @@ export const fieldsOfType: Readonly<Record<ProjectType, TypeFields>> = {
       "build",
       "github",
       "envsFrom",
+      "variableGroups",
       "terminationGracePeriodSeconds",
       "autoscaling",
       "readiness",
@@ -97,7 +100,7 @@ export const fieldsOfType: Readonly<Record<ProjectType, TypeFields>> = {
       "preDeployTimeoutSeconds",
     ],
   },
-  job: { required: ["job"], optional: ["image", "github", "storage", "envsFrom"] },
+  job: { required: ["job"], optional: ["image", "github", "storage", "envsFrom", "variableGroups"] },
 };
 
 /** The types that have a field, in the order of `projectTypes`. */

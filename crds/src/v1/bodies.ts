@@ -66,6 +66,9 @@ export function configName(field: TypedField): string {
 
 /** Typed fields that a creation cannot give, though a setting can. */
 const settingsOnly: Partial<Record<ProjectType, readonly TypedField[]>> = {
+  http: ["variableGroups"],
+  worker: ["variableGroups"],
+  job: ["variableGroups"],
   postgresql: ["database"],
   mariadb: ["database"],
   clickhouse: ["database"],

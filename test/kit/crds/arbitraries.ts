@@ -68,6 +68,7 @@ const values: Record<TypedField, fc.Arbitrary<unknown>> = {
     { requiredKeys: ["persistent", "capacity"] },
   ),
   envsFrom: fc.constantFrom([], [{ name: "env" }]),
+  variableGroups: fc.constantFrom([], ["shared"]),
   networkAccess: fc.record(
     {
       ingressWhiteList: fc.array(range, { maxLength: 2 }),
