@@ -1,17 +1,14 @@
-import type { KubeConfig } from "@kubernetes/client-node";
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Deployment, Project } from "@slipway/crds";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CrashingProcess, type WriteKey } from "../../../test/kit/operator/crashing-process.ts";
-import { grantedConfig } from "../../../test/kit/operator/grant.ts";
 import {
   eventually,
   exists,
   startCluster,
-  startOperator,
   type TestCluster,
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
+import { OperatorLives } from "../../../test/kit/operator/operator-lives.ts";
 import { makePod, serving } from "../../../test/kit/operator/pods.ts";
 import { JobPlayer } from "../../../test/kit/operator/pre-deploy.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
@@ -25,61 +22,22 @@ const ref = { namespace, name };
 const image = (tag: string) => ({ url: `registry.example/team/app:${tag}`, isPublic: true });
 
 let cluster: TestCluster;
-let config: KubeConfig;
 let player: JobPlayer;
 let stopPlaying: () => Promise<void>;
-let life: CrashingProcess | undefined;
-let lives = 0;
-let endLives: () => Promise<void>;
+let lives: OperatorLives;
 
 beforeAll(async () => {
   cluster = await startCluster();
-  const everything = [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }];
-  config = await grantedConfig(cluster, "default", { cluster: everything, namespaced: {} });
   player = new JobPlayer(cluster.client, namespace);
   stopPlaying = player.play();
-  endLives = liveAndDie();
+  lives = await OperatorLives.start(cluster, { listOrganizations: async () => ["alpha"] });
   await eventually(() => exists(cluster.client, resources.namespaces, { name: namespace }));
 });
 afterAll(async () => {
-  await endLives?.();
+  await lives?.stop();
   await stopPlaying?.();
   await cluster?.stop();
 });
-
-/** One operator after the other. @returns what ends the last of them */
-function liveAndDie(): () => Promise<void> {
-  const written = new Set<WriteKey>();
-  let isOver = false;
-  const living = (async () => {
-    while (!isOver) {
-      const process = await CrashingProcess.start(cluster.api.url, written);
-      life = process;
-      lives += 1;
-      const clusters = config.clusters.map((one) => ({
-        name: one.name,
-        server: process.server,
-        skipTLSVerify: true,
-      }));
-      const kubeConfig = Object.assign(Object.create(Object.getPrototypeOf(config)), config, { clusters });
-      const operator = await startOperator(cluster, { kubeConfig, listOrganizations: async () => ["alpha"] });
-      await process.ended;
-      await operator.stop().catch(() => undefined);
-    }
-  })();
-  return async () => {
-    isOver = true;
-    life?.kill();
-    await living;
-  };
-}
-
-/** Kills the operator, and waits for the next one. */
-async function kill(): Promise<void> {
-  const before = lives;
-  life?.kill();
-  await eventually(async () => lives > before);
-}
 
 const get = () => cluster.client.get<Project>(projectResource, ref);
 const newest = async (): Promise<Deployment | undefined> => (await get()).status?.deployments?.[0];
@@ -113,7 +71,7 @@ async function outliveKills(tag: string, begun: number): Promise<void> {
   });
   const before = await templateHash();
   for (let kills = 0; kills < 3; kills += 1) {
-    await kill();
+    await lives.kill();
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     expect(await templateHash()).toBe(before);
     expect(player.begun).toHaveLength(begun);
@@ -138,7 +96,7 @@ test("each deployment's command runs once and comes first, though every write is
   await outliveKills("2", 2);
   ends.set("2", 3);
   await eventually(async () => (await newest())?.status === "failed");
-  await kill();
+  await lives.kill();
   expect((await newest())?.preDeploy).toMatchObject({
     status: "failed",
     exitCode: 3,
@@ -162,5 +120,5 @@ test("each deployment's command runs once and comes first, though every write is
     ["succeeded", "succeeded"],
   ]);
   expect(await player.jobs(name)).toHaveLength(1);
-  expect(lives).toBeGreaterThan(20);
+  expect(lives.count).toBeGreaterThan(20);
 }, 300_000);

@@ -10,6 +10,10 @@ import { systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import {
+  envFromOf as envFromIn,
+  variablesOf as variablesIn,
+} from "../../../test/kit/operator/container-variables.ts";
+import {
   conditionsOf,
   eventually,
   exists,
@@ -56,12 +60,6 @@ afterAll(async () => {
 });
 
 type SecretObject = KubernetesObject & { data?: Record<string, string> };
-interface Template {
-  spec: { containers: { envFrom?: { secretRef: { name: string } }[] }[] };
-}
-type Workload = KubernetesObject & {
-  spec: { template: Template; jobTemplate: { spec: { template: Template } } };
-};
 
 const ref = (name: string, where = namespace) => ({ namespace: where, name });
 const get = (name: string) => cluster.client.get<Project>(projectResource, ref(name));
@@ -109,23 +107,12 @@ async function takeOver(id: string): Promise<DatabaseCredentials> {
 }
 
 /** Names of the Secrets that a container's variables come from. */
-async function envFromOf(name: string, resource = resources.deployments): Promise<string[] | undefined> {
-  const live = await cluster.client.getOrUndefined<Workload>(resource, ref(name));
-  const template = live?.spec.jobTemplate?.spec.template ?? live?.spec.template;
-  return template?.spec.containers[0]?.envFrom?.map(({ secretRef }) => secretRef.name);
-}
+const envFromOf = (name: string, resource = resources.deployments) =>
+  envFromIn(cluster.client, ref(name), resource);
 
-/** The variables that a container starts with: of two with one name the later Secret's. */
-async function variablesOf(name: string, resource = resources.deployments): Promise<Record<string, string>> {
-  const found: Record<string, string> = {};
-  for (const secret of (await envFromOf(name, resource)) ?? []) {
-    const { data = {} } = await cluster.client.get<SecretObject>(resources.secrets, ref(secret));
-    for (const [key, value] of Object.entries(data)) {
-      found[key] = Buffer.from(value, "base64").toString();
-    }
-  }
-  return found;
-}
+/** The variables that a container starts with. */
+const variablesOf = (name: string, resource = resources.deployments) =>
+  variablesIn(cluster.client, ref(name), resource);
 
 /** What the Deployment is to run, runs: its instances take the place of those before. */
 const serve = (name: string) =>
@@ -237,9 +224,11 @@ describe("a worker that is created before the database that it refers to", () =>
   });
 
   test("has no Secret of values left once its variables refer to nothing", async () => {
-    await createSecret("web-plain", { LOG_LEVEL: "debug" });
-    await cluster.client.patch(projectResource, ref("web"), { spec: { envsFrom: [{ name: "web-plain" }] } });
-    await eventually(async () => (await envFromOf("web"))?.join() === "web-plain");
+    await createSecret("web-env-0123456789ab", { LOG_LEVEL: "debug" });
+    await cluster.client.patch(projectResource, ref("web"), {
+      spec: { envsFrom: [{ name: "web-env-0123456789ab" }] },
+    });
+    await eventually(async () => (await envFromOf("web"))?.join() === "web-env-0123456789ab");
     await serve("web");
     passGrace();
     await eventually(async () => {
@@ -369,7 +358,7 @@ test("a pre-deploy command starts from the values, and the deployment waits for 
   const envsFrom = [referring("migrated-env", "migrated-db.password")];
   await createWorker("migrated", { envsFrom, preDeployCommand: ["migrate"] });
   const jobs = () =>
-    cluster.client.listAll<Workload>(resources.jobs, {
+    cluster.client.listAll<KubernetesObject>(resources.jobs, {
       namespace,
       labelSelector: `${labels.preDeploy}=migrated`,
     });
