@@ -3,18 +3,12 @@
  * project's own with the values. A version of the project is made from those, so another value is another deployment.
  */
 
-import {
-  isAlreadyExists,
-  type KubeClient,
-  type KubernetesObject,
-  resources,
-} from "@slipway/controller-runtime";
+import type { KubeClient } from "@slipway/controller-runtime";
 import {
   credentialKeys,
   type DeclaredReference,
   databaseNames,
   type EnvSource,
-  fieldManagers,
   findCycle,
   hasReferenceSyntax,
   isDatabaseType,
@@ -33,11 +27,11 @@ import type { ProjectStores } from "../projects/stores.ts";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { type SecretContent, SecretContents } from "./contents.ts";
 import { problemOf, tooLong } from "./problems.ts";
-import { resolvedSecret } from "./resolved-secret.ts";
+import { ensureResolvedSecret, resolvedSecret } from "./resolved-secret.ts";
 import { BY_NAME } from "./sources.ts";
 import { type ProjectLookup, sourcesOf, targetIds, targetOf, targetValue } from "./targets.ts";
 
-/** By name of a Secret with references, the Secret with their values. */
+/** By name of a Secret with references, or by what else variables are copied from, the Secret with their values. */
 export type ResolvedSecrets = ReadonlyMap<string, string>;
 
 /** Events of the projects that are referred to come first; this is for one that was missed. */
@@ -111,7 +105,9 @@ export class ReferenceSteps {
     }
     // Not before all are known: nothing names those of a project that waits for another one.
     for (const content of made) {
-      resolved.set(content.source, await this.#ensure(project, organizationId, content));
+      const secret = resolvedSecret(project, organizationId, content);
+      const to = { client: this.#client, secrets: this.#stores.secrets };
+      resolved.set(content.source, await ensureResolvedSecret(secret, to));
     }
     const references = sources.flatMap(({ name: secret }) => {
       const name = resolved.get(secret);
@@ -230,27 +226,6 @@ export class ReferenceSteps {
       get: (id) => projects.get(namespace, id),
       named: (name) => projects.byIndex(BY_NAME, `${namespace}/${name}`),
     };
-  }
-
-  async #ensure(project: Project, organizationId: string, content: Content): Promise<string> {
-    const secret = resolvedSecret(project, organizationId, content);
-    const { name, namespace } = secret.metadata;
-    const seen = this.#stores.secrets.get(namespace, name);
-    if (seen && !seen.metadata?.deletionTimestamp) {
-      return name;
-    }
-    const options = { fieldManager: fieldManagers.project };
-    try {
-      this.#stores.secrets.observe(
-        await this.#client.create<KubernetesObject>(resources.secrets, secret, options),
-      );
-    } catch (error) {
-      // It was created a moment ago, and the watch has not reported it yet.
-      if (!isAlreadyExists(error)) {
-        throw error;
-      }
-    }
-    return name;
   }
 }
 

@@ -1,8 +1,15 @@
-/** The Secret with the values of a Secret's references. Pure. */
+/** Secrets of a project's own with the values of what it refers to, or copies of what it shares with others. */
 
 import { createHmac } from "node:crypto";
-import { controllerReference } from "@slipway/controller-runtime";
-import { labels, MANAGED_BY, type Project } from "@slipway/crds";
+import {
+  controllerReference,
+  isAlreadyExists,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import { fieldManagers, labels, MANAGED_BY, type Project } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
 import { childLabels } from "../workload/app.ts";
 
@@ -13,8 +20,16 @@ export const MAX_RESOLVED_BYTES = 262_144;
 /** What Linux takes as one string of an environment (MAX_ARG_STRLEN), its `=` and its end included. */
 export const MAX_VARIABLE_BYTES = 131_072;
 
+/** The content of such a Secret, and what of its name is known by it. */
+export interface ResolvedContent {
+  /** Hexadecimal digits of a hash of the content. */
+  hash: string;
+  /** Base64 by name. */
+  data: Readonly<Record<string, string>>;
+}
+
 /**
- * An immutable child of the project, named by its content: other values are another Secret, and so another version of the project.
+ * The Secret with the values of a Secret's references.
  * @param source name of the Secret whose values were resolved
  * @param key makes the name useless for guessing a password
  */
@@ -23,24 +38,63 @@ export function resolvedSecret(
   organizationId: string,
   { source, values, key }: { source: string; values: Readonly<Record<string, string>>; key: string },
 ) {
-  const { name: id, namespace } = project.metadata;
+  const { name: id } = project.metadata;
   const entries = Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
   const hash = createHmac("sha256", key)
     .update(JSON.stringify([id, source, entries]))
     .digest("hex");
+  const data = Object.fromEntries(
+    entries.map(([name, value]) => [name, Buffer.from(value).toString("base64")]),
+  );
+  return secretOf(project, organizationId, { hash, data });
+}
+
+/** The name of a project's Secret with content of this hash. */
+export const resolvedName = (projectId: string, hash: string): string =>
+  `${projectId}-refs-${hash.slice(0, HASH_LENGTH)}`;
+
+/** An immutable child of the project, named by its content: other values are another Secret, and so another version of the project. */
+export function secretOf(project: Project, organizationId: string, { hash, data }: ResolvedContent) {
+  const { name: id, namespace } = project.metadata;
   return {
     apiVersion: "v1",
     kind: "Secret",
     metadata: {
-      name: `${id}-refs-${hash.slice(0, HASH_LENGTH)}`,
+      name: resolvedName(id, hash),
       namespace,
       labels: childLabels({ type: project.spec.type, id, organizationId }),
       ownerReferences: [controllerReference(project, projectResource)],
     },
     type: "Opaque",
     immutable: true,
-    data: Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value).toString("base64")])),
+    data,
   };
+}
+
+/**
+ * Creates such a Secret unless it exists.
+ * @returns its name
+ * @throws KubeError
+ */
+export async function ensureResolvedSecret(
+  secret: ReturnType<typeof secretOf>,
+  { client, secrets }: { client: KubeClient; secrets: Store },
+): Promise<string> {
+  const { name, namespace } = secret.metadata;
+  const seen = secrets.get(namespace, name);
+  if (seen && !seen.metadata?.deletionTimestamp) {
+    return name;
+  }
+  const options = { fieldManager: fieldManagers.project };
+  try {
+    secrets.observe(await client.create<KubernetesObject>(resources.secrets, secret, options));
+  } catch (error) {
+    // It was created a moment ago, and the watch has not reported it yet.
+    if (!isAlreadyExists(error)) {
+      throw error;
+    }
+  }
+  return name;
 }
 
 /** Whether a Secret of a project's has values of references. */
