@@ -46,6 +46,8 @@ export interface Config {
   egressDeniedCidrs: string[];
   /** Longest time of a rollout without progress before it counts as failed, in seconds. */
   rolloutDeadlineSeconds: number;
+  /** Projects of an organization that are rolled at a time because variables that they share have changed. */
+  variableRollouts: number;
   /** Whom the certificates of nodes' kubelets are believed from. */
   kubelet: {
     /** PEM file of their authority; the cluster's own without it. */
@@ -109,6 +111,7 @@ export function loadConfig(env: Environment): Config {
     dnsNamespace: e.SLIPWAY_DNS_NAMESPACE,
     egressDeniedCidrs: e.SLIPWAY_EGRESS_DENIED_CIDRS,
     rolloutDeadlineSeconds: e.SLIPWAY_ROLLOUT_DEADLINE_SECONDS,
+    variableRollouts: e.SLIPWAY_VARIABLE_ROLLOUTS,
     kubelet: { caFile: e.SLIPWAY_KUBELET_CA_FILE, verify: e.SLIPWAY_KUBELET_VERIFY === "true" },
     jobs: {
       runLimitSeconds: e.SLIPWAY_JOB_RUN_LIMIT_SECONDS,

@@ -78,6 +78,7 @@ const variables = z.object({
   SLIPWAY_DNS_NAMESPACE: dnsLabel.default("kube-system"),
   SLIPWAY_EGRESS_DENIED_CIDRS: cidrList,
   SLIPWAY_ROLLOUT_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(300),
+  SLIPWAY_VARIABLE_ROLLOUTS: z.coerce.number().int().min(1).max(1_000).default(5),
   SLIPWAY_KUBELET_CA_FILE: z.string().min(1).optional(),
   SLIPWAY_KUBELET_VERIFY: z.enum(["true", "false"]).default("true"),
   SLIPWAY_JOB_RUN_LIMIT_SECONDS: z.coerce.number().int().min(60).max(3_600).default(3_600),

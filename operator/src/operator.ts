@@ -147,6 +147,7 @@ export function createOperator(options: OperatorOptions): Manager {
       builtPull: options.builds && createBuiltPull(manager, options.builds),
       quotas,
       deploymentRecords,
+      variableRollouts: config.variableRollouts,
     },
     (listener) => {
       const stops = [

@@ -13,6 +13,7 @@ export const deletedProjectResource = customResource(
   plurals.DeletedProject,
   "DeletedProject",
 );
+export const variableGroupResource = customResource(GROUP, VERSION, plurals.VariableGroup, "VariableGroup");
 export const backupResource = customResource(GROUP, VERSION, plurals.Backup, "Backup");
 export const domainClaimResource = customResource(GROUP, VERSION, plurals.DomainClaim, "DomainClaim", false);
 

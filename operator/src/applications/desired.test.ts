@@ -231,12 +231,12 @@ describe("the settings' hash", () => {
     expect(hash(withSettingsOf(now, before).spec)).toBe(hash({}));
   });
 
-  // What a project is built from is its image by then, and a volume is not restored with a version.
+  // What a project is built from is its image by then, a volume is not restored with a version, and groups are copied before.
   test("is compared for every field of an HTTP project but its source and its volume", () => {
     const compared = [...unchanged, ...changed].flatMap(([, spec]) => Object.keys(spec));
     const { required, optional } = fieldsOfType.http;
     const missing = [...required, ...optional].filter((field) => !compared.includes(field));
-    expect(missing).toEqual(["storage", "source", "build", "github"]);
+    expect(missing).toEqual(["storage", "source", "build", "github", "variableGroups"]);
   });
 });
 

@@ -102,10 +102,10 @@ test("the first instances begin once the command has succeeded, in the same imag
   let isOver = false;
   player.end = () => (isOver ? { exitCode: 0, message: "unread" } : undefined);
   await cluster.client.create(resources.secrets, {
-    metadata: ref("first-env"),
+    metadata: ref("first-env-0123456789ab"),
     stringData: { COLOUR: "blue" },
   } as KubernetesObject);
-  const spec = { image: image("1"), preDeployCommand, envsFrom: [{ name: "first-env" }] };
+  const spec = { image: image("1"), preDeployCommand, envsFrom: [{ name: "first-env-0123456789ab" }] };
   await cluster.client.create<Project>(projectResource, exampleProject(ref("first"), spec));
   const running = await eventually(async () => {
     const deployment = await newest("first");
@@ -130,7 +130,7 @@ test("the first instances begin once the command has succeeded, in the same imag
       {
         image: image("1").url,
         command: ["node", "migrate.js", "$$HOME"],
-        envFrom: [{ secretRef: { name: "first-env" } }],
+        envFrom: [{ secretRef: { name: "first-env-0123456789ab" } }],
         terminationMessagePolicy: "FallbackToLogsOnError",
       },
     ],

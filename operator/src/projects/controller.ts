@@ -21,6 +21,7 @@ import {
 import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
 import { referenceSources } from "../references/sources.ts";
+import { sharedSourcesOf } from "../variable-groups/sources.ts";
 import { creationPendingMs } from "./accept.ts";
 import type { ProjectDependencies } from "./dependencies.ts";
 import type { PullEvent } from "./images/pulls.ts";
@@ -52,6 +53,7 @@ export const rules: PolicyRule[] = [
   // Owner references that block their owner's deletion need it.
   { apiGroups: ["slipway.dev"], resources: ["projects/finalizers"], verbs: ["update"] },
   { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: [...READ, "create", "delete"] },
+  { apiGroups: ["slipway.dev"], resources: ["variablegroups"], verbs: WATCH },
   { apiGroups: [""], resources: ["namespaces"], verbs: [...READ] },
   { apiGroups: [""], resources: ["pods"], verbs: WATCH },
   { apiGroups: ["batch"], resources: ["jobs"], verbs: WATCH },
@@ -212,6 +214,7 @@ function sources(stores: ProjectStores, onCatalogChange: (listener: () => void) 
     watchMapped(kills, projectOfEvent, ({ type, object }) => type !== "delete" && object.probe !== undefined),
     watchLabelled(secrets, labels.project),
     ...referenceSources(projects, secrets),
+    ...sharedSourcesOf(stores),
     // Namespaces that become provisioned.
     watchMapped(
       namespaces,

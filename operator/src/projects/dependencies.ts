@@ -30,6 +30,8 @@ export interface ProjectDependencies {
   registryLogin: RegistryLogin;
   /** Keeps what nodes pull built images with; undefined where nothing is built. */
   builtPull?: Pick<BuiltPull, "ensure" | "host">;
+  /** How many projects of an organization are rolled at a time because variables that they share have changed. */
+  variableRollouts: number;
   quotas: QuotaReservations;
   deploymentRecords: DeploymentRecords;
 }

@@ -25,6 +25,7 @@ import { ReferenceSteps } from "../references/reconciler.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import { isBeingUndeleted } from "../undelete/record.ts";
+import { SharedVariableSteps } from "../variable-groups/reconciler.ts";
 import {
   type Accepted,
   creationPendingMs,
@@ -91,12 +92,14 @@ class ProjectSteps {
   readonly #deployments: DeploymentSteps;
   readonly #kindOf: (project: Project) => ProjectKind;
   readonly #references: ReferenceSteps;
+  readonly #shared: SharedVariableSteps;
 
   constructor(deps: ProjectDependencies) {
     this.#deps = deps;
     this.#deployments = new DeploymentSteps(deps.deploymentRecords, deps.clock);
     this.#kindOf = kindsOf(deps, this.#deployments);
     this.#references = new ReferenceSteps(deps);
+    this.#shared = new SharedVariableSteps(deps);
   }
 
   /** Creates and keeps everything a project needs. */
@@ -120,8 +123,11 @@ class ProjectSteps {
   /** From the spec to the objects of the project, each step a gate for those that follow. */
   async #apply(kind: ProjectKind, project: Project, context: ProjectContext) {
     const { accepted, pullInMs } = await this.#validate(kind, project, context);
-    const renewInMs = shortestDelay(await this.#logIn(project, context), pullInMs);
-    const resolved = await this.#references.resolve(project, accepted.organizationId, context);
+    const loginInMs = await this.#logIn(project, context);
+    const references = await this.#references.resolve(project, accepted.organizationId, context);
+    const shared = await this.#shared.resolve(project, accepted.organizationId, context);
+    const resolved = new Map([...references, ...shared.resolved]);
+    const renewInMs = shortestDelay(loginInMs, pullInMs, shared.againInMs);
     const applied = await kind.apply(project, { ...accepted, resolved }, context);
     return { applied, renewInMs };
   }

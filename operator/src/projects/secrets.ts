@@ -23,7 +23,7 @@ import type { Finding } from "./status.ts";
 
 export interface SecretDependencies {
   client: KubeClient;
-  /** Secrets that carry the project label, without their data. */
+  /** Secrets of organizations' namespaces, without their data. */
   secrets: Store;
 }
 
@@ -97,7 +97,7 @@ export async function findMissingSecret(
 ): Promise<Finding | undefined> {
   const { namespace } = project.metadata;
   for (const name of secretNames(project.spec)) {
-    // Users' own Secrets carry no label, so they are read live, and the answer is not kept.
+    // The watch may be behind.
     const found =
       deps.secrets.get(namespace, name) ??
       (await deps.client.getOrUndefined(

@@ -9,7 +9,14 @@ import {
   resources,
   type Store,
 } from "@slipway/controller-runtime";
-import { annotations, type DomainClaim, labels, MANAGED_BY, type Project } from "@slipway/crds";
+import {
+  annotations,
+  type DomainClaim,
+  labels,
+  MANAGED_BY,
+  type Project,
+  type VariableGroup,
+} from "@slipway/crds";
 import type { AllowList } from "../applications/access.ts";
 import type { PodView } from "../applications/pod-problem.ts";
 import { wantedHosts } from "../applications/view.ts";
@@ -17,7 +24,13 @@ import { claimIndexers } from "../domains/claims.ts";
 import { type Job, slimJob } from "../jobs/runs/cluster.ts";
 import { provisionedNamespaces } from "../organizations/controller.ts";
 import { referenceIndexers } from "../references/sources.ts";
-import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
+import {
+  domainClaimResource,
+  middlewareResource,
+  projectResource,
+  variableGroupResource,
+} from "../resources.ts";
+import { groupIndexers, sharedIndexers } from "../variable-groups/sources.ts";
 import { createPullStore, type PullEvent } from "./images/pulls.ts";
 import { createKillStore, type KillEvent } from "./probe-kills.ts";
 import { dropSecretData } from "./secrets.ts";
@@ -30,8 +43,9 @@ export interface ProjectStores {
   claims: Store<DomainClaim>;
   /** Namespaces of organizations. */
   namespaces: Store;
-  /** Secrets with the project label, without their data. */
+  /** Secrets of organizations' namespaces, without their data: also those that others write. */
   secrets: Store;
+  variableGroups: Store<VariableGroup>;
   pods: Store<Pod>;
   /** Pods that pull an image ahead of the version that needs it. */
   imagePulls: Store<Pod>;
@@ -102,6 +116,7 @@ export function createProjectStores(
       indexers: {
         [BY_WANTED_HOST]: (project) => wantedHosts(project, domainZone),
         ...referenceIndexers,
+        ...sharedIndexers,
       },
     }),
     claims: manager.store<DomainClaim>(domainClaimResource, { indexers: claimIndexers }),
@@ -109,11 +124,11 @@ export function createProjectStores(
     secrets: manager.store(resources.secrets, {
       // They may be read in organizations' namespaces alone.
       namespaces: provisionedNamespaces(namespaces),
-      labelSelector,
       metadataOnly: true,
       indexers: byProject,
       transform: dropSecretData,
     }),
+    variableGroups: manager.store<VariableGroup>(variableGroupResource, { indexers: groupIndexers }),
     pods: manager.store<Pod>(resources.pods, { labelSelector, indexers: byProject, transform: slimPod }),
     imagePulls: manager.store<Pod>(resources.pods, {
       labelSelector: labels.imagePull,
@@ -148,7 +163,7 @@ function selectorOf(resource: Resource): string {
 
 /** One kind of child, live as last observed by the watch. */
 export function childOf<T extends KubernetesObject>(
-  { children }: ProjectStores,
+  { children }: Pick<ProjectStores, "children">,
   resource: Resource,
   project: Project,
 ): T | undefined {

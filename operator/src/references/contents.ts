@@ -18,7 +18,7 @@ interface Known {
   bytes: number;
 }
 
-/** Reads each version of a watched Secret once; those without a project's label, which no watch reports, at every call. */
+/** Reads each version of a watched Secret once; those that the watch has not reported yet, at every call. */
 export class SecretContents {
   readonly #client: KubeClient;
   readonly #secrets: Store;
@@ -29,7 +29,7 @@ export class SecretContents {
   #bytes = 0;
 
   /**
-   * @param secrets Secrets with the project label, without their data
+   * @param secrets those of organizations' namespaces, without their data
    * @param isRead what of a Secret is of interest: nothing else of it stays in memory
    */
   constructor({

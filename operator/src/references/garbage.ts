@@ -1,4 +1,4 @@
-/** Deletes Secrets with earlier values of references, once nothing can start from them any more. */
+/** Deletes Secrets with earlier values of references and of shared variables, once nothing can start from them any more. */
 
 import {
   deleteSeen,
@@ -54,10 +54,10 @@ export async function collectResolvedSecrets(
 /** The Secrets that have been replaced, newest first, and when the last of them was. Both that and a change back begin a deployment. */
 function earlierOnes(
   { metadata: { namespace, name: id } }: Project,
-  { references = [], deployments: [newest] = [] }: ProjectStatus,
+  { references = [], sharedVariables = [], deployments: [newest] = [] }: ProjectStatus,
   secrets: Store,
 ): { old: KubernetesObject[]; replacedAt: number } {
-  const current = new Set(references.map(({ resolved }) => resolved));
+  const current = new Set([...references, ...sharedVariables].map(({ resolved }) => resolved));
   const isCurrent = ({ metadata }: KubernetesObject) => current.has(metadata?.name ?? "");
   const mine = secrets
     .byIndex(labels.project, id)

@@ -3,13 +3,17 @@
 import { parseQuantity } from "@slipway/controller-runtime";
 import { type Catalog, imageReference, type Project, type ProjectPlan } from "@slipway/crds";
 import { registrySecretName } from "../registry/login.ts";
+import { groupSource, secretSource } from "../variable-groups/shared.ts";
 import type { Workload } from "./app.ts";
 
 /** What a workload is derived from beside its project. */
 export interface WorkloadOrigin {
   organizationId: string;
   plan: Pick<ProjectPlan, "resources">;
-  /** By name of a Secret whose variables refer to other projects, the Secret with their values. */
+  /**
+   * By name of a Secret whose variables refer to other projects, the Secret with their values; by source of variables that projects share,
+   * the Secret with a copy of them.
+   */
   resolved?: ReadonlyMap<string, string>;
 }
 
@@ -38,11 +42,14 @@ export function toWorkload(
     organizationId,
     image: spec.image ? imageReference(spec.image) : "",
     pullSecret: spec.image?.awsCredentialsRef ? registrySecretName(project) : spec.image?.pullSecretRef?.name,
-    // The values win over the references.
-    envSecrets: (spec.envsFrom ?? []).flatMap(({ name }) => {
-      const values = resolved?.get(name);
-      return values === undefined ? [name] : [name, values];
-    }),
+    envSecrets: [
+      ...(spec.variableGroups ?? []).flatMap((name) => resolved?.get(groupSource(name)) ?? []),
+      ...(spec.envsFrom ?? []).flatMap(({ name }) => {
+        const values = resolved?.get(name);
+        // The values win over the references.
+        return values === undefined ? [resolved?.get(secretSource(name)) ?? name] : [name, values];
+      }),
+    ],
     restartedAt: spec.restartedAt,
     resources: {
       requests: { ...requests, "ephemeral-storage": reserved },

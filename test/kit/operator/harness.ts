@@ -109,6 +109,8 @@ export async function startOperator(
     egressDeniedCidrs?: string[];
     allowList?: AllowList;
     rolloutDeadlineSeconds?: number;
+    /** Projects that are rolled at a time because of changed variables: 5 unless given. */
+    variableRollouts?: number;
     /** Version of what the pods' templates of new deployments are made from: the first unless given. */
     podTemplateVersion?: number;
     reservedHostnames?: string[];
@@ -156,6 +158,7 @@ export async function startOperator(
       dnsNamespace: "kube-system",
       egressDeniedCidrs: options.egressDeniedCidrs ?? ["10.0.0.0/8"],
       rolloutDeadlineSeconds: options.rolloutDeadlineSeconds ?? 300,
+      variableRollouts: options.variableRollouts ?? 5,
       podTemplateVersion: options.podTemplateVersion ?? 1,
       kubelet: { verify: true },
       jobs: { runLimitSeconds: 3_600, admissionWindowSeconds: 120, startDeadlineSeconds: 600 },

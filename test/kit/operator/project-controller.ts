@@ -92,6 +92,7 @@ export async function startProjectController(
       registryLogin,
       quotas: new QuotaReservations(unlimitedQuotas(), silentLogger, () => manager.clock.monotonic()),
       deploymentRecords,
+      variableRollouts: 5,
     },
     (added) => {
       listener = added;
