@@ -1,0 +1,138 @@
+import {
+  ConditionSet,
+  KubeClient,
+  type KubernetesObject,
+  resources,
+  Store,
+} from "@slipway/controller-runtime";
+import type { Deployment, Project, ProjectStatus, VariableGroup } from "@slipway/crds";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { exampleWorker } from "../../../test/kit/operator/projects.ts";
+import type { ProjectContext } from "../projects/kind.ts";
+import { dropSecretData } from "../projects/secrets.ts";
+import { SharedVariableSteps } from "./reconciler.ts";
+
+const namespace = "slipway-org-alpha";
+let api: FakeApiserver;
+let client: KubeClient;
+let secrets: Store;
+let projects: Store<Project>;
+let steps: SharedVariableSteps;
+
+beforeEach(async () => {
+  api = await FakeApiserver.start();
+  client = KubeClient.forUrl(api.url);
+  secrets = new Store({ transform: dropSecretData });
+  secrets.replace([], "0");
+  projects = new Store<Project>({});
+  projects.replace([], "0");
+  const variableGroups = new Store<VariableGroup>({});
+  variableGroups.replace([], "0");
+  const stores = { projects, secrets, variableGroups, children: [] };
+  steps = new SharedVariableSteps({ client, stores, clock: { monotonic: () => 0 }, variableRollouts: 1 });
+});
+afterEach(async () => {
+  await client.close();
+  await api.stop();
+});
+
+/** Writes the Secret, as another operator does, and reports it. */
+async function write(value: string): Promise<void> {
+  const ref = { namespace, name: "vault" };
+  const data = { TOKEN: Buffer.from(value).toString("base64") };
+  const present = await client.getOrUndefined<KubernetesObject>(resources.secrets, ref);
+  const object = { metadata: ref, data } as KubernetesObject;
+  const written = present
+    ? await client.patch<KubernetesObject>(resources.secrets, ref, { data })
+    : await client.create<KubernetesObject>(resources.secrets, object);
+  secrets.upsert(written);
+}
+
+const deployed: Deployment = {
+  id: "d1",
+  status: "succeeded",
+  startedAt: "2026-01-01T00:00:00Z",
+  settingsHash: "d1",
+  updatedImage: false,
+  image: { reference: "app" },
+  settings: { plan: "basic", envsFrom: [{ name: "vault" }] },
+};
+
+async function resolve(
+  status: ProjectStatus,
+  name = "shop",
+  spec: Partial<Project["spec"]> = {},
+  generation = 1,
+) {
+  const worker = exampleWorker({ namespace, name }, { envsFrom: [{ name: "vault" }], ...spec });
+  const project = { ...worker, metadata: { ...worker.metadata, uid: name, generation } };
+  const conditions = new ConditionSet([], { now: new Date() });
+  const signal = new AbortController().signal;
+  const context = { status, conditions, signal } as Partial<ProjectContext> as ProjectContext;
+  const { resolved } = await steps.resolve(project, "alpha", context);
+  status.observedGeneration = generation;
+  return { resolved: resolved.get("Secret/vault"), reason: conditions.get("VariablesReady")?.reason };
+}
+
+// Shows: docs/variable-groups.md#secrets-that-others-write: so that the upgrade replaces no pod
+test("a project that is deployed already reads its Secret itself, until that changes", async () => {
+  await write("one");
+  const status: ProjectStatus = { deployments: [deployed] };
+  expect(await resolve(status)).toEqual({ resolved: undefined, reason: "VariablesResolved" });
+  expect(status.sharedVariables).toMatchObject([{ source: "Secret/vault", direct: true }]);
+  expect(await resolve(status)).toEqual({ resolved: undefined, reason: "VariablesResolved" });
+  await write("two");
+  const copy = (await resolve(status)).resolved;
+  expect(copy).toMatch(/^shop-refs-[0-9a-f]{12}$/);
+  expect(status.sharedVariables).toEqual([{ source: "Secret/vault", resolved: copy }]);
+});
+
+test("a new project has a copy from the start", async () => {
+  await write("one");
+  expect((await resolve({})).resolved).toMatch(/^shop-refs-[0-9a-f]{12}$/);
+});
+
+test("one that waits keeps what it has, and takes over the newest values when it is its turn", async () => {
+  await write("one");
+  const one: ProjectStatus = {};
+  const two: ProjectStatus = {};
+  const before = (await resolve(two, "two")).resolved;
+  await resolve(one, "one");
+  await write("two");
+  expect((await resolve(one, "one")).reason).toBe("VariablesResolved");
+  expect(await resolve(two, "two")).toEqual({ resolved: before, reason: "RolloutQueued" });
+  await write("three");
+  expect(await resolve(two, "two")).toEqual({ resolved: before, reason: "RolloutQueued" });
+  await write("one");
+  expect(await resolve(two, "two")).toEqual({ resolved: before, reason: "VariablesResolved" });
+});
+
+// Shows: docs/variable-groups.md#changes: a project that waits, and is changed itself | is deployed
+// Shows: docs/variable-groups.md#changes: paused projects and jobs | have the values with their next
+test("other settings are deployed with the values of now, and a paused project waits for nobody", async () => {
+  await write("one");
+  const statuses: ProjectStatus[] = [{}, {}, {}];
+  const [one = {}, two = {}, three = {}] = statuses;
+  for (const [index, status] of statuses.entries()) {
+    await resolve(status, `p${index}`);
+  }
+  await write("two");
+  expect((await resolve(one, "p0")).reason).toBe("VariablesResolved");
+  expect((await resolve(two, "p1")).reason).toBe("RolloutQueued");
+  expect((await resolve(two, "p1", {}, 2)).reason).toBe("VariablesResolved");
+  expect((await resolve(three, "p2")).reason).toBe("RolloutQueued");
+  expect((await resolve(three, "p2", { paused: true })).reason).toBe("VariablesResolved");
+});
+
+// Shows: docs/variable-groups.md#secrets-that-others-write: A Secret above 256 KiB is read directly
+test("a Secret that is too large to be copied is read directly, and the condition says so", async () => {
+  await write("x".repeat(100_000));
+  const large = Object.fromEntries(
+    ["A", "B", "C"].map((name) => [name, Buffer.alloc(100_000, "x").toString("base64")]),
+  );
+  secrets.upsert(
+    await client.patch<KubernetesObject>(resources.secrets, { namespace, name: "vault" }, { data: large }),
+  );
+  expect(await resolve({})).toEqual({ resolved: undefined, reason: "VariablesTooLarge" });
+});
