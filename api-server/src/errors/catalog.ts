@@ -64,6 +64,8 @@ export const failures = {
   /** None was deleted, its plan retains no volumes, or they are deleted by now. */
   deletedProjectNotFound: () =>
     new Failure(404, "DELETED_PROJECT_NOT_FOUND", "there is no such project that could be undeleted"),
+  variableGroupNotFound: (id: string) =>
+    new Failure(404, "VARIABLE_GROUP_NOT_FOUND", `there is no variable group ${id.slice(0, 100)}`),
   gitConnectionNotFound: (id: string) =>
     new Failure(404, "GIT_CONNECTION_NOT_FOUND", `there is no Git connection ${id.slice(0, 100)}`),
   gitRepositoryNotFound: () =>

@@ -5,6 +5,7 @@ const ORGANIZATION_LIMITS = {
   projects: { code: "ORGANIZATION_PROJECT_LIMIT_REACHED", noun: "projects" },
   customDomains: { code: "ORGANIZATION_CUSTOM_DOMAIN_LIMIT_REACHED", noun: "custom domains" },
   gitConnections: { code: "GIT_CONNECTION_LIMIT_REACHED", noun: "Git connections" },
+  variableGroups: { code: "VARIABLE_GROUP_LIMIT_REACHED", noun: "variable groups" },
   backups: { code: "ORGANIZATION_BACKUP_LIMIT_REACHED", noun: "backups" },
   variableBytes: {
     code: "ORGANIZATION_VARIABLES_LIMIT_REACHED",
@@ -62,6 +63,31 @@ export const conflicts = {
       `the project takes variables from the Secret ${secret}, which does not exist`,
       { extra: { secret } },
     ),
+  /** @param projects ids of those that attach it; the answer names some */
+  variableGroupInUse: (id: string, projects: readonly string[]) =>
+    new Failure(
+      409,
+      "VARIABLE_GROUP_IN_USE",
+      `${projects.length} projects attach the variable group ${id}; detach it from them first`,
+      { extra: { projects: projects.slice(0, 20), project_count: projects.length } },
+    ),
+  /** Its Secret is one that kubectl or another operator writes. */
+  variableGroupExternal: (secret: string) =>
+    new Failure(
+      409,
+      "VARIABLE_GROUP_EXTERNAL",
+      `the variables are in the Secret ${secret}, which is not written here`,
+      { extra: { secret } },
+    ),
+  variableGroupIncomplete: (secret: string) =>
+    new Failure(
+      409,
+      "VARIABLE_GROUP_INCOMPLETE",
+      `the Secret ${secret} with the group's variables does not exist`,
+      { extra: { secret } },
+    ),
+  variableGroupConflict: () =>
+    new Failure(409, "VARIABLE_GROUP_CONFLICT", "another change of the variable group is under way"),
   idempotencyKeyConflict: () =>
     new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
   jobRunsPending: (active: boolean) =>

@@ -4,10 +4,13 @@ import { resourceQuotaFailure } from "./limits.ts";
 
 const refusal = (message: string) => new KubeError({ status: 403, reason: "Forbidden", message });
 
+// Shows: docs/variable-groups.md#errors: 409 | `VARIABLE_GROUP_LIMIT_REACHED`, `ORGANIZATION
+// Shows: docs/variable-groups.md#limits: groups of an organization | 50
 // Shows: docs/backups.md#over-v1: 409 `ORGANIZATION_BACKUP_LIMIT_REACHED`, with `limit`: the
 test.each([
   ["projects", "ORGANIZATION_PROJECT_LIMIT_REACHED", 500],
   ["gitconnections", "GIT_CONNECTION_LIMIT_REACHED", 50],
+  ["variablegroups", "VARIABLE_GROUP_LIMIT_REACHED", 50],
   ["backups", "ORGANIZATION_BACKUP_LIMIT_REACHED", 1000],
 ])("a quota of %s is refused with its code and limit", (resource, code, limit) => {
   const counted = `count/${resource}.slipway.dev`;

@@ -7,7 +7,7 @@ import { withLedgerErrors } from "../ledger/availability.ts";
 
 /**
  * Ceilings of an organization, paused projects included. Projects, custom domains and bytes of variables are reserved in
- * the ledger before the cluster is written. Projects, Git connections and backups are counted by the namespace's
+ * the ledger before the cluster is written. Projects, Git connections, variable groups and backups are counted by the namespace's
  * ResourceQuota too, which is as atomic, and which applies to kubectl, too.
  */
 export interface UsageBook {
@@ -45,6 +45,7 @@ export function ledgerUsage(ledger: Ledger, catalog: { readonly current: Catalog
 const COUNTED = {
   projects: "count/projects.slipway.dev",
   gitConnections: "count/gitconnections.slipway.dev",
+  variableGroups: "count/variablegroups.slipway.dev",
   backups: "count/backups.slipway.dev",
 } as const satisfies Partial<Record<keyof OrganizationLimits, string>>;
 

@@ -158,6 +158,7 @@ export function hardLimits({
     // The ceilings that /v1 has, too: here they are counted for kubectl, and one of two concurrent creations is refused.
     "count/projects.slipway.dev": String(limits.projects),
     "count/gitconnections.slipway.dev": String(limits.gitConnections),
+    "count/variablegroups.slipway.dev": String(limits.variableGroups),
     "count/backups.slipway.dev": String(limits.backups),
     "services.nodeports": databasesOutside === "None" ? "0" : DATABASES,
     "services.loadbalancers": databasesOutside === "LoadBalancer" ? DATABASES : "0",
