@@ -9,6 +9,7 @@ export const deletedProjectResource = customResource(
   plurals.DeletedProject,
   "DeletedProject",
 );
+export const variableGroupResource = customResource(GROUP, VERSION, plurals.VariableGroup, "VariableGroup");
 export const backupResource = customResource(GROUP, VERSION, plurals.Backup, "Backup");
 export const buildResource = customResource(GROUP, VERSION, plurals.Build, "Build");
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");

@@ -1,6 +1,6 @@
 import type { PublicRuntime } from "@slipway/builder";
 import type { KubeClient } from "@slipway/controller-runtime";
-import type { Catalog, EnvironmentVariable } from "@slipway/crds";
+import type { Catalog, SourcedVariable } from "@slipway/crds";
 import type { Ledger } from "@slipway/ledger";
 import type { Tracing } from "@slipway/process/tracing";
 import type { Logger } from "pino";
@@ -59,7 +59,7 @@ export interface Services {
   exec: ExecSessions;
   kube: KubeClient;
   /** Reads of projects' environment variables, by namespace and name. */
-  environments: SharedReads<EnvironmentVariable[]>;
+  environments: SharedReads<SourcedVariable[]>;
   /** Traces of requests; undefined where there are none. */
   tracing?: Tracing;
   ledger: Ledger;

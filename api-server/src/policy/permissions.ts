@@ -32,6 +32,8 @@ export const PERMISSIONS = [
   "project.backup.delete",
   "project.backup.restore",
   "database.credentials.renew",
+  "organization.variable-groups.read",
+  "organization.variable-groups.update",
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];

@@ -195,8 +195,8 @@ describe("envs", () => {
     const [first] = (await app.live()).spec.envsFrom ?? [];
     await admin.patch(projectResource, app.ref, { spec: { envsFrom: [first, { name: "mine" }] } });
     expect((await app.send("GET", "envs")).json().data).toEqual([
-      { name: "A", value: "own" },
-      { name: "B", value: "2" },
+      { name: "A", value: "own", source: { type: "secret", name: "mine" } },
+      { name: "B", value: "2", source: { type: "secret", name: "mine" } },
     ]);
     await succeeded(app.send("PATCH", "envs", { envs: [{ name: "C", value: "3" }] }));
     expect((await app.send("GET", "envs")).json().data).toEqual([{ name: "C", value: "3" }]);

@@ -3,7 +3,7 @@ import type { Project, ProjectSpec } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { type ApiProject, applicationTypes, requireType } from "./api-project.ts";
 import { awsRegistryOf, isImageOf, registryOf } from "./creation/secrets.ts";
-import type { StoredSecret } from "./envs.ts";
+import type { StoredSecret } from "./read-envs.ts";
 
 /**
  * The spec with another image, no longer pinned. The same image is deployed again: its tag may resolve to another digest by now.

@@ -18,3 +18,4 @@ export {
   toOpenApi,
   toSnake,
 } from "./snake.ts";
+export * from "./variable-groups.ts";

@@ -8,6 +8,7 @@ import {
   exposure,
   hostname,
   imageUrl,
+  objectName,
   paymentMode,
   planId,
   projectName,
@@ -23,17 +24,20 @@ import {
   terminationGracePeriodSeconds,
 } from "../project/parts.ts";
 import { setOf } from "../rule.ts";
+import { variableGroupName } from "../variablegroup.ts";
 import { snakeSchema } from "./snake.ts";
+
+const variableName = bounded(1, 120)
+  // The names that a key of a Secret can have; `.` and names that begin with `..` are no keys either.
+  .regex(/^([-_a-zA-Z0-9]|\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$/, {
+    message: "must be letters, digits, hyphens, underscores and dots",
+  })
+  .describe("Name of the variable.");
 
 /** An environment variable as `/v1` has it. In the cluster it is in a Secret that `spec.envsFrom` names. */
 export const environmentVariable = z
   .strictObject({
-    name: bounded(1, 120)
-      // The names that a key of a Secret can have; `.` and names that begin with `..` are no keys either.
-      .regex(/^([-_a-zA-Z0-9]|\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$/, {
-        message: "must be letters, digits, hyphens, underscores and dots",
-      })
-      .describe("Name of the variable."),
+    name: variableName,
     value: bounded(1, 32_760)
       // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
       .regex(/^[^\u0000]*$/, { message: "must not hold a NUL character: no process can be given one" })
@@ -47,16 +51,46 @@ export const environmentVariable = z
   });
 export type EnvironmentVariable = z.output<typeof environmentVariable>;
 
+/** Where a variable comes from: the project's own, a variable group, or a Secret that others write. */
+export const variableSource = z
+  .discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("project") }),
+    z.strictObject({
+      type: z.literal("group"),
+      id: variableGroupName.describe("Id of the variable group."),
+      name: text(0, 64, "Name of the group.").optional(),
+      hidden: z.boolean().describe("The caller may not read groups: the value is left out.").optional(),
+    }),
+    z.strictObject({ type: z.literal("secret"), name: objectName("Name of the Secret.") }),
+  ])
+  .describe("Where the variable comes from; absent where all are the project's own.");
+export type VariableSource = z.output<typeof variableSource>;
+export type SourcedVariable = EnvironmentVariable & { source?: VariableSource };
+
 /** What Linux takes as one string of an environment (MAX_ARG_STRLEN), its `=` and its end included. */
 const MAX_ARGUMENT_BYTES = 131_072;
 /** What execve takes for arguments and environment with the usual stack (a quarter of 8 MiB), less room for our own. */
 const MAX_ENVIRONMENT_BYTES = 2 * 1024 * 1024 - 192 * 1024;
+
+/** The variables of a list that are the project's own. */
+export function ownVariables(all: readonly SourcedVariable[]): EnvironmentVariable[] {
+  return all.filter(isOwn).map(({ name, value }) => ({ name, value }));
+}
+
+const isOwn = ({ source }: SourcedVariable): boolean => source === undefined || source.type === "project";
 
 const encoder = new TextEncoder();
 /** Bytes of `NAME=value` and its end. */
 function bytes(name: string, value: string): number {
   return encoder.encode(name).length + encoder.encode(value).length + 2;
 }
+
+/** One of a list as it was read, which is sent back. The rules of its value are those of where it comes from. */
+const sentVariable = z.strictObject({
+  name: variableName,
+  value: z.string().max(1_048_576).describe("Value, taken literally: nothing in it is expanded."),
+  source: variableSource.optional(),
+});
 
 /** A project's environment variables: at most 50, each name once, all of them small enough for a process to start. */
 export const environment = z
@@ -83,7 +117,23 @@ export const patchCustomDomainsBody = z.strictObject({
   ),
 });
 export const patchExposureBody = z.strictObject({ exposure });
-export const patchEnvsBody = z.strictObject({ envs: environment });
+export const patchEnvsBody = z.strictObject({
+  envs: z
+    .array(sentVariable)
+    // Those of the project, and of what it may attach.
+    .max(600)
+    .superRefine((all, context) => {
+      const positions = all.flatMap((one, index) => (isOwn(one) ? [index] : []));
+      for (const { message, path } of environment.safeParse(ownVariables(all)).error?.issues ?? []) {
+        const [at, ...rest] = path;
+        const shown = typeof at === "number" ? [positions[at] ?? at, ...rest] : [...path];
+        context.addIssue({ code: "custom", message, path: shown });
+      }
+    })
+    .describe(
+      "The project's own variables, at most 50; those of other sources, as they were read, stay as they are.",
+    ),
+});
 export const patchImageBody = z.strictObject({ image: imageUrl });
 export const patchHealthBody = z
   .strictObject({

@@ -32,8 +32,8 @@ describe("GET /v1/project/:id/envs", () => {
     });
     await secret("gone", { B: "Mg==" });
     expect((await read()).json().data).toEqual([
-      { name: "A", value: "1" },
-      { name: "B", value: "2" },
+      { name: "A", value: "1", source: { type: "secret", name: "mine" } },
+      { name: "B", value: "2", source: { type: "secret", name: "gone" } },
     ]);
   });
 });

@@ -2,7 +2,7 @@ import { annotations } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { envSecret } from "./creation/objects.ts";
 import { envShards } from "./creation/secrets.ts";
-import { type StoredSecret, variablesOf } from "./envs.ts";
+import { type StoredSecret, variablesOf } from "./read-envs.ts";
 
 const base64 = (data: Record<string, string>) =>
   Object.fromEntries(
