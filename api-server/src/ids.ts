@@ -5,12 +5,14 @@ import {
   newOrganizationId as organizationId,
   newProjectId as projectId,
   type RandomInt,
+  newVariableGroupId as variableGroupId,
 } from "@slipway/crds";
 
 const random: RandomInt = (below) => randomInt(below);
 
 export const newProjectId = (): string => projectId(random);
 export const newGitConnectionId = (): string => gitConnectionId(random);
+export const newVariableGroupId = (): string => variableGroupId(random);
 export const newOrganizationId = (): string => organizationId(random);
 /** `u` and 98 bits of chance, like the ids of projects. */
 export const newUserId = (): string => `u${projectId(random).slice(1)}`;

@@ -43,6 +43,11 @@ export const organizationRules: PolicyRule[] = [
   // Read live, on request.
   {
     apiGroups: ["slipway.dev"],
+    resources: ["variablegroups"],
+    verbs: ["get", "list", "create", "patch", "delete"],
+  },
+  {
+    apiGroups: ["slipway.dev"],
     resources: ["backups"],
     verbs: ["get", "list", "create", "patch", "delete"],
   },

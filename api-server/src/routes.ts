@@ -77,6 +77,14 @@ import { list, read } from "./projects/routes/reads.ts";
 import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
 import { createRegistryToken, readRegistryToken } from "./registry/token.ts";
 import { listDeleted, undelete } from "./undelete/routes.ts";
+import { attachVariableGroups } from "./variable-groups/routes/attach.ts";
+import {
+  createVariableGroup,
+  deleteVariableGroup,
+  listVariableGroups,
+  readVariableGroup,
+  updateVariableGroup,
+} from "./variable-groups/routes/groups.ts";
 
 /** Every operation of the API. A new one is a file and a line here, and a line in the policy table. */
 export const routes: readonly AnyRoute[] = [
@@ -95,6 +103,7 @@ export const routes: readonly AnyRoute[] = [
   readEnvs,
   updateEnvs,
   updateImage,
+  attachVariableGroups,
   updatePlan,
   updateSchedule,
   pause,
@@ -128,6 +137,11 @@ export const routes: readonly AnyRoute[] = [
   networkUserAgents,
   networkRequestEvents,
   networkSourceIps,
+  listVariableGroups,
+  createVariableGroup,
+  readVariableGroup,
+  updateVariableGroup,
+  deleteVariableGroup,
   gitProviders,
   runtimeCatalog,
   listGitConnections,

@@ -131,6 +131,8 @@ export async function recheckCaller(
 function requirePermission(principal: Principal, access: Access, request: FastifyRequest): void {
   if (access.kind === "owner") {
     requireOwner(principal);
+  } else if (access.kind === "organization") {
+    requireOrganization(principal, access.permission);
   } else if (access.kind === "everyProject") {
     requireEveryProject(principal, access.permission);
   } else if (access.kind === "create") {
@@ -154,6 +156,12 @@ function requireProject(principal: Principal, permission: Permission, id: string
 function requireOwner(principal: Principal): void {
   if (principal.kind !== "user" || principal.role !== "owner") {
     throw failures.ownerRequired();
+  }
+}
+
+function requireOrganization(principal: Principal, permission: Permission): void {
+  if (!principal.grants.onOrganization(permission)) {
+    throw failures.organizationPermission([permission]);
   }
 }
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseSpec } from "../../../test/kit/api-server/databases.ts";
 import { fakeGit, putConnection } from "../../../test/kit/api-server/git.ts";
 import { type FakeHarness, repositoryIds, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { putGroup } from "../../../test/kit/operator/variable-groups.ts";
 import { failures } from "../errors/catalog.ts";
 import { checkCreation, withTemplate } from "../projects/creation/body.ts";
 import { backupResource } from "../resources.ts";
@@ -202,6 +203,7 @@ describe("what the routes answer", () => {
       },
       spec: { projectRef: { name: "pdatabase" }, trigger: "manual", requestedAt: "2026-01-31T12:00:00Z" },
     });
+    await putGroup(harness.kube, { namespace: organizationNamespace("openapi"), name: "vdoc" }, { A: "1" });
     await putConnection(harness.kube, "openapi", "gdoc");
     const repositoryId = sealRepositoryId("gdoc", "17");
     await harness.project("openapi", "psource", {
@@ -223,6 +225,7 @@ describe("what the routes answer", () => {
         .replace(":id", isOfDatabase ? "pdatabase" : path.includes("/source") ? "psource" : "pdoc")
         .replace(":backupId", "pdatabase-b1")
         .replace(":connectionId", "gdoc")
+        .replace(":groupId", "vdoc")
         .replace(":repositoryId", repositoryIds.seal("gdoc", "17"));
       const answer = await harness.app.inject({ url, headers });
       const media = operation(operationId).responses[answer.statusCode]?.content?.["application/json"];

@@ -12,6 +12,7 @@ export const EXAMPLE_ID = "p4k8z1m6x0c3v9b2n7q5";
 export const EXAMPLE_RUN_ID = `${EXAMPLE_ID}-29920500`;
 export const EXAMPLE_BACKUP_ID = `${EXAMPLE_ID}-b29928540`;
 export const EXAMPLE_CONNECTION_ID = "g7f2k9d4s1x8w3q6z5t0";
+export const EXAMPLE_GROUP_ID = "v3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_REPOSITORY_ID = "rMTc-0a1b2c3d4e5f";
 export const EXAMPLE_INSTANCE = `${EXAMPLE_ID}-6d4cf56db6-x7k2p`;
 export const EXAMPLE_BUILD_ID = "b5q2m8n1v7c4x0z9l3k6";
@@ -31,6 +32,7 @@ const FEATURES = [
   "openapi",
   "projects",
   "undelete",
+  "variable-groups",
 ];
 
 /** Examples of one operation. Tests check all of them against the schemas, and send the bodies of creations. */
@@ -100,6 +102,10 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   buildNotFound: [EXAMPLE_BUILD_ID],
   gitVersionNotFound: ["v1.*"],
   githubRepositoryNotConnected: ["no GitHub account is connected with the organization"],
+  variableGroupNotFound: [EXAMPLE_GROUP_ID],
+  variableGroupInUse: [EXAMPLE_GROUP_ID, [EXAMPLE_ID]],
+  variableGroupExternal: ["mail-vault"],
+  variableGroupIncomplete: ["mail-vault"],
   gitConnectionNotFound: [EXAMPLE_CONNECTION_ID],
   gitConnectionUnavailable: ["the Git server does not take the credential"],
   gitConnectionOperationPending: ["a build uses it"],

@@ -5,6 +5,7 @@ import {
   ORGANIZATION_ID,
   PROJECT_ID,
   toOpenApi,
+  VARIABLE_GROUP_ID,
 } from "@slipway/crds";
 import { INSTANCE } from "../exec/instance.ts";
 import type { AnyRoute } from "../http/route.ts";
@@ -14,6 +15,7 @@ import {
   EXAMPLE_BACKUP_ID,
   EXAMPLE_BUILD_ID,
   EXAMPLE_CONNECTION_ID,
+  EXAMPLE_GROUP_ID,
   EXAMPLE_ID,
   EXAMPLE_INSTANCE,
   EXAMPLE_REPOSITORY_ID,
@@ -71,6 +73,8 @@ function scopeText(access: Access): string {
       return "any credential of the organization";
     case "owner":
       return "session of an owner";
+    case "organization":
+      return `${access.permission} on organization:*`;
     case "everyProject":
       return `${access.permission} on project:*`;
     case "create":
@@ -125,6 +129,11 @@ const pathSchemas: Readonly<Record<string, Json>> = {
     description: "Id of a build.",
     schema: { type: "string", maxLength: 253, pattern: BUILD_ID.source },
     example: EXAMPLE_BUILD_ID,
+  },
+  groupId: {
+    description: "Id of a variable group.",
+    schema: { type: "string", maxLength: 40, pattern: VARIABLE_GROUP_ID.source },
+    example: EXAMPLE_GROUP_ID,
   },
   connectionId: {
     description: "Id of a Git connection.",

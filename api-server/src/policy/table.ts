@@ -14,6 +14,8 @@ export type Access =
   | { kind: "credential" }
   /** A session of the organization's owner; an API key cannot replace it. */
   | { kind: "owner" }
+  /** A grant on `organization:*`. */
+  | { kind: "organization"; permission: Permission }
   /** A grant on `project:*`: what concerns no project in particular. */
   | { kind: "everyProject"; permission: Permission }
   /** A grant on `organization:*`, which one depends on `config.type_project` of the body. */
@@ -81,6 +83,13 @@ const onGit: Policy = {
   rateLimit: perMinute(60),
   audited: false,
 };
+
+/** Operations on what several projects of an organization share. */
+const onOrganization = (permission: Permission, { audited }: { audited: boolean }): Policy => ({
+  access: { kind: "organization", permission },
+  rateLimit: perMinute(60),
+  audited,
+});
 
 /** Operations on Git credentials. */
 const gitCredential: Policy = { access: { kind: "owner" }, rateLimit: perMinute(60), audited: true };
@@ -165,6 +174,7 @@ export const policies = {
   updateProjectPreDeploy: onProject("project.pre-deploy.update", { audited: true }),
   readProjectEnvs: onProject("project.envs.read", { audited: false }),
   updateProjectEnvs: onProject("project.envs.update", { audited: true }),
+  updateProjectVariableGroups: onProject("project.envs.update", { audited: true }),
   updateProjectImage: onProject("project.image.update", { audited: true }),
   updateProjectPlan: onProject("project.plan.update", { audited: true }),
   updateProjectSchedule: onProject("project.schedule.update", { audited: true }),
@@ -192,6 +202,11 @@ export const policies = {
   restoreBackup: onOutlived("project.backup.restore", { audited: true }),
   readBackupPolicy: onProject("project.backup.read", { audited: false }),
   updateBackupPolicy: onProject("project.backup.update", { audited: true }),
+  listVariableGroups: onOrganization("organization.variable-groups.read", { audited: false }),
+  readVariableGroup: onOrganization("organization.variable-groups.read", { audited: false }),
+  createVariableGroup: onOrganization("organization.variable-groups.update", { audited: true }),
+  updateVariableGroup: onOrganization("organization.variable-groups.update", { audited: true }),
+  deleteVariableGroup: onOrganization("organization.variable-groups.update", { audited: true }),
   listGitProviders: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
   listGitRuntimes: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
   listGitConnections: onGit,

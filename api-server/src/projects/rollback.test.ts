@@ -115,6 +115,15 @@ describe("withDeployment", () => {
     expect(back(deployment({ envsFrom }, digest)).envsFrom).toEqual(envsFrom);
   });
 
+  // Shows: docs/variable-groups.md#values: a rollback | restores the project's own variables
+  it("leaves the variable groups attached as they are", () => {
+    const { envsFrom, variableGroups } = back(deployment({ envsFrom: [{ name: "old" }] }, digest), {
+      ...now,
+      variableGroups: ["mail", "logs"],
+    });
+    expect([envsFrom, variableGroups]).toEqual([[{ name: "old" }], ["mail", "logs"]]);
+  });
+
   // Shows: docs/applications.md#project-settings: rollback: image (by its digest), port, variables
   it("restores image, port, environment, health check, plan and payment mode, and nothing else", () => {
     const settings = {

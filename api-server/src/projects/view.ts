@@ -104,6 +104,7 @@ export function projectData(project: Project, derived: Derived) {
     ...lastDeploymentOf(project, withLogs),
     ...lastTerminationOf(project, withLogs),
     ...referencesOf(project),
+    ...variableGroupsOf(project),
     ...builtView(project),
     created_at: metadata.creationTimestamp,
     updated_at: updatedAt,
@@ -228,6 +229,19 @@ function referencesOf({ status }: Project) {
   const { reason, message } = condition;
   const isReady = condition.status === "True";
   return { references: { ready: isReady, ...(isReady ? {} : { reason, message }) } };
+}
+
+/** The groups that it attaches, and whether it has their newest values. */
+function variableGroupsOf({ spec, status }: Project) {
+  const { variableGroups: ids = [] } = spec;
+  const condition = status?.conditions?.find(({ type }) => type === "VariablesReady");
+  if (ids.length === 0 && condition === undefined) {
+    return {};
+  }
+  const isReady = condition?.status === "True";
+  const { reason, message } = condition ?? {};
+  const why = isReady || reason === undefined ? {} : { reason, message };
+  return { variable_groups: { ids: [...ids], ready: isReady, ...why } };
 }
 
 /** How the instance that ended last has ended; what it wrote is part of the project's logs. */

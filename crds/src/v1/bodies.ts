@@ -3,6 +3,7 @@ import { projectSpecFields } from "../project/spec-fields.ts";
 import { fieldsOfType, type ProjectType, projectTypes, type TypedField } from "../project/types.ts";
 import { environment } from "./settings.ts";
 import { snakeCase, snakeObject } from "./snake.ts";
+import { variableGroupIds } from "./variable-groups.ts";
 
 /** The bodies of `POST /v1/project`, one per type, made from the custom resource's own fields. */
 
@@ -45,6 +46,7 @@ const objectOf = (field: "image" | "build" | "github" | "job"): z.ZodObject =>
 /** Fields that `/v1` words otherwise than the spec does. */
 const own: Partial<Record<TypedField, { name: string; schema: z.ZodType }>> = {
   envsFrom: { name: "envs", schema: environment },
+  variableGroups: { name: "variable_group_ids", schema: variableGroupIds },
   image: {
     name: "image",
     schema: objectOf("image")
@@ -66,9 +68,6 @@ export function configName(field: TypedField): string {
 
 /** Typed fields that a creation cannot give, though a setting can. */
 const settingsOnly: Partial<Record<ProjectType, readonly TypedField[]>> = {
-  http: ["variableGroups"],
-  worker: ["variableGroups"],
-  job: ["variableGroups"],
   postgresql: ["database"],
   mariadb: ["database"],
   clickhouse: ["database"],

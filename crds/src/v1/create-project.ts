@@ -125,6 +125,7 @@ function specOf(body: Json): unknown {
   const {
     type_project,
     envs: _envs,
+    variable_group_ids: groups,
     image,
     build,
     github,
@@ -135,6 +136,9 @@ function specOf(body: Json): unknown {
   const snake: Json = { ...rest, ...common, type: type_project };
   if (image !== undefined) {
     snake.image = isObject(image) ? imageOf(image) : image;
+  }
+  if (groups !== undefined) {
+    snake.variable_groups = groups;
   }
   if (build !== undefined) {
     snake.build = withoutNull(build);

@@ -78,6 +78,13 @@ const edges: [string, unknown[], unknown[], string?][] = [
   ],
   // Shows: docs/applications.md#limits: environment variables | at most 50; name 1 to 120, value 1 to
   ["config.envs", [[], variables(50)], [variables(51)]],
+  ["config.variable_group_ids", [[], many(10, (i) => `v${i}`)], [many(11, (i) => `v${i}`), ["v", "v"]]],
+  [
+    "config.variable_group_ids",
+    [["v".repeat(40)]],
+    [["v".repeat(41)], ["V"], [""]],
+    "config.variable_group_ids[0]",
+  ],
   // Shows: docs/applications.md#limits: environment variables | at most 50; name 1 to 120, value 1 to
   [
     "config.envs",

@@ -24,6 +24,7 @@ import { newProjectId } from "../../ids.ts";
 import { policyOf } from "../../policy/table.ts";
 import { checkReferences } from "../../references/references.ts";
 import type { Services } from "../../services.ts";
+import { checkGroups } from "../../variable-groups/attach.ts";
 import { checkCreation, isIdempotencyKey, withTemplate } from "../creation/body.ts";
 import { admitCreation, createProject } from "../creation/create.ts";
 import { onceByKey } from "../creation/idempotency.ts";
@@ -60,6 +61,8 @@ export const createProjectData = z.object({
   managed_service: managedServiceCreated.optional(),
 });
 
+const GROUPS_FIELD = "config.variable_group_ids";
+
 export const create = defineRoute({
   operationId: "createProject",
   method: "POST",
@@ -93,6 +96,8 @@ export const create = defineRoute({
       const wanted = checkCreation(body, key, services);
       refuseForeignImage(wanted.spec.image?.url, "config.image.url", organizationId, services);
       const { grants } = principal as Principal;
+      const { variableGroups = [] } = wanted.spec;
+      await checkGroups(variableGroups, [], principal as Principal, services.kube, GROUPS_FIELD);
       const referrer = { organizationId, type: wanted.spec.type, grants };
       const references = await checkReferences(wanted.envs, referrer, services);
       await admitCreation(wanted, organizationId, services);

@@ -181,6 +181,22 @@ export const projectSchema = projectItemSchema.extend({
     })
     .describe("Of projects whose variables refer to other projects.")
     .optional(),
+  variable_groups: z
+    .object({
+      ids: z.array(z.string()).describe("Variable groups that it attaches; a later one wins."),
+      ready: z
+        .boolean()
+        .describe("Whether its instances have the newest values, or are being rolled to them."),
+      reason: z
+        .string()
+        .describe("RolloutQueued, VariableGroupNotFound, SecretNotFound or VariablesTooLarge, unless ready.")
+        .optional(),
+      message: z.string().describe("What is waited for, or missing.").optional(),
+    })
+    .describe(
+      "Of projects with variables that others may change: of variable groups, or of Secrets that others write.",
+    )
+    .optional(),
   last_termination: z
     .object({
       instance: z.string(),
