@@ -10,6 +10,8 @@ import {
   API_VERSION,
   billingCycle,
   jobRunName,
+  labels,
+  MANAGED_BY,
   organizationNamespace,
   type Project,
   SYSTEM_NAMESPACE,
@@ -29,7 +31,7 @@ import { generateApiKey, readTokenKey, signUserToken } from "../../api-server/sr
 import { newUserId } from "../../api-server/src/ids.ts";
 import { isProvisioned } from "../../api-server/src/organizations/service.ts";
 import { EVERY_GRANT, parseGrant } from "../../api-server/src/policy/permissions.ts";
-import { projectResource } from "../../api-server/src/resources.ts";
+import { projectResource, variableGroupResource } from "../../api-server/src/resources.ts";
 import { startApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
@@ -168,6 +170,21 @@ export async function startPlatform(log: string): Promise<Platform> {
   }
 }
 
+/** A variable group, as `/v1` writes it. */
+async function createGroup(kube: KubeClient): Promise<void> {
+  const [name, namespace] = ["vcontract", organizationNamespace(ORGANIZATION)];
+  const secretRef = { name: `${name}-values` };
+  await kube.create<KubernetesObject>(variableGroupResource, {
+    metadata: { name, namespace },
+    spec: { displayName: "Shared", secretRef },
+  } as KubernetesObject);
+  const own = { [labels.managedBy]: MANAGED_BY, [labels.variableGroup]: name };
+  await kube.create(resources.secrets, {
+    metadata: { name: secretRef.name, namespace, labels: own },
+    data: { KEY: "dmFsdWU=" },
+  } as KubernetesObject);
+}
+
 /** Projects to read, change and delete; schemathesis.toml names the job, the database and those from Git. */
 async function createProjects(kube: KubeClient): Promise<void> {
   const namespace = organizationNamespace(ORGANIZATION);
@@ -196,6 +213,7 @@ async function createProjects(kube: KubeClient): Promise<void> {
   await create("pgithub", { ...rest, github });
   // No image of it is here: it waits, and nobody ever reaches it.
   await create("pdatabase", databaseSpec("postgresql"));
+  await createGroup(kube);
   for (const name of ["pread1", "pread2", "pread3", "pread4"]) {
     await create(name, { ...exampleSpec, plan: "basic" });
   }

@@ -104,39 +104,42 @@ describe.each(having("public"))("$name, public,", (one) => {
   });
 });
 
-describe.each(having("credential", "owner", "create", "everyProject", "project"))("$name", (one) => {
-  // Shows: docs/applications.md#conventions: failure envelope with `message` and a stable `code`
-  // Shows: docs/applications.md#authentication: 5. 401 for a missing or wrong credential, a revoked key
-  // Shows: docs/applications.md#errors-other-operations: historic deployments | 401, 403, 404
-  // Shows: docs/applications.md#errors-every-operation: 401 | `CREDENTIAL_MISSING`, `CREDENTIAL_INVALID`
-  it("answers 401 without a valid credential, before it reads anything else", async () => {
-    const unknownKey = `slw_${"0".repeat(16)}_${"0".repeat(64)}`;
-    const bad = { query: "?unknown=1", ...json("{") };
-    expect(statusAndCode(await send(one, {}, bad))).toEqual([401, "CREDENTIAL_MISSING"]);
-    for (const headers of [
-      { "x-api-key": "nonsense" },
-      { "x-api-key": unknownKey },
-      { authorization: `Bearer ${unknownKey}` },
-      { authorization: "Bearer a.b.c" },
-      { authorization: "Basic eDp5" },
-    ]) {
-      const response = await send(one, headers, bad);
-      expectRefusal(response, 401);
-      expect(statusAndCode(response)).toEqual([401, "CREDENTIAL_INVALID"]);
-    }
-  });
+describe.each(having("credential", "owner", "create", "organization", "everyProject", "project"))(
+  "$name",
+  (one) => {
+    // Shows: docs/applications.md#conventions: failure envelope with `message` and a stable `code`
+    // Shows: docs/applications.md#authentication: 5. 401 for a missing or wrong credential, a revoked key
+    // Shows: docs/applications.md#errors-other-operations: historic deployments | 401, 403, 404
+    // Shows: docs/applications.md#errors-every-operation: 401 | `CREDENTIAL_MISSING`, `CREDENTIAL_INVALID`
+    it("answers 401 without a valid credential, before it reads anything else", async () => {
+      const unknownKey = `slw_${"0".repeat(16)}_${"0".repeat(64)}`;
+      const bad = { query: "?unknown=1", ...json("{") };
+      expect(statusAndCode(await send(one, {}, bad))).toEqual([401, "CREDENTIAL_MISSING"]);
+      for (const headers of [
+        { "x-api-key": "nonsense" },
+        { "x-api-key": unknownKey },
+        { authorization: `Bearer ${unknownKey}` },
+        { authorization: "Bearer a.b.c" },
+        { authorization: "Basic eDp5" },
+      ]) {
+        const response = await send(one, headers, bad);
+        expectRefusal(response, 401);
+        expect(statusAndCode(response)).toEqual([401, "CREDENTIAL_INVALID"]);
+      }
+    });
 
-  // Shows: docs/applications.md#authentication: 2. `x-organization-id`: required with a user token
-  // Shows: docs/applications.md#errors-every-operation: 403 | `ORGANIZATION_REQUIRED`
-  it("answers 403 to a user token without its organization, and to a credential of another", async () => {
-    const { authorization } = (await harness.owner(ORGANIZATION)) as { authorization: string };
-    expect(statusAndCode(await send(one, { authorization }))).toEqual([403, "ORGANIZATION_REQUIRED"]);
-    for (const credential of [{ authorization }, all()]) {
-      const headers = { ...credential, "x-organization-id": "elsewhere" };
-      expect(statusAndCode(await send(one, headers))).toEqual([403, "ORGANIZATION_FORBIDDEN"]);
-    }
-  });
-});
+    // Shows: docs/applications.md#authentication: 2. `x-organization-id`: required with a user token
+    // Shows: docs/applications.md#errors-every-operation: 403 | `ORGANIZATION_REQUIRED`
+    it("answers 403 to a user token without its organization, and to a credential of another", async () => {
+      const { authorization } = (await harness.owner(ORGANIZATION)) as { authorization: string };
+      expect(statusAndCode(await send(one, { authorization }))).toEqual([403, "ORGANIZATION_REQUIRED"]);
+      for (const credential of [{ authorization }, all()]) {
+        const headers = { ...credential, "x-organization-id": "elsewhere" };
+        expect(statusAndCode(await send(one, headers))).toEqual([403, "ORGANIZATION_FORBIDDEN"]);
+      }
+    });
+  },
+);
 
 describe.each(having("owner"))("$name", (one) => {
   it("answers 403 to every key, and to members that are not owners", async () => {
@@ -177,6 +180,35 @@ describe.each(having("create"))("$name", (one) => {
       const allowed = harness.key(ORGANIZATION, `${permission} on organization:*`);
       expectRefusal(await send(one, allowed, body), 400);
     }
+  });
+});
+
+describe.each(having("organization"))("$name", (one) => {
+  const { permission } = one.policy.access as Extract<Access, { kind: "organization" }>;
+
+  // Shows: docs/variable-groups.md#permissions: of their own: neither
+  it("answers 403 to every grant but its own on the organization", async () => {
+    const others = PERMISSIONS.filter((other) => other !== permission);
+    for (const grants of [
+      [],
+      others.map((other) => `${other} on organization:*`),
+      [...PERMISSIONS.map((other) => `${other} on project:*`), `${permission} on project:${PROJECT}`],
+    ]) {
+      const response = await send(one, harness.key(ORGANIZATION, ...grants));
+      expect(response.json()).toMatchObject({
+        code: "PERMISSION_DENIED",
+        required: [`${permission} on organization:*`],
+      });
+      expect(response.statusCode).toBe(403);
+    }
+  });
+
+  it("needs just its grant", async () => {
+    const headers = harness.key(ORGANIZATION, `${permission} on organization:*`);
+    expectRefusal(
+      await send(one, headers, { query: "?unknown=1", ...(takesBody(one) ? json({}) : {}) }),
+      400,
+    );
   });
 });
 

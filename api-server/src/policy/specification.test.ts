@@ -183,6 +183,16 @@ const scopesOnAll: [string, Permission][] = [
   ["GET /v1/git/connections/:connectionId/repositories/:repositoryId/branches", "project.source.update"],
 ];
 
+const scopesOnOrganization: [string, Permission][] = [
+  // Shows: docs/variable-groups.md#permissions: list and read groups | `organization.variable-groups.read`
+  ["GET /v1/organization/variable-groups", "organization.variable-groups.read"],
+  ["GET /v1/organization/variable-groups/:groupId", "organization.variable-groups.read"],
+  // Shows: docs/variable-groups.md#permissions: create, change and delete groups | `organization.variable-groups.update`
+  ["POST /v1/organization/variable-groups", "organization.variable-groups.update"],
+  ["PATCH /v1/organization/variable-groups/:groupId", "organization.variable-groups.update"],
+  ["DELETE /v1/organization/variable-groups/:groupId", "organization.variable-groups.update"],
+];
+
 const scopes: [string, Permission][] = [
   // Shows: docs/applications.md#authentication: read one project | `project.read`
   ["GET /v1/project/:id", "project.read"],
@@ -237,6 +247,8 @@ const scopes: [string, Permission][] = [
   ["GET /v1/project/:id/envs", "project.envs.read"],
   // Shows: docs/applications.md#authentication: change envs | `project.envs.update`
   ["PATCH /v1/project/:id/envs", "project.envs.update"],
+  // Shows: docs/variable-groups.md#permissions: attach groups to a project | `project.envs.update`
+  ["PATCH /v1/project/:id/variable-groups", "project.envs.update"],
   // Shows: docs/applications.md#authentication: image | `project.image.update`
   ["PATCH /v1/project/:id/image", "project.image.update"],
   // Shows: docs/applications.md#authentication: plan | `project.plan.update`
@@ -346,6 +358,26 @@ describe("the scope of", () => {
     expect(await by(`${permission} on project:*`)).toBe(400);
     expect(await by(`${permission} on project:p2`, `${permission} on organization:*`)).toBe(403);
     expect(await by(...others.map((other) => `${other} on project:*`))).toBe(403);
+  });
+});
+
+describe("what an organization's projects share", () => {
+  it("is all in the table", () => {
+    const found = routes.filter(({ path }) => path.startsWith("/v1/organization/variable-groups"));
+    expect(found.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
+      scopesOnOrganization.map(([operation]) => operation).sort(),
+    );
+  });
+
+  // Shows: docs/variable-groups.md#permissions: list and read groups | `organization.variable-groups.read`
+  // Shows: docs/variable-groups.md#permissions: create, change and delete groups | `organization.variable-groups.update`
+  it.each(scopesOnOrganization)("%s needs %s on the organization", async (operation, permission) => {
+    const others = PERMISSIONS.filter((other) => other !== permission);
+    const by = async (...grants: string[]) =>
+      (await call(operation, harness.key(ORGANIZATION, ...grants), newAddress())).statusCode;
+    expect(await by(`${permission} on organization:*`)).toBe(400);
+    expect(await by(`${permission} on project:*`, `${permission} on project:${PROJECT}`)).toBe(403);
+    expect(await by(...others.map((other) => `${other} on organization:*`))).toBe(403);
   });
 });
 
