@@ -48,6 +48,7 @@ export interface Project extends ProjectItem {
     last_lines?: string;
   };
   references?: { ready: boolean; reason?: string; message?: string };
+  variable_groups?: { ids: string[]; ready: boolean; reason?: string; message?: string };
   build_failure?: { error_code?: string; error_message?: string };
   created_at: string;
   updated_at: string;

@@ -17,9 +17,23 @@ export function overview(context: ProjectContext): HTMLElement {
   return h("div", { class: "stack" }, about, isDeployed ? deployments(context) : undefined);
 }
 
+/** What the project waits for. */
+const notice = (title: string, message = ""): HTMLElement =>
+  h(
+    "div",
+    { class: "card state", role: "status" },
+    h("p", { class: "state-title" }, title),
+    h("p", {}, text(message)),
+  );
+
 function describe(project: Project, id: string): (HTMLElement | undefined)[] {
   const { additional_info: info, storage, schedule, missed_runs: missed, build_failure: failure } = project;
-  const { last_termination: ended, pre_deploy_command: command, references } = project;
+  const {
+    last_termination: ended,
+    pre_deploy_command: command,
+    references,
+    variable_groups: groups,
+  } = project;
   return [
     failure
       ? h(
@@ -30,13 +44,9 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
         )
       : undefined,
     references && !references.ready
-      ? h(
-          "div",
-          { class: "card state", role: "status" },
-          h("p", { class: "state-title" }, "References to other projects are not resolved"),
-          h("p", {}, text(references.message ?? "")),
-        )
+      ? notice("References to other projects are not resolved", references.message)
       : undefined,
+    groups?.message === undefined ? undefined : notice("Shared variables are not up to date", groups.message),
     card(
       "About",
       project.description ? h("p", { class: "description" }, text(project.description)) : undefined,
