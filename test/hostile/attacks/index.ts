@@ -24,6 +24,7 @@ import { slowCreations } from "./slow-creations.ts";
 import { slowHeaders } from "./slow-headers.ts";
 import { stalledBodies } from "./stalled-bodies.ts";
 import { unreadAnswers } from "./unread-answers.ts";
+import { variableGroups } from "./variable-groups.ts";
 import { variables } from "./variables.ts";
 
 export const attacks: readonly Attack[] = [
@@ -40,6 +41,7 @@ export const attacks: readonly Attack[] = [
   execSessions,
   variables,
   references,
+  variableGroups,
   creations,
   domains,
   backups,
