@@ -20,6 +20,7 @@ const PAGES = [
   "docs/undelete.md",
   "docs/references.md",
   "docs/exec.md",
+  "docs/variable-groups.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
