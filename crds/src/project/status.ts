@@ -92,6 +92,30 @@ export const deploymentSettings = z
   .describe("What the pods were made from.");
 export type DeploymentSettings = z.output<typeof deploymentSettings>;
 
+const sharedVariables = mapOf(
+  z
+    .array(
+      z
+        .strictObject({
+          source: text(1, 300, "VariableGroup/NAME, or Secret/NAME of a Secret that others write."),
+          resolved: text(
+            1,
+            253,
+            "Secret of the project's own with a copy of its variables; several sources may have the same.",
+          ),
+          direct: z
+            .boolean()
+            .describe(
+              "The pods read the source itself: it is as it was when the project was first seen with it.",
+            )
+            .optional(),
+        })
+        .describe("The values of one source."),
+    )
+    .max(100),
+  "source",
+);
+
 const deployment = z
   .strictObject({
     id: text(1, 64, "Id of the deployment record."),
@@ -115,6 +139,13 @@ const deployment = z
       .describe("What the ledger has of it; absent while it has nothing.")
       .optional(),
     settings: deploymentSettings,
+    sharedVariables: sharedVariables
+      .describe("Copies of variables that several projects may share, as the pods had them.")
+      .optional(),
+    valuesOnly: z
+      .boolean()
+      .describe("Other values of shared variables began it, and nothing else.")
+      .optional(),
   })
   .describe("One deployment.");
 export type Deployment = z.output<typeof deployment>;
@@ -162,25 +193,7 @@ export const projectStatus = z
     )
       .describe("Secrets with the values that references to other projects were last resolved to.")
       .optional(),
-    sharedVariables: mapOf(
-      z
-        .array(
-          z
-            .strictObject({
-              source: text(1, 300, "VariableGroup/NAME, or Secret/NAME of a Secret that others write."),
-              resolved: text(1, 253, "Secret of the project's own with a copy of its variables."),
-              direct: z
-                .boolean()
-                .describe(
-                  "The pods read the source itself: it is as it was when the project was first seen with it.",
-                )
-                .optional(),
-            })
-            .describe("The values of one source."),
-        )
-        .max(100),
-      "source",
-    )
+    sharedVariables: sharedVariables
       .describe("Where the values of variables that several projects may share were last copied to.")
       .optional(),
     plan: text(0, 63, "Plan that is in force.").optional(),

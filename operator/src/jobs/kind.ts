@@ -71,7 +71,7 @@ export class JobKind implements ProjectKind<JobPlan, Applied> {
     const wanted = toJobApp(project, accepted, { catalog: catalog(), platform });
     const app = withTemplateVersion(wanted, status, settingsHash, platform.templateVersion);
     const hash = settingsHash(app);
-    deployments.begin(project, hash, status);
+    deployments.begin(project, hash, status, accepted.valuesOnly);
     status.templateVersion = app.templateVersion;
     const objects = withLiveClaim(desired(app), claimOf(this.#deps.stores, project));
     await applier.applyAndPrune(ownerOf(project), objects, { log, signal });

@@ -21,6 +21,8 @@ export interface Accepted<P extends ProjectPlan = ProjectPlan> {
   plan: P;
   /** By name of a Secret whose variables refer to other projects, the Secret with their values. */
   resolved?: ReadonlyMap<string, string>;
+  /** Other values of variables that projects share are the only reason for another version. */
+  valuesOnly?: boolean;
 }
 
 /** The rejection of a spec that must change first. */

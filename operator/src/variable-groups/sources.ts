@@ -10,7 +10,7 @@ import {
   watchMapped,
 } from "@slipway/controller-runtime";
 import type { Project, VariableGroup } from "@slipway/crds";
-import { foreignSecrets, groupsOf } from "./shared.ts";
+import { foreignSecrets, groupsOf, isQueued, variablesReady } from "./shared.ts";
 
 /** Index of projects by the groups that they attach, as `namespace/name`. */
 const BY_GROUP = "variableGroup";
@@ -68,13 +68,13 @@ function concernsValues(event: StoreEvent<VariableGroup>): boolean {
 /** Projects that wait for their turn, those that are woken when a place is free: more of them than there may be places. */
 const MOST_WOKEN = 50;
 
-function waitingIn(namespace: string | undefined, projects: Store<Project>): Project[] {
-  return projects.list(namespace).filter(isQueued).slice(0, MOST_WOKEN);
-}
-
-function isQueued({ status }: Project): boolean {
-  const found = status?.conditions?.find(({ type }) => type === "VariablesReady");
-  return found?.reason === "RolloutQueued";
+/** Those that have waited longest, in that order. */
+export function waitingIn(namespace: string | undefined, projects: Store<Project>): Project[] {
+  const waiting = projects.list(namespace).filter(isQueued);
+  const since = (project: Project): string => variablesReady(project)?.lastTransitionTime ?? "";
+  return waiting
+    .toSorted((a, b) => (since(a) < since(b) ? -1 : Number(since(a) > since(b))))
+    .slice(0, MOST_WOKEN);
 }
 
 /** Whether a deployment has ended with this event. */

@@ -19,6 +19,10 @@ export interface WantedDeployment {
   settings: DeploymentSettings;
   /** What is to run before it. */
   preDeploy?: WantedPreDeploy;
+  /** Copies that the pods have. */
+  sharedVariables?: Deployment["sharedVariables"];
+  /** Other values of these are the only reason for another version. */
+  valuesOnly?: boolean;
 }
 
 /** What a rollback needs of a spec: all that the pods are created from, and how they are paid for. */
@@ -44,7 +48,7 @@ export function beginDeployment(
   { uid, generation, now }: { uid: string; generation?: number; now: Date },
 ): Deployment[] | undefined {
   const [newest, ...older] = list;
-  const { settingsHash, settings } = wanted;
+  const { settingsHash, settings, sharedVariables, valuesOnly } = wanted;
   const isSame = newest?.settingsHash === settingsHash && newest.status !== "superseded";
   if (newest && isSame && !isPreDeployOutdated(newest, wanted.preDeploy)) {
     // The payment mode, which the pods do not depend on, may have changed.
@@ -69,6 +73,8 @@ export function beginDeployment(
     image: { reference, ...(digest ? { digest } : {}) },
     ...firstPreDeploy(wanted, before),
     settings,
+    ...(sharedVariables ? { sharedVariables } : {}),
+    ...(valuesOnly ? { valuesOnly } : {}),
   };
   return [deployment, ...kept];
 }

@@ -52,17 +52,26 @@ export class DeploymentSteps {
    * Makes the wanted version the newest deployment, unless it is already. A paused project's changes become one when it
    * resumes: before, nothing of them can fail or succeed.
    * @param settingsHash hash of all that the wanted version's pods are created from
+   * @param valuesOnly other values of variables that projects share are the only reason for another version
    * @returns whether another version was deployed before
    * @throws WaitingError when no deployment before may be forgotten yet
    */
-  begin(project: Project, settingsHash: string, status: ProjectStatus): boolean {
+  begin(project: Project, settingsHash: string, status: ProjectStatus, valuesOnly = false): boolean {
     const before = status.deployments ?? [];
     if (project.spec.paused) {
       return before.length > 1;
     }
     const { uid = "", generation } = project.metadata;
     const preDeploy = wantedPreDeploy(project.spec);
-    const wanted = { settingsHash, settings: settingsOf(project), ...(preDeploy ? { preDeploy } : {}) };
+    const { sharedVariables } = status;
+    const settings = settingsOf(project);
+    const wanted = {
+      settingsHash,
+      settings,
+      sharedVariables,
+      valuesOnly,
+      ...(preDeploy ? { preDeploy } : {}),
+    };
     const list = beginDeployment(before, wanted, { uid, generation, now: this.#clock.now() });
     if (!list) {
       throw new WaitingError(
