@@ -6,7 +6,14 @@
  */
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { type Catalog, type HttpPlan, isOpenAccess, labels, type Project } from "@slipway/crds";
+import {
+  type Catalog,
+  type Deployment,
+  type HttpPlan,
+  isOpenAccess,
+  labels,
+  type Project,
+} from "@slipway/crds";
 import { type Claimed, routedHosts } from "../domains/project-claims.ts";
 import { exposureAtStart, ProjectDomains } from "../domains/project-domains.ts";
 import { RejectedSpecRoutes } from "../domains/rejected-spec-routes.ts";
@@ -33,6 +40,7 @@ import { childOf, type Pod } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import { TerminalError } from "../reconcile-errors.ts";
 import { hasValues } from "../references/targets.ts";
+import { withEarlierCopies } from "../variable-groups/earlier.ts";
 import { type GrowthObstacle, withLiveClaim } from "../workload/pvc.ts";
 import { withTemplateVersion } from "../workload/template-version.ts";
 import type { AllowList } from "./access.ts";
@@ -110,21 +118,29 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const claimed = await this.#domains.claim(project, accepted.organizationId, signal);
     const forNew = this.#deps.platform.templateVersion;
     const view = withTemplateVersion(this.#view(project, accepted, claimed), status, settingsHash, forNew);
-    const wanted = { ...view, replaces: deployments.begin(project, settingsHash(view), status) };
+    const replaces = deployments.begin(project, settingsHash(view), status, accepted.valuesOnly);
+    const wanted = { ...view, replaces };
     status.templateVersion = view.templateVersion;
     const gate = await this.#preDeploy.resolve(project, wanted, context);
     const choices = {
       status,
       live: this.#deployment(project),
       instances: this.#instances(project),
-      viewOf: (earlier: Project) =>
-        hasValues(earlier.spec, accepted.resolved)
+      viewOf: (previous: Deployment) => {
+        const { earlier, resolved } = withEarlierCopies(
+          project,
+          previous,
+          accepted.resolved,
+          this.#deps.stores,
+        );
+        return hasValues(earlier.spec, resolved)
           ? {
-              ...this.#view(earlier, this.#withPlanOf(earlier, accepted), claimed),
+              ...this.#view(earlier, { ...this.#withPlanOf(earlier, accepted), resolved }, claimed),
               templateVersion: view.templateVersion,
               replaces: true,
             }
-          : undefined,
+          : undefined;
+      },
       signal,
     };
     const running = gate

@@ -8,7 +8,7 @@ import {
   type KubernetesObject,
   resources,
 } from "@slipway/controller-runtime";
-import { annotations, labels, type Project, type ProjectStatus } from "@slipway/crds";
+import { annotations, type Deployment, labels, type Project, type ProjectStatus } from "@slipway/crds";
 import type { LiveDeployment } from "../projects/pause.ts";
 import type { Pod, ProjectStores } from "../projects/stores.ts";
 import { projectResource } from "../resources.ts";
@@ -24,7 +24,6 @@ import {
   isPlaced,
   isPulled,
   previousVersion,
-  withSettingsOf,
 } from "./recreate.ts";
 
 /** The version that a project runs. */
@@ -50,7 +49,7 @@ export class RecreateSteps {
 
   /**
    * Chooses what a project runs, and has the image of the wanted version pulled where that comes first.
-   * @param viewOf the application of a project with other settings; undefined when it has no values for its references
+   * @param viewOf the application as it was with an earlier deployment; undefined when it has no values for its references
    */
   async resolve(
     project: Project,
@@ -65,7 +64,7 @@ export class RecreateSteps {
       status: ProjectStatus;
       live: LiveDeployment | undefined;
       instances: readonly PodView[];
-      viewOf: (project: Project) => HttpApp | undefined;
+      viewOf: (previous: Deployment) => HttpApp | undefined;
       signal: AbortSignal;
     },
   ): Promise<Running> {
@@ -85,7 +84,7 @@ export class RecreateSteps {
     const isPullPending = choice === "pull" || (choice === "wanted" && !hasTemplateOf(live, hash));
     await this.clear(project, signal, isPullPending ? pull?.metadata.name : undefined);
     const previous = previousVersion(deployments);
-    const app = choice === "previous" && previous ? viewOf(withSettingsOf(project, previous)) : undefined;
+    const app = choice === "previous" && previous ? viewOf(previous) : undefined;
     if (app) {
       return { applied: app, reported: app, isReturned: true };
     }
@@ -113,13 +112,13 @@ export class RecreateSteps {
     }: {
       status: ProjectStatus;
       live: LiveDeployment | undefined;
-      viewOf: (project: Project) => HttpApp | undefined;
+      viewOf: (previous: Deployment) => HttpApp | undefined;
       signal: AbortSignal;
     },
   ): Promise<Running> {
     await this.clear(project, signal);
     const previous = live ? undefined : previousVersion(deployments);
-    const earlier = previous && viewOf(withSettingsOf(project, previous));
+    const earlier = previous && viewOf(previous);
     const app = live ? keep(wanted, live) : (earlier ?? { ...wanted, awaitsPreDeploy: true });
     return { applied: app, reported: app, isReturned: false, gate };
   }

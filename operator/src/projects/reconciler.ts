@@ -26,6 +26,7 @@ import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import { isBeingUndeleted } from "../undelete/record.ts";
 import { SharedVariableSteps } from "../variable-groups/reconciler.ts";
+import { takeOver } from "../variable-groups/take-over.ts";
 import {
   type Accepted,
   creationPendingMs,
@@ -125,11 +126,13 @@ class ProjectSteps {
     const { accepted, pullInMs } = await this.#validate(kind, project, context);
     const loginInMs = await this.#logIn(project, context);
     const references = await this.#references.resolve(project, accepted.organizationId, context);
-    const shared = await this.#shared.resolve(project, accepted.organizationId, context);
-    const resolved = new Map([...references, ...shared.resolved]);
-    const renewInMs = shortestDelay(loginInMs, pullInMs, shared.againInMs);
-    const applied = await kind.apply(project, { ...accepted, resolved }, context);
-    return { applied, renewInMs };
+    return takeOver(context.status, async () => {
+      const shared = await this.#shared.resolve(project, accepted.organizationId, context);
+      const resolved = new Map([...references, ...shared.resolved]);
+      const wanted = { ...accepted, resolved, valuesOnly: shared.isOfValues };
+      const applied = await kind.apply(project, wanted, context);
+      return { applied, renewInMs: shortestDelay(loginInMs, pullInMs, shared.againInMs) };
+    });
   }
 
   /** Keeps what a rejected spec must not change; throws why it is rejected, with when to reconcile again. */

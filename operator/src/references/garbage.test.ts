@@ -107,6 +107,19 @@ describe("for five minutes one is kept", () => {
   });
 });
 
+test("the copy of the last deployment that succeeded is kept: a project with a volume may return to it", async () => {
+  const project = await makeWorker();
+  for (const index of [0, 1, 2]) {
+    await makeSecret(name(index));
+  }
+  const copy = (index: number) => [{ source: "VariableGroup/mail", resolved: name(index) }];
+  const newest = deployment("failed");
+  const served = { ...deployment("succeeded"), id: "d0", sharedVariables: copy(0) };
+  const older = { ...deployment("succeeded"), id: "d00", sharedVariables: copy(1) };
+  await collect(project, { sharedVariables: copy(2), deployments: [newest, served, older] });
+  expect(await present()).toEqual([name(0), name(2)]);
+});
+
 describe("kept is what is named by", () => {
   const succeeded = statusOf(deployment("succeeded"));
   const uid = (project: Project) => project.metadata.uid ?? "";

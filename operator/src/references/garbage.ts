@@ -54,10 +54,13 @@ export async function collectResolvedSecrets(
 /** The Secrets that have been replaced, newest first, and when the last of them was. Both that and a change back begin a deployment. */
 function earlierOnes(
   { metadata: { namespace, name: id } }: Project,
-  { references = [], sharedVariables = [], deployments: [newest] = [] }: ProjectStatus,
+  { references = [], sharedVariables = [], deployments = [] }: ProjectStatus,
   secrets: Store,
 ): { old: KubernetesObject[]; replacedAt: number } {
-  const current = new Set([...references, ...sharedVariables].map(({ resolved }) => resolved));
+  const [newest] = deployments;
+  // The project may return to it, also once none of its instances is left.
+  const served = deployments.find(({ status }) => status === "succeeded")?.sharedVariables ?? [];
+  const current = new Set([...references, ...sharedVariables, ...served].map(({ resolved }) => resolved));
   const isCurrent = ({ metadata }: KubernetesObject) => current.has(metadata?.name ?? "");
   const mine = secrets
     .byIndex(labels.project, id)
