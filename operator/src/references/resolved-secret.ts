@@ -9,7 +9,8 @@ import {
   resources,
   type Store,
 } from "@slipway/controller-runtime";
-import { fieldManagers, labels, MANAGED_BY, type Project } from "@slipway/crds";
+import { annotations, fieldManagers, labels, MANAGED_BY, type Project } from "@slipway/crds";
+import { bytesOfData } from "../projects/secrets.ts";
 import { projectResource } from "../resources.ts";
 import { childLabels } from "../workload/app.ts";
 
@@ -26,6 +27,8 @@ export interface ResolvedContent {
   hash: string;
   /** Base64 by name. */
   data: Readonly<Record<string, string>>;
+  /** Its bytes are recorded on it, since they count for a bound. */
+  isCounted?: boolean;
 }
 
 /**
@@ -54,7 +57,11 @@ export const resolvedName = (projectId: string, hash: string): string =>
   `${projectId}-refs-${hash.slice(0, HASH_LENGTH)}`;
 
 /** An immutable child of the project, named by its content: other values are another Secret, and so another version of the project. */
-export function secretOf(project: Project, organizationId: string, { hash, data }: ResolvedContent) {
+export function secretOf(
+  project: Project,
+  organizationId: string,
+  { hash, data, isCounted = false }: ResolvedContent,
+) {
   const { name: id, namespace } = project.metadata;
   return {
     apiVersion: "v1",
@@ -63,6 +70,7 @@ export function secretOf(project: Project, organizationId: string, { hash, data 
       name: resolvedName(id, hash),
       namespace,
       labels: childLabels({ type: project.spec.type, id, organizationId }),
+      ...(isCounted ? { annotations: { [annotations.envBytes]: String(bytesOfData(data)) } } : {}),
       ownerReferences: [controllerReference(project, projectResource)],
     },
     type: "Opaque",

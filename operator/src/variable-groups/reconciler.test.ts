@@ -18,6 +18,7 @@ let api: FakeApiserver;
 let client: KubeClient;
 let secrets: Store;
 let projects: Store<Project>;
+let variableGroups: Store<VariableGroup>;
 let steps: SharedVariableSteps;
 
 beforeEach(async () => {
@@ -27,7 +28,7 @@ beforeEach(async () => {
   secrets.replace([], "0");
   projects = new Store<Project>({});
   projects.replace([], "0");
-  const variableGroups = new Store<VariableGroup>({});
+  variableGroups = new Store<VariableGroup>({});
   variableGroups.replace([], "0");
   const stores = { projects, secrets, variableGroups, children: [] };
   steps = new SharedVariableSteps({ client, stores, clock: { monotonic: () => 0 }, variableRollouts: 1 });
@@ -38,9 +39,9 @@ afterEach(async () => {
 });
 
 /** Writes the Secret, as another operator does, and reports it. */
-async function write(value: string): Promise<void> {
-  const ref = { namespace, name: "vault" };
-  const data = { TOKEN: Buffer.from(value).toString("base64") };
+async function write(value: string, name = "vault", variable = "TOKEN"): Promise<void> {
+  const ref = { namespace, name };
+  const data = { [variable]: Buffer.from(value).toString("base64") };
   const present = await client.getOrUndefined<KubernetesObject>(resources.secrets, ref);
   const object = { metadata: ref, data } as KubernetesObject;
   const written = present
@@ -73,6 +74,30 @@ async function resolve(
   const { resolved } = await steps.resolve(project, "alpha", context);
   status.observedGeneration = generation;
   return { resolved: resolved.get("Secret/vault"), reason: conditions.get("VariablesReady")?.reason };
+}
+
+/** Names of all copies, and what is in them. */
+const copies = async () =>
+  (
+    await client.listAll<KubernetesObject & { data: Record<string, string> }>(resources.secrets, {
+      namespace,
+    })
+  )
+    .filter(({ metadata }) => metadata?.name?.includes("-refs-"))
+    .map(({ data }) =>
+      Object.fromEntries(
+        Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]),
+      ),
+    );
+
+async function writeGroup(name: string, value: string, variable = "TOKEN"): Promise<void> {
+  await write(value, `${name}-values`, variable);
+  variableGroups.upsert({
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "VariableGroup",
+    metadata: { namespace, name, uid: name, resourceVersion: "1" },
+    spec: { displayName: name, secretRef: { name: `${name}-values` } },
+  });
 }
 
 // Shows: docs/variable-groups.md#secrets-that-others-write: so that the upgrade replaces no pod
@@ -125,7 +150,80 @@ test("other settings are deployed with the values of now, and a paused project w
   expect((await resolve(three, "p2", { paused: true })).reason).toBe("VariablesResolved");
 });
 
-// Shows: docs/variable-groups.md#secrets-that-others-write: A Secret above 256 KiB is read directly
+test("a paused project keeps its copy, and has the values of now once it resumes", async () => {
+  await write("one");
+  const status: ProjectStatus = {};
+  const before = (await resolve(status)).resolved;
+  await write("two");
+  expect(await resolve(status, "shop", { paused: true }, 2)).toEqual({
+    resolved: before,
+    reason: "VariablesResolved",
+  });
+  expect(await copies()).toEqual([{ TOKEN: "one" }]);
+  expect((await resolve(status, "shop", {}, 3)).resolved).not.toBe(before);
+  expect(await copies()).toEqual(expect.arrayContaining([{ TOKEN: "one" }, { TOKEN: "two" }]));
+});
+
+// Shows: docs/variable-groups.md#values: a variable of several
+test("a project has one copy of all its groups, in which a later one wins, and one of Secrets that others write", async () => {
+  await writeGroup("mail", "mail");
+  await writeGroup("logs", "logs");
+  await writeGroup("more", "more", "MORE");
+  await write("one");
+  await write("two", "second");
+  const status: ProjectStatus = {};
+  const spec = {
+    variableGroups: ["mail", "logs", "more"],
+    envsFrom: [{ name: "vault" }, { name: "second" }],
+  };
+  await resolve(status, "shop", spec);
+  expect(await copies()).toEqual(expect.arrayContaining([{ TOKEN: "logs", MORE: "more" }, { TOKEN: "two" }]));
+  expect(await copies()).toHaveLength(2);
+  expect(new Set(status.sharedVariables?.map(({ resolved }) => resolved)).size).toBe(2);
+  expect(status.sharedVariables?.map(({ source }) => source)).toEqual([
+    "VariableGroup/mail",
+    "VariableGroup/logs",
+    "VariableGroup/more",
+    "Secret/vault",
+    "Secret/second",
+  ]);
+});
+
+test("what is attached or detached waits for nobody, also where its generation was observed before", async () => {
+  await writeGroup("mail", "mail");
+  await writeGroup("logs", "logs");
+  const [other, status]: ProjectStatus[] = [{}, {}];
+  const attach = (to: ProjectStatus | undefined, name: string, ...variableGroups: string[]) =>
+    resolve(to ?? {}, name, { variableGroups, envsFrom: [] });
+  await attach(other, "other", "mail");
+  await attach(status, "shop", "mail");
+  await writeGroup("mail", "changed");
+  expect((await attach(other, "other", "mail")).reason).toBe("VariablesResolved");
+  expect((await attach(status, "shop", "mail")).reason).toBe("RolloutQueued");
+  expect((await attach(status, "shop", "mail", "logs")).reason).toBe("VariablesResolved");
+});
+
+// Shows: docs/variable-groups.md#limits: copies of an organization
+test("copies of an organization have a bound, at which a project keeps its last values and a new one does not start", async () => {
+  await write("one");
+  const status: ProjectStatus = {};
+  const before = (await resolve(status)).resolved;
+  const [copy] = secrets.list(namespace).filter(({ metadata }) => metadata?.name === before);
+  expect(copy?.metadata?.annotations).toEqual({ "slipway.dev/env-bytes": "8" });
+  const metadata = { ...copy?.metadata, name: "pother-refs-000000000000", uid: "other" };
+  const labels = { ...copy?.metadata?.labels, "slipway.dev/project": "pother" };
+  const annotations = { "slipway.dev/env-bytes": String(64 * 1_048_576 - 15) };
+  secrets.upsert({ ...copy, metadata: { ...metadata, labels, annotations } } as KubernetesObject);
+  await write("two");
+  expect(await resolve(status)).toEqual({ resolved: before, reason: "VariablesTooLarge" });
+  await writeGroup("mail", "mail");
+  await expect(resolve({}, "new", { variableGroups: ["mail"], envsFrom: [] })).rejects.toMatchObject({
+    reason: "VariablesTooLarge",
+  });
+  expect(await copies()).toHaveLength(1);
+});
+
+// Shows: docs/variable-groups.md#secrets-that-others-write: Above 256 KiB they are read directly
 test("a Secret that is too large to be copied is read directly, and the condition says so", async () => {
   await write("x".repeat(100_000));
   const large = Object.fromEntries(

@@ -5,40 +5,45 @@
  */
 
 import { createHash } from "node:crypto";
-import { type KubeClient, resources } from "@slipway/controller-runtime";
-import { GROUP_BYTES_MAX, isInstanceType, type Project, type ProjectStatus } from "@slipway/crds";
+import { equalJson, type KubeClient, resources } from "@slipway/controller-runtime";
+import { isInstanceType, type Project, type ProjectStatus } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import type { ProjectContext } from "../projects/kind.ts";
 import type { Finding } from "../projects/status.ts";
 import { childOf, type ProjectStores } from "../projects/stores.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import type { ResolvedSecrets } from "../references/reconciler.ts";
-import {
-  ensureResolvedSecret,
-  MAX_RESOLVED_BYTES,
-  resolvedName,
-  secretOf,
-} from "../references/resolved-secret.ts";
+import { ensureResolvedSecret, resolvedName, secretOf } from "../references/resolved-secret.ts";
 import { type SharedContent, SharedContents } from "./contents.ts";
+import { bytesOf, copyProblem, MAX_COPIES_BYTES, missing } from "./problems.ts";
 import { type LiveTemplate, RolloutLimiter } from "./rollout-limiter.ts";
-import { readsDirectly, type SharedSource, sharedSources } from "./shared.ts";
+import { readsDirectly, recordedOf, type SharedRun, sharedRuns } from "./shared.ts";
 
 type Stores = Pick<ProjectStores, "projects" | "secrets" | "variableGroups" | "children">;
 type Copied = NonNullable<ProjectStatus["sharedVariables"]>[number];
 
 /** Events of groups and Secrets come first; this is for one that was missed. */
 const RESYNC_MS = 600_000;
-/** The same for the end of a rollout that others wait for. */
+/** The same for the end of a rollout that others wait for, or for the deletion of earlier copies. */
 const QUEUE_RESYNC_MS = 30_000;
 
-/** What a source would be copied to now. */
+/** What a run of sources would be copied to now. */
 interface Wanted {
-  /** Absent where the last values are kept. */
-  source?: SharedSource;
-  /** As it is, or would be, recorded. */
-  copied: Copied;
-  /** What is recorded, where it is of another content. */
-  before?: Copied;
+  run: SharedRun;
+  /** As recorded of it. */
+  before: Copied[];
+  /** As it is to be recorded; undefined where what is recorded stays. */
+  after?: Copied[];
+}
+
+/** What a project's variables are made from. */
+export interface SharedVariables {
+  /** By key of the source the Secret that pods read. */
+  resolved: ResolvedSecrets;
+  /** In how many milliseconds to look again. */
+  againInMs?: number;
+  /** Other values of the same sources are the only reason for another version of the project. */
+  isOfValues: boolean;
 }
 
 export class SharedVariableSteps {
@@ -71,144 +76,183 @@ export class SharedVariableSteps {
 
   /**
    * Creates the copies, and reports them. What cannot be copied now, or not yet, keeps its last values, and says why.
-   * @returns by key of the source the Secret that pods read, and in how many milliseconds to look again
    * @throws WaitingError about `VariablesReady` when there are no values from before
    */
-  async resolve(
-    project: Project,
-    organizationId: string,
-    context: ProjectContext,
-  ): Promise<{ resolved: ResolvedSecrets; againInMs?: number }> {
+  async resolve(project: Project, organizationId: string, context: ProjectContext): Promise<SharedVariables> {
     const { status, conditions, signal } = context;
     const { namespace = "" } = project.metadata;
-    const sources = sharedSources(project, (name) => this.#stores.variableGroups.get(namespace, name));
-    if (sources.length === 0) {
+    const runs = sharedRuns(project, (name) => this.#stores.variableGroups.get(namespace, name));
+    if (runs.length === 0) {
       conditions.remove("VariablesReady");
       status.sharedVariables = undefined;
-      return { resolved: new Map() };
+      this.#limiter.release(project);
+      return { resolved: new Map(), isOfValues: false };
     }
-    const recorded = new Map((status.sharedVariables ?? []).map((one) => [one.source, one]));
     const wanted: Wanted[] = [];
     let problem: Finding | undefined;
-    for (const source of sources) {
-      const before = recorded.get(source.key);
-      const found =
-        "secret" in source ? await this.#observe(project, source, before, status, signal) : source;
-      if ("copied" in found) {
-        wanted.push(found);
+    for (const run of runs) {
+      const before = recordedOf(run, status.sharedVariables ?? []);
+      const isKept = before.length > 0 && this.#areThere(project, before);
+      if (isKept && project.spec.paused) {
+        // Nothing starts from it: what is wanted by then is copied when the project resumes.
+        wanted.push({ run, before });
+        problem ??= run.problem;
+        continue;
+      }
+      const found = run.problem ?? (await this.#observe(project, run, before, status, signal));
+      if (Array.isArray(found)) {
+        wanted.push({ run, before, after: found });
         continue;
       }
       const { reason, message } = found;
-      if (before && this.#isThere(project, before)) {
+      if (isKept) {
         problem ??= { reason, message: `${message}. The last values are kept.` };
-        wanted.push({ copied: before });
-      } else if (!("secret" in source) || source.group !== undefined) {
+        wanted.push({ run, before });
+      } else if (run.isOfGroups) {
         throw new WaitingError(reason, message, { condition: "VariablesReady", requeueAfterMs: RESYNC_MS });
       } else {
         problem ??= { reason, message: `${message}. The pods read it directly.` };
       }
     }
-    const isQueued = !this.#mayRoll(project, wanted, status);
+    const admission = this.#admit(project, wanted, status);
     const copies: Copied[] = [];
-    for (const { source, copied, before } of wanted) {
-      const isKept = source === undefined || (isQueued && before !== undefined);
+    for (const one of wanted) {
+      const isQueued = admission === "queued" && hasOtherValues(one);
       copies.push(
-        isKept ? (before ?? copied) : await this.#ensure(project, organizationId, source, copied, signal),
+        ...(one.after === undefined || isQueued
+          ? one.before
+          : await this.#ensure(project, organizationId, one.run, one.after, signal)),
       );
     }
     status.sharedVariables = copies.length === 0 ? undefined : copies;
+    const isQueued = admission === "queued";
     this.#report(conditions, isQueued, problem);
     const resolved = copies.flatMap(({ source, resolved, direct }): [string, string][] =>
       direct ? [] : [[source, resolved]],
     );
-    return { resolved: new Map(resolved), againInMs: isQueued ? QUEUE_RESYNC_MS : undefined };
+    return {
+      resolved: new Map(resolved),
+      againInMs: isQueued || problem?.reason === "VariablesTooLarge" ? QUEUE_RESYNC_MS : undefined,
+      isOfValues: admission === "admitted",
+    };
   }
 
-  /** What a source has now; or why there is nothing that can be copied. */
+  /** What a run is copied to by now; or why it cannot be copied. */
   async #observe(
     project: Project,
-    source: SharedSource,
-    before: Copied | undefined,
+    run: SharedRun,
+    before: readonly Copied[],
     { deployments = [] }: ProjectStatus,
     signal: AbortSignal,
-  ): Promise<Wanted | Finding> {
+  ): Promise<Copied[] | Finding> {
     const { namespace = "", name: id } = project.metadata;
-    const content = await this.#contents.read({ namespace, name: source.secret }, signal);
-    const problem = problemOf(source, content);
-    if (problem || content === undefined) {
-      return problem ?? missing(source);
+    const contents: SharedContent[] = [];
+    for (const source of run.sources) {
+      const content = await this.#contents.read({ namespace, name: source.secret }, signal);
+      if (content === undefined) {
+        return missing(source);
+      }
+      contents.push(content);
     }
-    const resolved = resolvedName(id, hashOf(id, source, content));
-    if (before?.resolved === resolved) {
-      return { source, copied: before };
+    const resolved = resolvedName(id, hashOf(id, run, contents));
+    const found = run.keys.map((source) => ({ source, resolved }));
+    if (before.length > 0 && equalJson(namesOf(before), namesOf(found)) && this.#areThere(project, before)) {
+      return [...before];
     }
     const isDirect =
-      before === undefined && source.group === undefined && readsDirectly(source.secret, deployments);
-    const copied = { source: source.key, resolved, ...(isDirect ? { direct: true } : {}) };
-    return { source, copied, ...(before ? { before } : {}) };
+      before.length === 0 &&
+      !run.isOfGroups &&
+      run.sources.every(({ secret }) => readsDirectly(secret, deployments));
+    const isNew = !isDirect && !this.#areThere(project, found);
+    const problem = copyProblem(run, contents, isNew ? this.#roomIn(namespace) : undefined);
+    return problem ?? (isDirect ? found.map((one) => ({ ...one, direct: true })) : found);
+  }
+
+  /** Bytes that copies in a namespace may still have beside all that are there. */
+  #roomIn(namespace: string): number {
+    const { secrets } = this.#stores;
+    return secrets.list(namespace).reduce((left, secret) => left - bytesOf(secret), MAX_COPIES_BYTES);
   }
 
   /**
-   * Whether values that have changed may be taken over now. Other settings are deployed with the values of now, and what has no instances is
-   * not rolled.
+   * Whether values that have changed may be taken over now. Other settings are deployed with the values of now.
+   * @returns `admitted` where nothing but values has changed
    */
-  #mayRoll(project: Project, wanted: readonly Wanted[], status: ProjectStatus): boolean {
-    const changed = wanted.filter(({ before }) => before !== undefined);
-    if (changed.length === 0) {
-      this.#limiter.release(project);
-      return true;
-    }
+  #admit(
+    project: Project,
+    wanted: readonly Wanted[],
+    status: ProjectStatus,
+  ): "unlimited" | "admitted" | "queued" {
+    const changed = wanted.filter(hasOtherValues);
     const { metadata, spec } = project;
     const isFree =
-      spec.paused === true ||
-      !isInstanceType(spec.type) ||
+      changed.length === 0 ||
       metadata.generation !== status.observedGeneration ||
-      changed.some(({ before }) => !this.#isThere(project, before));
-    return isFree || this.#limiter.admit(project, status.deployments ?? []);
+      changed.some(({ before }) => !this.#areThere(project, before));
+    if (isFree) {
+      this.#limiter.release(project);
+      return "unlimited";
+    }
+    const isAdmitted = isInstanceType(spec.type)
+      ? this.#limiter.admit(project, status.deployments ?? [])
+      : this.#limiter.admitRuns(project);
+    return isAdmitted ? "admitted" : "queued";
   }
 
   /** Whether pods can start from what is recorded. */
-  #isThere({ metadata }: Project, copied: Copied | undefined): boolean {
-    return (
-      copied !== undefined &&
-      (copied.direct === true || this.#stores.secrets.get(metadata.namespace, copied.resolved) !== undefined)
+  #areThere({ metadata }: Project, copies: readonly Copied[]): boolean {
+    const { secrets } = this.#stores;
+    return copies.every(
+      ({ resolved, direct }) => direct === true || secrets.get(metadata.namespace, resolved) !== undefined,
     );
   }
 
-  /** Creates the copy, of what the source has by now. */
+  /** Creates the copy, of what the sources have by now. */
   async #ensure(
     project: Project,
     organizationId: string,
-    source: SharedSource,
-    copied: Copied,
+    run: SharedRun,
+    wanted: Copied[],
     signal: AbortSignal,
-  ): Promise<Copied> {
+  ): Promise<Copied[]> {
     const { namespace = "", name: id } = project.metadata;
-    if (this.#isThere(project, copied)) {
-      return copied;
+    if (this.#areThere(project, wanted)) {
+      return wanted;
     }
-    const live = await this.#contents.readData({ namespace, name: source.secret }, signal);
-    const problem = problemOf(source, live?.content);
-    if (problem || live === undefined) {
+    const contents: SharedContent[] = [];
+    let data: Record<string, string> = {};
+    let problem: Finding | undefined;
+    for (const source of run.sources) {
+      const live = await this.#contents.readData({ namespace, name: source.secret }, signal);
+      if (live === undefined) {
+        problem ??= missing(source);
+        continue;
+      }
+      contents.push(live.content);
+      data = { ...data, ...live.data };
+    }
+    problem ??= copyProblem(run, contents, this.#roomIn(namespace));
+    if (problem) {
       // It has changed since it was observed: the next reconcile decides.
-      const { reason, message } = problem ?? missing(source);
+      const { reason, message } = problem;
       throw new WaitingError(reason, message, { condition: "VariablesReady", requeueAfterMs: 1_000 });
     }
     const secret = secretOf(project, organizationId, {
-      hash: hashOf(id, source, live.content),
-      data: live.data,
+      hash: hashOf(id, run, contents),
+      data,
+      isCounted: true,
     });
     const resolved = await ensureResolvedSecret(secret, {
       client: this.#client,
       secrets: this.#stores.secrets,
     });
-    return { source: source.key, resolved };
+    return run.keys.map((source) => ({ source, resolved }));
   }
 
   #report(conditions: ProjectContext["conditions"], isQueued: boolean, problem: Finding | undefined): void {
     const type = "VariablesReady";
     if (isQueued) {
-      const message = `Variables have changed, and the project waits for others: ${this.#limiter.limit} of an organization are rolled at a time.`;
+      const message = `Variables have changed, and the project waits for its turn: ${this.#limiter.limit} of an organization take them over at a time.`;
       conditions.set({ type, status: "False", reason: "RolloutQueued", message });
     } else if (problem) {
       conditions.set({ type, status: "False", ...problem });
@@ -218,29 +262,22 @@ export class SharedVariableSteps {
   }
 }
 
-/** The name of a copy is no secret: it is made of the source, too, so that equal content of two sources has different names. */
-function hashOf(id: string, { key }: SharedSource, { digest }: SharedContent): string {
+const sourcesIn = (copies: readonly Copied[]) => copies.map(({ source }) => source);
+const namesOf = (copies: readonly Copied[]) => copies.map(({ source, resolved }) => [source, resolved]);
+
+/** Whether the same sources have other values: what is attached or detached is the project's own change. */
+function hasOtherValues({ before, after }: Wanted): boolean {
+  return (
+    after !== undefined &&
+    before.length > 0 &&
+    equalJson(sourcesIn(before), sourcesIn(after)) &&
+    !equalJson(before, after)
+  );
+}
+
+/** The name of a copy is no secret: it is made of the sources, too, so that equal content of others has different names. */
+function hashOf(id: string, { keys }: SharedRun, contents: readonly SharedContent[]): string {
   return createHash("sha256")
-    .update(JSON.stringify([id, key, digest]))
+    .update(JSON.stringify([id, ...keys.map((key, index) => [key, contents[index]?.digest])]))
     .digest("hex");
-}
-
-/** Why the content of a source cannot be copied. */
-function problemOf(source: SharedSource, content: SharedContent | undefined): Finding | undefined {
-  if (content === undefined) {
-    return missing(source);
-  }
-  const most = source.group === undefined ? MAX_RESOLVED_BYTES : GROUP_BYTES_MAX;
-  const what =
-    source.group === undefined ? `The Secret ${source.secret}` : `The variable group ${source.group}`;
-  const reason = "VariablesTooLarge";
-  if (content.tooLong !== undefined) {
-    return { reason, message: `${what}: ${content.tooLong} is longer than Linux passes to a process` };
-  }
-  return content.bytes > most ? { reason, message: `${what} is larger than ${most / 1_024} KiB` } : undefined;
-}
-
-function missing({ secret, group }: SharedSource): Finding {
-  const of = group === undefined ? "" : ` of the variable group ${group}`;
-  return { reason: "SecretNotFound", message: `The Secret ${secret}${of} does not exist` };
 }

@@ -2,7 +2,7 @@ import type { Project, VariableGroup } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleJob, exampleWorker } from "../../../test/kit/operator/projects.ts";
 import { contentOfData } from "./contents.ts";
-import { foreignSecrets, sharedSources } from "./shared.ts";
+import { foreignSecrets, sharedRuns } from "./shared.ts";
 
 const ref = { namespace: "slipway-org-alpha", name: "pshop" };
 const group: VariableGroup = {
@@ -23,23 +23,36 @@ test("Secrets of others are those that /v1 did not create, of what has instances
   expect(foreignSecrets(exampleJob(ref, { envsFrom }))).toEqual([]);
 });
 
-test("groups come first, in their order; one that is being deleted is none", () => {
+test("groups come first, in their order, as one copy; one that does not exist, or is being deleted, is named", () => {
   const spec: Partial<Project["spec"]> = { variableGroups: ["gone", "mail"], envsFrom: [{ name: "vault" }] };
   const worker = exampleWorker(ref, spec);
   const find = (name: string) => (name === "mail" ? group : undefined);
-  expect(sharedSources(worker, find)).toEqual([
+  const problem = (name: string) => ({
+    reason: "VariableGroupNotFound",
+    message: `The variable group ${name} does not exist`,
+  });
+  const mail = { key: "VariableGroup/mail", secret: "mail-values", group: "mail" };
+  expect(sharedRuns(worker, find)).toEqual([
     {
-      key: "VariableGroup/gone",
-      reason: "VariableGroupNotFound",
-      message: "The variable group gone does not exist",
+      keys: ["VariableGroup/gone", "VariableGroup/mail"],
+      isOfGroups: true,
+      sources: [mail],
+      problem: problem("gone"),
     },
-    { key: "VariableGroup/mail", secret: "mail-values", group: "mail" },
-    { key: "Secret/vault", secret: "vault" },
+    { keys: ["Secret/vault"], isOfGroups: false, sources: [{ key: "Secret/vault", secret: "vault" }] },
   ]);
   const deleted = { ...group, metadata: { ...group.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-  expect(sharedSources(exampleJob(ref, { variableGroups: ["mail"] }), () => deleted)).toMatchObject([
-    { reason: "VariableGroupNotFound" },
+  const job = exampleJob(ref, { variableGroups: ["mail"] });
+  expect(sharedRuns(job, () => deleted)).toMatchObject([{ problem: problem("mail") }]);
+  expect(sharedRuns(job, find)).toEqual([
+    { keys: ["VariableGroup/mail"], isOfGroups: true, sources: [mail] },
   ]);
+});
+
+test("Secrets of others are one copy where no Secret of the project's own separates them", () => {
+  const envsFrom = ["one", "two", "pshop-env-0123456789ab", "three"].map((name) => ({ name }));
+  const runs = sharedRuns(exampleWorker(ref, { envsFrom }), () => undefined);
+  expect(runs.map(({ keys }) => keys)).toEqual([["Secret/one", "Secret/two"], ["Secret/three"]]);
 });
 
 test("content is the same in any order, and another with another name or value", () => {

@@ -105,7 +105,6 @@ describe("a worker that attaches two groups", () => {
     expect(await envFromOf("web")).toEqual([
       expect.stringMatching(/^web-refs-[0-9a-f]{12}$/),
       expect.stringMatching(/^web-refs-[0-9a-f]{12}$/),
-      expect.stringMatching(/^web-refs-[0-9a-f]{12}$/),
     ]);
     await condition("web", "VariablesReady=True/VariablesResolved");
     expect(JSON.stringify(await get("web"))).not.toContain("mail.example");
@@ -249,6 +248,35 @@ test("no more projects are rolled at a time than the setting says; the others wa
   for (const name of names) {
     expect(await generationOf(name)).toBe((before.get(name) ?? 0) + 1);
   }
+});
+
+// Shows: docs/variable-groups.md#changes: a project with a volume | returns
+test("a project with a volume returns to the values that served when it does not start with others, and keeps them", async () => {
+  await group("broken", { MODE: "good" });
+  const storage = { persistent: true, capacity: 1, dirPathToPersist: "/data" };
+  await createWorker("disk", { storage, variableGroups: ["broken"] });
+  await has("disk", { MODE: "good" });
+  await serve("disk");
+  const served = await envFromOf("disk");
+  await untilUnchanged(cluster);
+  await group("broken", { MODE: "bad" });
+  await has("disk", { MODE: "bad" });
+  await eventually(async () => (await deploymentsOf("disk"))[0]?.status === "in_progress");
+  aheadMs += 3_600_000;
+  operator.catalogChanged();
+  await has("disk", { MODE: "good" });
+  expect((await deploymentsOf("disk")).map(({ status, valuesOnly }) => [status, valuesOnly])).toEqual([
+    ["failed", true],
+    ["succeeded", undefined],
+  ]);
+  expect(await envFromOf("disk")).toEqual(served);
+  await untilUnchanged(cluster);
+  aheadMs += 3_600_000;
+  operator.catalogChanged();
+  await untilUnchanged(cluster);
+  expect(await variablesOf("disk")).toEqual({ MODE: "good" });
+  await group("broken", { MODE: "mended" });
+  await has("disk", { MODE: "mended" });
 });
 
 // Shows: docs/variable-groups.md#values: instances, pre-deploy commands, job runs

@@ -42,14 +42,7 @@ export function toWorkload(
     organizationId,
     image: spec.image ? imageReference(spec.image) : "",
     pullSecret: spec.image?.awsCredentialsRef ? registrySecretName(project) : spec.image?.pullSecretRef?.name,
-    envSecrets: [
-      ...(spec.variableGroups ?? []).flatMap((name) => resolved?.get(groupSource(name)) ?? []),
-      ...(spec.envsFrom ?? []).flatMap(({ name }) => {
-        const values = resolved?.get(name);
-        // The values win over the references.
-        return values === undefined ? [resolved?.get(secretSource(name)) ?? name] : [name, values];
-      }),
-    ],
+    envSecrets: envSecretsOf(spec, resolved ?? new Map()),
     restartedAt: spec.restartedAt,
     resources: {
       requests: { ...requests, "ephemeral-storage": reserved },
@@ -57,6 +50,27 @@ export function toWorkload(
     },
     volume,
   };
+}
+
+/** The Secrets with a container's variables: a later one wins over one before it. */
+function envSecretsOf(
+  { variableGroups = [], envsFrom = [] }: Project["spec"],
+  resolved: ReadonlyMap<string, string>,
+): string[] {
+  const ofGroups = new Set(variableGroups.flatMap((name) => resolved.get(groupSource(name)) ?? []));
+  const ofSecrets = envsFrom.flatMap(({ name }, index) => {
+    const [values, copy] = [resolved.get(name), resolved.get(secretSource(name))];
+    if (values !== undefined) {
+      // The values win over the references.
+      return [name, values];
+    }
+    const before = envsFrom[index - 1]?.name;
+    // One copy has the variables of several.
+    return copy !== undefined && before !== undefined && resolved.get(secretSource(before)) === copy
+      ? []
+      : [copy ?? name];
+  });
+  return [...ofGroups, ...ofSecrets];
 }
 
 /** Kubernetes refuses a container that reserves more than it may use. */
