@@ -140,6 +140,19 @@ export async function adoptSecrets(
 /** Whether a Secret holds variables of its project. Pure. */
 export const isEnvSecret = (secret: KubernetesObject): boolean => contentOf(secret) === "env";
 
+/** Whether its bytes count towards the organization's variables: those of a project, or those that `/v1` keeps for a variable group. Pure. */
+export const isCountedSecret = (secret: KubernetesObject): boolean =>
+  isEnvSecret(secret) || isGroupSecret(secret);
+
+function isGroupSecret({ metadata }: KubernetesObject): boolean {
+  const own = metadata?.labels ?? {};
+  return (
+    own[labels.variableGroup] !== undefined &&
+    own[labels.managedBy] === MANAGED_BY &&
+    metadata?.deletionTimestamp === undefined
+  );
+}
+
 /** Bytes of names and values as they are recorded; undefined where they are not, as on Secrets of an earlier version. Pure. */
 export function recordedBytes({ metadata }: KubernetesObject): number | undefined {
   const recorded = metadata?.annotations?.[annotations.envBytes];

@@ -8,7 +8,7 @@ import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project } from "@slipway/crds";
 import { type Ledger, listUsage, type OrganizationUsage, recordUsage, releaseUsage } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
-import { isEnvSecret, recordBytes, recordedBytes } from "../secrets.ts";
+import { isCountedSecret, recordBytes, recordedBytes } from "../secrets.ts";
 
 const PERIOD_MS = 60_000;
 /** Most Secrets that are read in one comparison, one request each: an upgrade may find thousands. */
@@ -33,7 +33,7 @@ export const ledgerUsage = (ledger: Ledger): UsageLedger => ({
 export interface UsageOptions {
   ledger: UsageLedger;
   projects: Store<Project>;
-  /** Secrets with the project label, without their data. */
+  /** Secrets of organizations' namespaces, without their data. */
   secrets: Store;
   /** Reads a Secret of variables without a note of its bytes, and notes them. */
   client: KubeClient;
@@ -82,7 +82,7 @@ async function recordMissingBytes(
 ): Promise<void> {
   const unnoted = secrets
     .list()
-    .filter((secret) => isEnvSecret(secret) && recordedBytes(secret) === undefined);
+    .filter((secret) => isCountedSecret(secret) && recordedBytes(secret) === undefined);
   const failures: unknown[] = [];
   for (const secret of unnoted.slice(0, READ_AT_ONCE)) {
     await recordBytes(client, secret, signal).catch((error: unknown) => failures.push(error));
@@ -142,7 +142,7 @@ function foundVariables(secrets: Store): OrganizationUsage[] {
     if (organizationId === undefined || amount === undefined || name === undefined) {
       return [];
     }
-    return isEnvSecret(secret) ? [{ organizationId, kind: "variableBytes" as const, name, amount }] : [];
+    return isCountedSecret(secret) ? [{ organizationId, kind: "variableBytes" as const, name, amount }] : [];
   });
 }
 
