@@ -231,13 +231,13 @@ function referencesOf({ status }: Project) {
   return { references: { ready: isReady, ...(isReady ? {} : { reason, message }) } };
 }
 
-/** The groups that it attaches, and whether it has their newest values. */
+/** The groups that it attaches, if any, and whether it has their newest values. */
 function variableGroupsOf({ spec, status }: Project) {
   const { variableGroups: ids = [] } = spec;
-  const condition = status?.conditions?.find(({ type }) => type === "VariablesReady");
-  if (ids.length === 0 && condition === undefined) {
+  if (ids.length === 0) {
     return {};
   }
+  const condition = status?.conditions?.find(({ type }) => type === "VariablesReady");
   const isReady = condition?.status === "True";
   const { reason, message } = condition ?? {};
   const why = isReady || reason === undefined ? {} : { reason, message };

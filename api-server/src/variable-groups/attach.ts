@@ -6,6 +6,17 @@ import { groupIfAny } from "./cluster.ts";
 /** What reading groups needs, on the organization. */
 export const READ_GROUPS = "organization.variable-groups.read";
 
+/** @throws Failure 403 when the caller may not read groups, and attaches one that the project does not have */
+export function requireReadOfAdded(
+  ids: readonly string[],
+  present: readonly string[],
+  { grants }: Pick<Principal, "grants">,
+): void {
+  if (ids.some((id) => !present.includes(id)) && !grants.onOrganization(READ_GROUPS)) {
+    throw failures.organizationPermission([READ_GROUPS]);
+  }
+}
+
 /**
  * Checks the groups that a project is to attach. Those that it has already may stay, whoever sends them.
  * @throws Failure 403 when the caller may not read groups, 400 that names each one that the organization does not have, 503
@@ -18,12 +29,7 @@ export async function checkGroups(
   field = "variable_group_ids",
 ): Promise<void> {
   const added = ids.flatMap((id, index) => (present.includes(id) ? [] : [{ id, index }]));
-  if (added.length === 0) {
-    return;
-  }
-  if (!grants.onOrganization(READ_GROUPS)) {
-    throw failures.organizationPermission([READ_GROUPS]);
-  }
+  requireReadOfAdded(ids, present, { grants });
   const found = await Promise.all(added.map(({ id }) => groupIfAny(kube, organizationId, id)));
   const unknown = added.filter((_, at) => found[at] === undefined);
   if (unknown.length > 0) {

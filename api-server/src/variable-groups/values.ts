@@ -43,10 +43,13 @@ export function refuseReferences(variables: readonly EnvironmentVariable[]): voi
 export const usageOf = (groupId: string, variables: readonly EnvironmentVariable[]): Usage => ({
   kind: "variableBytes",
   name: valuesSecretName(groupId),
-  amount: variables.reduce((sum, { name, value }) => sum + Buffer.byteLength(name + value), 0),
+  amount: bytesOf(variables),
 });
 
-/** Creates the Secret of a new group, which is deleted with it. @throws Failure 503 */
+const bytesOf = (variables: readonly EnvironmentVariable[]): number =>
+  variables.reduce((sum, { name, value }) => sum + Buffer.byteLength(name + value), 0);
+
+/** Creates the Secret of a group, which is deleted with it. @throws Failure 409 when it exists, 503 */
 export async function createValues(
   kube: KubeClient,
   { metadata }: VariableGroup,
@@ -63,59 +66,81 @@ export async function createValues(
         [labels.organization]: organizationOfNamespace(namespace) ?? "",
         [labels.variableGroup]: name,
       },
-      annotations: { [annotations.envOrder]: orderOf(variables) },
+      annotations: marksOf(variables),
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: false }],
     },
     type: "Opaque",
     data: encoded(variables),
   };
   const creation = kube.create(resources.secrets, secret, WRITE).catch((error: unknown) => {
-    if (!isAlreadyExists(error)) {
-      throw error;
-    }
+    throw isAlreadyExists(error) ? failures.variableGroupConflict() : error;
   });
   await withClusterErrors(creation);
 }
 
 /** A group's variables, in the order in which they were sent. @throws Failure 409 when the Secret does not exist, 503 */
 export async function readValues(kube: KubeClient, group: VariableGroup): Promise<EnvironmentVariable[]> {
-  return variablesOf([await readSecret(kube, group)]);
+  const secret = await secretIfAny(kube, group);
+  if (secret === undefined) {
+    throw failures.variableGroupIncomplete(group.spec.secretRef.name);
+  }
+  return variablesOf([secret]);
+}
+
+/**
+ * The Secret with a group's variables, for {@link replaceValues}; undefined where that is to create it, since the creation of the group was
+ * cut short, or somebody deleted it.
+ * @throws Failure 409 when others write the Secret, or it does not exist and is none of `/v1`; 503
+ */
+export async function ownSecret(kube: KubeClient, group: VariableGroup): Promise<StoredSecret | undefined> {
+  const { name } = group.metadata;
+  const { name: secret } = group.spec.secretRef;
+  const live = await secretIfAny(kube, group);
+  const own = live?.metadata?.labels ?? {};
+  if (live === undefined && secret !== valuesSecretName(name)) {
+    throw failures.variableGroupIncomplete(secret);
+  }
+  if (live !== undefined && (own[labels.variableGroup] !== name || own[labels.managedBy] !== MANAGED_BY)) {
+    throw failures.variableGroupExternal(secret);
+  }
+  return live;
 }
 
 /**
  * Replaces all variables of a group in one write. Projects take over what has changed, and nothing when nothing has.
- * @throws Failure 409 when others write the Secret, or did so meanwhile; 503
+ * @param live the Secret as it was read
+ * @throws Failure 409 when it was changed, created or deleted meanwhile; 503
  */
 export async function replaceValues(
   kube: KubeClient,
   group: VariableGroup,
+  live: StoredSecret | undefined,
   variables: readonly EnvironmentVariable[],
 ): Promise<void> {
-  const { name, namespace } = group.metadata;
-  const live = await readSecret(kube, group);
-  const { name: secret = "", uid, resourceVersion, labels: own = {} } = live.metadata ?? {};
-  if (own[labels.variableGroup] !== name || own[labels.managedBy] !== MANAGED_BY) {
-    throw failures.variableGroupExternal(secret);
+  if (live === undefined) {
+    return createValues(kube, group, variables);
   }
+  const { namespace } = group.metadata;
+  const { name: secret = "", uid, resourceVersion } = live.metadata ?? {};
   const removed = Object.keys(live.data ?? {}).map((key): [string, string | null] => [key, null]);
   const data = Object.fromEntries([...removed, ...Object.entries(encoded(variables))]);
-  const marks = { [annotations.envOrder]: orderOf(variables) };
-  const patch = { metadata: { uid, resourceVersion, annotations: marks }, data };
+  const patch = { metadata: { uid, resourceVersion, annotations: marksOf(variables) }, data };
   await withClusterErrors(kube.patch(resources.secrets, { namespace, name: secret }, patch, WRITE), {
     missing: () => failures.variableGroupIncomplete(secret),
     conflict: failures.variableGroupConflict,
   });
 }
 
-async function readSecret(kube: KubeClient, { metadata, spec }: VariableGroup): Promise<StoredSecret> {
-  const { name } = spec.secretRef;
-  const ref = { namespace: metadata.namespace, name };
-  const secret = await withClusterErrors(kube.getOrUndefined<StoredSecret>(resources.secrets, ref));
-  if (secret === undefined) {
-    throw failures.variableGroupIncomplete(name);
-  }
-  return secret;
+function secretIfAny(kube: KubeClient, { metadata, spec }: VariableGroup): Promise<StoredSecret | undefined> {
+  const ref = { namespace: metadata.namespace, name: spec.secretRef.name };
+  return withClusterErrors(kube.getOrUndefined<StoredSecret>(resources.secrets, ref));
 }
+
+/** What is recorded on a Secret with these variables. */
+const marksOf = (variables: readonly EnvironmentVariable[]): Record<string, string> => ({
+  [annotations.envOrder]: orderOf(variables),
+  [annotations.envBytes]: String(bytesOf(variables)),
+});
 
 /** The data of a Secret with these variables. */
 const encoded = (variables: readonly EnvironmentVariable[]): Record<string, string> =>

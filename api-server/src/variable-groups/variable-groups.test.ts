@@ -175,12 +175,53 @@ describe("a group", () => {
     expect((await send("GET", `${GROUPS}/vault`)).json().data.variables).toEqual([
       { name: "TOKEN", value: "abc" },
     ]);
-    expect(statusAndCode(await send("PATCH", `${GROUPS}/vault`, { variables: MAIL }))).toEqual([
+    const body = { name: "Renamed", variables: MAIL };
+    expect(statusAndCode(await send("PATCH", `${GROUPS}/vault`, body))).toEqual([
       409,
       "VARIABLE_GROUP_EXTERNAL",
     ]);
+    expect((await send("GET", `${GROUPS}/vault`)).json().data.name).toBe("vault");
     await harness.kube.delete(resources.secrets, secret);
     expect(statusAndCode(await send("GET", `${GROUPS}/vault`))).toEqual([409, "VARIABLE_GROUP_INCOMPLETE"]);
+    expect(statusAndCode(await send("PATCH", `${GROUPS}/vault`, body))).toEqual([
+      409,
+      "VARIABLE_GROUP_INCOMPLETE",
+    ]);
+    expect(reserved.size).toBe(0);
+  });
+
+  it("whose creation was cut short, or whose Secret was deleted, gets it with its next variables", async () => {
+    const id = await createGroup();
+    await harness.kube.delete(resources.secrets, { namespace, name: `${id}-values` });
+    expect(statusAndCode(await send("GET", `${GROUPS}/${id}`))).toEqual([409, "VARIABLE_GROUP_INCOMPLETE"]);
+    expect((await send("PATCH", `${GROUPS}/${id}`, { variables: MAIL })).statusCode).toBe(200);
+    expect((await send("GET", `${GROUPS}/${id}`)).json().data.variables).toEqual(MAIL);
+    const { metadata } = await secretOf(id);
+    expect(metadata?.ownerReferences).toMatchObject([{ kind: "VariableGroup", name: id }]);
+  });
+
+  it("has its bytes recorded on its Secret, which the ledger's account is compared with", async () => {
+    const id = await createGroup();
+    const recorded = async () => (await secretOf(id)).metadata?.annotations?.["slipway.dev/env-bytes"];
+    expect(await recorded()).toBe(String("SMTP_PORT587SMTP_HOSTmail.example".length));
+    await send("PATCH", `${GROUPS}/${id}`, { variables: [{ name: "A", value: "1" }] });
+    expect(await recorded()).toBe("2");
+  });
+
+  it("keeps its values where its name cannot be changed", async () => {
+    const id = await createGroup();
+    const ofGroup = ({ method, path }: { method: string; path: string }) =>
+      method === "PATCH" && path.endsWith(`/variablegroups/${id}`);
+    harness.apiserver.failNext(ofGroup, { status: 409, reason: "Conflict" });
+    const body = { name: "Post", variables: [{ name: "A", value: "1" }] };
+    expect(statusAndCode(await send("PATCH", `${GROUPS}/${id}`, body))).toEqual([
+      409,
+      "VARIABLE_GROUP_CONFLICT",
+    ]);
+    expect((await send("GET", `${GROUPS}/${id}`)).json().data).toMatchObject({
+      name: "Mail",
+      variables: MAIL,
+    });
   });
 
   // Shows: docs/variable-groups.md#errors: 409 | `VARIABLE_GROUP_CONFLICT`
@@ -229,6 +270,16 @@ describe("a group", () => {
   });
 });
 
+it("is named by no project that attaches none, also where Secrets that others write have changed", async () => {
+  const lastTransitionTime = "2026-01-01T00:00:00Z";
+  const ready = { type: "VariablesReady", status: "True" as const, reason: "VariablesResolved", message: "" };
+  const conditions = [{ ...ready, lastTransitionTime }];
+  const project = await harness.project(ORGANIZATION, "pvault", { envsFrom: [{ name: "vault" }] });
+  const metadata = { ...project.metadata, resourceVersion: "999999" };
+  await harness.projects.observe({ ...project, metadata, status: { conditions } });
+  expect((await send("GET", "/v1/project/pvault")).json().data).not.toHaveProperty("variable_groups");
+});
+
 describe("attaching", () => {
   const attach = (project: string, ids: string[], headers?: Record<string, string>) =>
     send("PATCH", `/v1/project/${project}/variable-groups`, { variable_group_ids: ids }, headers);
@@ -262,6 +313,21 @@ describe("attaching", () => {
     );
     expect((await attach("pread", [two, one], writer)).statusCode).toBe(200);
     expect((await attach("pread", [], harness.key(ORGANIZATION, READ))).statusCode).toBe(403);
+  });
+
+  it("needs it also for one that was detached since this replica has seen the project", async () => {
+    const group = await createGroup();
+    await harness.project(ORGANIZATION, "pstale", { variableGroups: [group] });
+    const stale = await harness.kube.get<Project>(projectResource, { namespace, name: "pstale" });
+    await harness.kube.patch(
+      projectResource,
+      { namespace, name: "pstale" },
+      { spec: { variableGroups: null } },
+    );
+    await harness.projects.observe(stale);
+    const writer = harness.key(ORGANIZATION, "project.envs.update on project:pstale");
+    expect(statusAndCode(await attach("pstale", [group], writer))).toEqual([403, "PERMISSION_DENIED"]);
+    expect(await specOf("pstale")).not.toHaveProperty("variableGroups");
   });
 
   // Shows: docs/variable-groups.md#errors: 400 | `VARIABLE_GROUP_UNKNOWN`
@@ -396,9 +462,23 @@ describe("the variables of a project with groups", () => {
     expect(stringData).toEqual({ LEVEL: "own", OWN: "own" });
   });
 
-  it("name no source that the project does not have", async () => {
+  it("may have the names that keys of a Secret may have, where they are not the project's own", async () => {
+    const name = "k".repeat(253);
+    const source = { type: "secret", name: "vault-secret" };
+    const patch = (one: object) => send("PATCH", ENVS, { envs: [one, { name: "OWN", value: "own" }] });
+    expect((await patch({ name, value: "x", source })).statusCode).toBe(200);
+    expect((await patch({ name: `${name}k`, value: "x", source })).statusCode).toBe(400);
+    expect((await patch({ name, value: "x" })).statusCode).toBe(400);
+  });
+
+  it("name no source that the project does not have, nor the project's own Secrets as another's", async () => {
+    const own = ((await specOf("penvs")).envsFrom ?? []).flatMap(({ name }) =>
+      name.startsWith("penvs-env-") ? [name] : [],
+    );
+    expect(own).toHaveLength(1);
     for (const source of [
       { type: "secret", name: "penvs-credentials" },
+      ...own.map((name) => ({ type: "secret", name })),
       { type: "group", id: "vother" },
     ]) {
       const answer = await send("PATCH", ENVS, { envs: [{ name: "A", value: "1", source }] });

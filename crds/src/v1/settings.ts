@@ -27,12 +27,14 @@ import { setOf } from "../rule.ts";
 import { variableGroupName } from "../variablegroup.ts";
 import { snakeSchema } from "./snake.ts";
 
-const variableName = bounded(1, 120)
-  // The names that a key of a Secret can have; `.` and names that begin with `..` are no keys either.
-  .regex(/^([-_a-zA-Z0-9]|\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$/, {
-    message: "must be letters, digits, hyphens, underscores and dots",
-  })
-  .describe("Name of the variable.");
+const nameOf = (longest: number) =>
+  bounded(1, longest)
+    // The names that a key of a Secret can have; `.` and names that begin with `..` are no keys either.
+    .regex(/^([-_a-zA-Z0-9]|\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$/, {
+      message: "must be letters, digits, hyphens, underscores and dots",
+    })
+    .describe("Name of the variable.");
+const variableName = nameOf(120);
 
 /** An environment variable as `/v1` has it. In the cluster it is in a Secret that `spec.envsFrom` names. */
 export const environmentVariable = z
@@ -87,7 +89,8 @@ function bytes(name: string, value: string): number {
 
 /** One of a list as it was read, which is sent back. The rules of its value are those of where it comes from. */
 const sentVariable = z.strictObject({
-  name: variableName,
+  // What a key of a Secret may have that others write.
+  name: nameOf(253),
   value: z.string().max(1_048_576).describe("Value, taken literally: nothing in it is expanded."),
   source: variableSource.optional(),
 });

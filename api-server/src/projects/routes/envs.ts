@@ -1,4 +1,5 @@
 import {
+  isEnvSecretName,
   ownVariables,
   type Project,
   patchEnvsBody,
@@ -69,7 +70,7 @@ export const updateEnvs = defineProjectRoute({
     const { grants } = principal as Principal;
     const referrer = { organizationId, type: self.spec.type, grants, self };
     const own = ownVariables(body.envs);
-    const kept = keptSecrets(body.envs, self.spec);
+    const kept = keptSecrets(body.envs, self);
     const bound = await checkReferences(own, referrer, services);
     await replaceEnvironment(project, own, services, bound, kept);
     return { status: 200, body: { status: "success", message: "environment variables updated" } };
@@ -79,11 +80,15 @@ export const updateEnvs = defineProjectRoute({
 /** The Secrets of others that a list still has variables of. @throws Failure 400 for a source that the project does not have */
 function keptSecrets(
   variables: readonly SourcedVariable[],
-  { envsFrom = [], variableGroups = [] }: Project["spec"],
+  { metadata, spec: { envsFrom = [], variableGroups = [] } }: Project,
 ): string[] {
+  // The project's own Secrets are replaced as a whole: one that stayed would keep what the list leaves out.
+  const foreign = envsFrom.filter(
+    ({ name, references }) => references === undefined && !isEnvSecretName(metadata.name, name),
+  );
   const isKnown = ({ source }: SourcedVariable): boolean =>
     source?.type === "secret"
-      ? envsFrom.some(({ name }) => name === source.name)
+      ? foreign.some(({ name }) => name === source.name)
       : source?.type !== "group" || variableGroups.includes(source.id);
   const unknown = variables.flatMap((one, index) =>
     isKnown(one) ? [] : [{ field: `envs[${index}].source`, message: "the project has no such source" }],

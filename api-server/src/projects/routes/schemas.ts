@@ -193,9 +193,7 @@ export const projectSchema = projectItemSchema.extend({
         .optional(),
       message: z.string().describe("What is waited for, or missing.").optional(),
     })
-    .describe(
-      "Of projects with variables that others may change: of variable groups, or of Secrets that others write.",
-    )
+    .describe("Of projects that attach variable groups.")
     .optional(),
   last_termination: z
     .object({

@@ -4,7 +4,7 @@ import { defineProjectRoute } from "../../http/route.ts";
 import { requireTypeWith } from "../../projects/api-project.ts";
 import { changeProject } from "../../projects/change.ts";
 import { messageOnly } from "../../projects/routes/schemas.ts";
-import { checkGroups } from "../attach.ts";
+import { checkGroups, requireReadOfAdded } from "../attach.ts";
 
 /** The spec with exactly these groups. Pure. */
 function withGroups({ variableGroups: _, ...spec }: ProjectSpec, ids: readonly string[]): ProjectSpec {
@@ -29,10 +29,14 @@ export const attachVariableGroups = defineProjectRoute({
     requireTypeWith(project, "variableGroups");
     const { variable_group_ids: ids } = body;
     const present = project.resource.spec.variableGroups ?? [];
-    await checkGroups(ids, present, principal as Principal, services.kube);
-    await changeProject(project, services, (spec) => withGroups(spec, ids), {
-      fields: { variableGroups: "variable_group_ids" },
-    });
+    const caller = principal as Principal;
+    await checkGroups(ids, present, caller, services.kube);
+    const change = (spec: ProjectSpec) => {
+      // It may have been detached since the project was read.
+      requireReadOfAdded(ids, spec.variableGroups ?? [], caller);
+      return withGroups(spec, ids);
+    };
+    await changeProject(project, services, change, { fields: { variableGroups: "variable_group_ids" } });
     return { status: 200, body: { status: "success", message: "variable groups attached" } };
   },
 });

@@ -10,6 +10,7 @@ import type { Services } from "../../services.ts";
 import { attachedTo, createGroup, deleteGroup, findGroup, listGroups, patchGroup } from "../cluster.ts";
 import {
   createValues,
+  ownSecret,
   readValues,
   refuseReferences,
   replaceValues,
@@ -136,12 +137,16 @@ export const updateVariableGroup = defineRoute({
     refuseReferences(variables ?? []);
     const { kube, usage } = services;
     const group = await groupOf(call, services);
+    // Whatever would refuse the values does so before anything is written.
+    const live = variables === undefined ? undefined : await ownSecret(kube, group);
     if (variables !== undefined) {
       await usage.reserve(organizationOf(call), [usageOf(group.metadata.name, variables)]);
-      await replaceValues(kube, group, variables);
     }
     if (name !== undefined || description !== undefined) {
       await patchGroup(kube, group, { displayName: name, description });
+    }
+    if (variables !== undefined) {
+      await replaceValues(kube, group, live, variables);
     }
     return { status: 200, body: { status: "success", message: "variable group updated" } };
   },
