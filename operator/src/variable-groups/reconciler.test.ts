@@ -113,6 +113,21 @@ test("a project that is deployed already reads its Secret itself, until that cha
   expect(status.sharedVariables).toEqual([{ source: "Secret/vault", resolved: copy }]);
 });
 
+test("the name of a copy is the same for another operator, and made with a key that only readers of Secrets have", async () => {
+  await write("one");
+  const [first, second] = [await resolve({}), await resolve({})];
+  const stores = { projects, secrets, variableGroups, children: [] };
+  const parts = { client, stores, clock: { monotonic: () => 0 }, variableRollouts: 1 };
+  steps = new SharedVariableSteps(parts);
+  expect([second, await resolve({})]).toEqual([first, first]);
+  const ref = { namespace, name: "slipway-copies-key" };
+  const { data } = await client.get<KubernetesObject & { data: { key?: string } }>(resources.secrets, ref);
+  expect(Buffer.from(data.key ?? "", "base64")).toHaveLength(32);
+  await client.delete(resources.secrets, ref);
+  steps = new SharedVariableSteps(parts);
+  expect((await resolve({})).resolved).not.toBe(first.resolved);
+});
+
 test("a new project has a copy from the start", async () => {
   await write("one");
   expect((await resolve({})).resolved).toMatch(/^shop-refs-[0-9a-f]{12}$/);

@@ -4,7 +4,6 @@
  * organization's projects is rolled so at a time.
  */
 
-import { createHash } from "node:crypto";
 import { equalJson, type KubeClient, resources } from "@slipway/controller-runtime";
 import { isInstanceType, type Project, type ProjectStatus } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
@@ -13,14 +12,11 @@ import type { Finding } from "../projects/status.ts";
 import { childOf, type ProjectStores } from "../projects/stores.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import type { ResolvedSecrets } from "../references/reconciler.ts";
-import { ensureResolvedSecret, resolvedName, secretOf } from "../references/resolved-secret.ts";
-import { type SharedContent, SharedContents } from "./contents.ts";
-import { bytesOf, copyProblem, MAX_COPIES_BYTES, missing } from "./problems.ts";
+import { type Copied, SharedCopies } from "./copies.ts";
 import { type LiveTemplate, RolloutLimiter } from "./rollout-limiter.ts";
-import { readsDirectly, recordedOf, type SharedRun, sharedRuns } from "./shared.ts";
+import { recordedOf, type SharedRun, sharedRuns } from "./shared.ts";
 
 type Stores = Pick<ProjectStores, "projects" | "secrets" | "variableGroups" | "children">;
-type Copied = NonNullable<ProjectStatus["sharedVariables"]>[number];
 
 /** Events of groups and Secrets come first; this is for one that was missed. */
 const RESYNC_MS = 600_000;
@@ -47,9 +43,8 @@ export interface SharedVariables {
 }
 
 export class SharedVariableSteps {
-  readonly #client: KubeClient;
   readonly #stores: Stores;
-  readonly #contents: SharedContents;
+  readonly #copies: SharedCopies;
   readonly #limiter: RolloutLimiter;
 
   constructor({
@@ -63,9 +58,8 @@ export class SharedVariableSteps {
     stores: Stores;
     variableRollouts: number;
   }) {
-    this.#client = client;
     this.#stores = stores;
-    this.#contents = new SharedContents({ client, secrets: stores.secrets });
+    this.#copies = new SharedCopies({ client, secrets: stores.secrets });
     this.#limiter = new RolloutLimiter({
       projects: stores.projects,
       deploymentOf: (project) => childOf<LiveTemplate>(stores, resources.deployments, project),
@@ -92,14 +86,15 @@ export class SharedVariableSteps {
     let problem: Finding | undefined;
     for (const run of runs) {
       const before = recordedOf(run, status.sharedVariables ?? []);
-      const isKept = before.length > 0 && this.#areThere(project, before);
+      const isKept = before.length > 0 && this.#copies.areThere(project, before);
       if (isKept && project.spec.paused) {
         // Nothing starts from it: what is wanted by then is copied when the project resumes.
         wanted.push({ run, before });
         problem ??= run.problem;
         continue;
       }
-      const found = run.problem ?? (await this.#observe(project, run, before, status, signal));
+      const found =
+        run.problem ?? (await this.#copies.observe(project, run, { before, status, organizationId, signal }));
       if (Array.isArray(found)) {
         wanted.push({ run, before, after: found });
         continue;
@@ -121,7 +116,7 @@ export class SharedVariableSteps {
       copies.push(
         ...(one.after === undefined || isQueued
           ? one.before
-          : await this.#ensure(project, organizationId, one.run, one.after, signal)),
+          : await this.#copies.ensure(project, one.run, one.after, { organizationId, signal })),
       );
     }
     status.sharedVariables = copies.length === 0 ? undefined : copies;
@@ -135,43 +130,6 @@ export class SharedVariableSteps {
       againInMs: isQueued || problem?.reason === "VariablesTooLarge" ? QUEUE_RESYNC_MS : undefined,
       isOfValues: admission === "admitted",
     };
-  }
-
-  /** What a run is copied to by now; or why it cannot be copied. */
-  async #observe(
-    project: Project,
-    run: SharedRun,
-    before: readonly Copied[],
-    { deployments = [] }: ProjectStatus,
-    signal: AbortSignal,
-  ): Promise<Copied[] | Finding> {
-    const { namespace = "", name: id } = project.metadata;
-    const contents: SharedContent[] = [];
-    for (const source of run.sources) {
-      const content = await this.#contents.read({ namespace, name: source.secret }, signal);
-      if (content === undefined) {
-        return missing(source);
-      }
-      contents.push(content);
-    }
-    const resolved = resolvedName(id, hashOf(id, run, contents));
-    const found = run.keys.map((source) => ({ source, resolved }));
-    if (before.length > 0 && equalJson(namesOf(before), namesOf(found)) && this.#areThere(project, before)) {
-      return [...before];
-    }
-    const isDirect =
-      before.length === 0 &&
-      !run.isOfGroups &&
-      run.sources.every(({ secret }) => readsDirectly(secret, deployments));
-    const isNew = !isDirect && !this.#areThere(project, found);
-    const problem = copyProblem(run, contents, isNew ? this.#roomIn(namespace) : undefined);
-    return problem ?? (isDirect ? found.map((one) => ({ ...one, direct: true })) : found);
-  }
-
-  /** Bytes that copies in a namespace may still have beside all that are there. */
-  #roomIn(namespace: string): number {
-    const { secrets } = this.#stores;
-    return secrets.list(namespace).reduce((left, secret) => left - bytesOf(secret), MAX_COPIES_BYTES);
   }
 
   /**
@@ -188,7 +146,7 @@ export class SharedVariableSteps {
     const isFree =
       changed.length === 0 ||
       metadata.generation !== status.observedGeneration ||
-      changed.some(({ before }) => !this.#areThere(project, before));
+      changed.some(({ before }) => !this.#copies.areThere(project, before));
     if (isFree) {
       this.#limiter.release(project);
       return "unlimited";
@@ -197,56 +155,6 @@ export class SharedVariableSteps {
       ? this.#limiter.admit(project, status.deployments ?? [])
       : this.#limiter.admitRuns(project);
     return isAdmitted ? "admitted" : "queued";
-  }
-
-  /** Whether pods can start from what is recorded. */
-  #areThere({ metadata }: Project, copies: readonly Copied[]): boolean {
-    const { secrets } = this.#stores;
-    return copies.every(
-      ({ resolved, direct }) => direct === true || secrets.get(metadata.namespace, resolved) !== undefined,
-    );
-  }
-
-  /** Creates the copy, of what the sources have by now. */
-  async #ensure(
-    project: Project,
-    organizationId: string,
-    run: SharedRun,
-    wanted: Copied[],
-    signal: AbortSignal,
-  ): Promise<Copied[]> {
-    const { namespace = "", name: id } = project.metadata;
-    if (this.#areThere(project, wanted)) {
-      return wanted;
-    }
-    const contents: SharedContent[] = [];
-    let data: Record<string, string> = {};
-    let problem: Finding | undefined;
-    for (const source of run.sources) {
-      const live = await this.#contents.readData({ namespace, name: source.secret }, signal);
-      if (live === undefined) {
-        problem ??= missing(source);
-        continue;
-      }
-      contents.push(live.content);
-      data = { ...data, ...live.data };
-    }
-    problem ??= copyProblem(run, contents, this.#roomIn(namespace));
-    if (problem) {
-      // It has changed since it was observed: the next reconcile decides.
-      const { reason, message } = problem;
-      throw new WaitingError(reason, message, { condition: "VariablesReady", requeueAfterMs: 1_000 });
-    }
-    const secret = secretOf(project, organizationId, {
-      hash: hashOf(id, run, contents),
-      data,
-      isCounted: true,
-    });
-    const resolved = await ensureResolvedSecret(secret, {
-      client: this.#client,
-      secrets: this.#stores.secrets,
-    });
-    return run.keys.map((source) => ({ source, resolved }));
   }
 
   #report(conditions: ProjectContext["conditions"], isQueued: boolean, problem: Finding | undefined): void {
@@ -263,7 +171,6 @@ export class SharedVariableSteps {
 }
 
 const sourcesIn = (copies: readonly Copied[]) => copies.map(({ source }) => source);
-const namesOf = (copies: readonly Copied[]) => copies.map(({ source, resolved }) => [source, resolved]);
 
 /** Whether the same sources have other values: what is attached or detached is the project's own change. */
 function hasOtherValues({ before, after }: Wanted): boolean {
@@ -273,11 +180,4 @@ function hasOtherValues({ before, after }: Wanted): boolean {
     equalJson(sourcesIn(before), sourcesIn(after)) &&
     !equalJson(before, after)
   );
-}
-
-/** The name of a copy is no secret: it is made of the sources, too, so that equal content of others has different names. */
-function hashOf(id: string, { keys }: SharedRun, contents: readonly SharedContent[]): string {
-  return createHash("sha256")
-    .update(JSON.stringify([id, ...keys.map((key, index) => [key, contents[index]?.digest])]))
-    .digest("hex");
 }
