@@ -104,7 +104,8 @@ export class SharedVariableSteps {
         problem ??= { reason, message: `${message}. The last values are kept.` };
         wanted.push({ run, before });
       } else if (run.isOfGroups) {
-        throw new WaitingError(reason, message, { condition: "VariablesReady", requeueAfterMs: RESYNC_MS });
+        const requeueAfterMs = reason === "VariablesTooLarge" ? QUEUE_RESYNC_MS : RESYNC_MS;
+        throw new WaitingError(reason, message, { condition: "VariablesReady", requeueAfterMs });
       } else {
         problem ??= { reason, message: `${message}. The pods read it directly.` };
       }

@@ -277,6 +277,7 @@ test("a project with a volume returns to the values that served when it does not
   expect(await variablesOf("disk")).toEqual({ MODE: "good" });
   await group("broken", { MODE: "mended" });
   await has("disk", { MODE: "mended" });
+  await serve("disk");
 });
 
 // Shows: docs/variable-groups.md#values: instances, pre-deploy commands, job runs
