@@ -265,6 +265,8 @@ test("a project with a volume returns to the values that served when it does not
   aheadMs += 3_600_000;
   operator.catalogChanged();
   await has("disk", { MODE: "good" });
+  // The Deployment is applied before the status is written.
+  await eventually(async () => (await deploymentsOf("disk"))[0]?.status === "failed");
   expect((await deploymentsOf("disk")).map(({ status, valuesOnly }) => [status, valuesOnly])).toEqual([
     ["failed", true],
     ["succeeded", undefined],
