@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
 import { labels, organizationNamespace } from "@slipway/crds";
 import { type Ledger, setOrganizationBlocked } from "@slipway/ledger";
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startTestCluster } from "../../../hack/cluster/test-cluster.ts";
 import { ExecClient, type ExecQuery, ExecRefused } from "../../../test/kit/api-server/exec-client.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
@@ -48,6 +51,12 @@ beforeAll(async () => {
   await pod("shop", INSTANCE);
 });
 afterAll(() => harness?.close());
+afterEach(async () => {
+  for (const { socket } of clients.splice(0)) {
+    socket.terminate();
+  }
+  await eventually("no session to be left", () => harness.services.exec.size === 0);
+});
 
 /** An instance of a project that runs for an hour. */
 async function pod(project: string, name: string, args = ["run=3600"], container = "app"): Promise<void> {
@@ -67,8 +76,12 @@ async function pod(project: string, name: string, args = ["run=3600"], container
 
 const run = (query: ExecQuery & { input?: string | Buffer }) =>
   ExecClient.run(base, "shop", INSTANCE, query, headers);
-const connect = (query: ExecQuery, as = headers, project = "shop", instance = INSTANCE) =>
-  ExecClient.connect(base, project, instance, query, as);
+const clients: ExecClient[] = [];
+const connect = async (query: ExecQuery, as = headers, project = "shop", instance = INSTANCE) => {
+  const client = await ExecClient.connect(base, project, instance, query, as);
+  clients.push(client);
+  return client;
+};
 const shell = (script: string): ExecQuery => ({ command: ["sh", "-c", script] });
 const refused = async (session: Promise<ExecClient>) => {
   const error: unknown = await session.then(
@@ -291,15 +304,22 @@ describe("a session", () => {
   });
 
   it("buffers a bounded part of an output that its client does not read, and goes on once it does", async () => {
-    const session = await connect(shell(`head -c ${64 * MIB} /dev/zero`));
+    // How much of it the command could write shows how much waits on all of its way, socket buffers included.
+    const progress = join(await mkdtemp(join(tmpdir(), "slipway-exec-")), "mib");
+    const session = await connect(
+      shell(`for i in $(seq 64); do head -c ${MIB} /dev/zero; echo $i > ${progress}; done`),
+    );
     session.socket.pause();
-    await sleep(1_000);
-    const before = process.memoryUsage();
-    await sleep(3_000);
-    const after = process.memoryUsage();
-    expect(after.rss + after.external - before.rss - before.external).toBeLessThan(8 * MIB);
+    const written = async () => Number(await readFile(progress, "utf8").catch(() => "0"));
+    const held = await eventually("the command to be held", async () => {
+      const before = await written();
+      await sleep(2_000);
+      return before > 0 && (await written()) === before && before;
+    });
+    expect(held).toBeLessThan(48);
     session.socket.resume();
     expect(await session.ended()).toMatchObject({ exitCode: 0, stdoutBytes: 64 * MIB });
+    await rm(dirname(progress), { recursive: true });
   });
 
   // Shows: docs/exec.md#bounds: one message of a client
