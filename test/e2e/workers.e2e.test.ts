@@ -157,3 +157,29 @@ test("a version of a worker that ends within seconds replaces nothing", async ()
   expect((await call("PATCH", `/v1/project/${id}/envs`, { envs: [] })).status).toBe(200);
   await untilStatus(call, id, "running");
 });
+
+// Shows: docs/applications.md#workers: the plans, prices and limits are those of HTTP projects
+test("a worker that uses its processor gets another instance", { timeout: 300_000 }, async () => {
+  const { config, ...body } = worker(uniqueName("worker"));
+  const { project_id: id } = await createProject(call, {
+    ...body,
+    plan: "premium",
+    config: {
+      ...config,
+      envs: [{ name: "SAMPLE_BUSY_PERCENT", value: "20" }],
+      // A twentieth of the plan's processor.
+      autoscaling: { enabled: true, max_instances: 2, cpu_target_percentage: 5 },
+    },
+  });
+  made.push(id);
+  await untilStatus(call, id, "running");
+  await eventually(
+    async () => {
+      expect((await podsOf(id)).filter(({ status }) => status?.containerStatuses?.[0]?.ready)).toHaveLength(
+        2,
+      );
+      expect((await readProject(call, id)).status).toBe("running");
+    },
+    { within: 240_000 },
+  );
+});

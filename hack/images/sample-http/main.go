@@ -46,6 +46,9 @@ func run() error {
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
+	if err := startBusy(stop); err != nil {
+		return err
+	}
 
 	listener, err := net.Listen("tcp", ":"+port())
 	if err != nil {
