@@ -1,3 +1,4 @@
+import { nanoseconds, STAMP, timestamp } from "@slipway/analytics";
 import { eventText } from "../http/event-streams.ts";
 
 /** Log lines as nodes return them, and how those of several instances become one log. Pure. */
@@ -14,7 +15,6 @@ export const MAX_LINE_BYTES = 16 * 1024;
 const CUT = " …";
 
 const NEWLINE = 0x0a;
-const STAMP = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2}) ?/;
 /** Bytes of the time and the space after it. */
 const STAMP_BYTES = 40;
 
@@ -46,13 +46,6 @@ export function parseLog(bytes: Buffer, longest = MAX_LINE_BYTES): LogLine[] {
     lines.push({ time: latest, text: textOf(line.subarray(stamp[0].length), longest) });
   }
   return lines;
-}
-
-function nanoseconds([, moment, fraction = "", zone]: RegExpExecArray): bigint {
-  const milliseconds = Date.parse(`${moment}${zone}`);
-  return Number.isNaN(milliseconds)
-    ? 0n
-    : BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
 }
 
 function textOf(line: Buffer, longest: number): string {
@@ -113,13 +106,6 @@ export interface NamedLine extends LogLine {
 /** As an event; the id is the newest time of all that were sent, so that going on after it repeats nothing. */
 export const lineEvent = ({ time, text, instance }: NamedLine, id: bigint): string =>
   eventText("log", { instance, timestamp: timestamp(time), message: text }, id);
-
-/** RFC 3339 with all nine digits. */
-function timestamp(time: bigint): string {
-  const second = time / 1_000_000_000n;
-  const moment = new Date(Number(second) * 1_000).toISOString().slice(0, 19);
-  return `${moment}.${String(time - second * 1_000_000_000n).padStart(9, "0")}Z`;
-}
 
 /** How far the log of an instance was read: nodes find lines by the second alone, so that some are returned again. */
 export interface Position {

@@ -20,8 +20,28 @@ export {
   METHODS,
   type Method,
 } from "./event.ts";
+export {
+  LEVELS,
+  type Level,
+  type LogBatch,
+  type LogEvent,
+  type LogSource,
+  MAX_LOG_TEXT_BYTES,
+  STREAMS,
+  type Stream,
+} from "./log-line.ts";
+export { nanoseconds, STAMP, timestamp } from "./log-time.ts";
 export { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } from "./store/bounds.ts";
 export { insertEvents } from "./store/insert.ts";
+export {
+  type FoundLine,
+  insertLogs,
+  type LogCursor,
+  type LogQuery,
+  type Omitted,
+  omittedLogs,
+  searchLogs,
+} from "./store/logs.ts";
 export { appliedVersions, migrate } from "./store/migrate.ts";
 export {
   byStatus,

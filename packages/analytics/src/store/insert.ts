@@ -10,7 +10,7 @@ const COLUMNS =
  * The first and last moments that are stored, in milliseconds since the epoch: seconds of ten digits, since the store takes
  * fewer for a date, and no more than all of the tables' columns take.
  */
-const [FIRST_MS, LAST_MS] = [1_000_000_000_000, 0xffff_ffff * 1000];
+export const [FIRST_MS, LAST_MS] = [1_000_000_000_000, 0xffff_ffff * 1000];
 
 /** Bytes of one insert. The embedded store cuts longer ones, and takes the second piece of a token for the first one again. */
 const MOST_BYTES = 6 * 1024 * 1024;
@@ -21,17 +21,37 @@ const MOST_BYTES = 6 * 1024 * 1024;
  * @throws StoreUnavailable when the batch is to be tried again; ClickHouseError when it never will be taken
  */
 export async function insertEvents(store: Store, { id, events }: EventBatch): Promise<void> {
+  const bounds = new MinuteBounds();
+  const rows = events.values().map((event) => rowOf(bounds.bound(event)));
+  await insertRows(store, { table: "events", columns: COLUMNS }, id, rows);
+}
+
+/**
+ * Inserts rows (each as JSON) under an id, as {@link insertEvents} does with events.
+ * @throws StoreUnavailable when the batch is to be tried again; ClickHouseError when it never will be taken
+ */
+export async function insertRows(
+  store: Store,
+  to: { table: string; columns: string },
+  id: string,
+  rows: Iterable<string>,
+): Promise<void> {
   let part = 0;
-  for (const lines of pieces(events)) {
+  for (const lines of pieces(rows)) {
     const token = part === 0 ? id : `${id}#${part}`;
     part += 1;
-    await ask(() => insert(store, token, lines));
+    await ask(() => insert(store, to, token, lines));
   }
 }
 
-function insert(store: Store, token: string, lines: string): Promise<unknown> {
+function insert(
+  store: Store,
+  { table, columns }: { table: string; columns: string },
+  token: string,
+  lines: string,
+): Promise<unknown> {
   return store.client.command({
-    query: `INSERT INTO ${name(store, "events")} (${COLUMNS}) FORMAT JSONCompactEachRow\n${lines}`,
+    query: `INSERT INTO ${name(store, table)} (${columns}) FORMAT JSONCompactEachRow\n${lines}`,
     clickhouse_settings: {
       async_insert: 0,
       insert_deduplicate: 1,
@@ -45,12 +65,10 @@ function insert(store: Store, token: string, lines: string): Promise<unknown> {
 }
 
 /** Rows on lines, in pieces that one insert takes. */
-function* pieces(events: readonly AccessEvent[]): Generator<string> {
-  const bounds = new MinuteBounds();
+function* pieces(rows: Iterable<string>): Generator<string> {
   let held: string[] = [];
   let bytes = 0;
-  for (const event of events) {
-    const line = rowOf(bounds.bound(event));
+  for (const line of rows) {
     const length = Buffer.byteLength(line) + 1;
     if (held.length > 0 && bytes + length > MOST_BYTES) {
       yield held.join("\n");
@@ -82,7 +100,7 @@ function rowOf(event: AccessEvent): string {
   ]);
 }
 
-/** A column of whole numbers takes nothing else, and one event would hold up all that come with it. */
-function count(value: number): number {
+/** A whole number: a column of them takes nothing else, and one event would hold up all that come with it. */
+export function count(value: number): number {
   return Number.isFinite(value) ? Math.min(Math.max(0, Math.round(value)), Number.MAX_SAFE_INTEGER) : 0;
 }

@@ -89,6 +89,34 @@ export const migrations: readonly Migration[] = [
     name: "hours",
     statements: (place) => statementsOf(place, "hour"),
   },
+  {
+    version: 4,
+    name: "logs",
+    statements: (place) => [
+      `CREATE TABLE IF NOT EXISTS ${name(place, "logs")}${onCluster(place)} (
+        organization LowCardinality(String),
+        project LowCardinality(String),
+        at DateTime64(9, 'UTC') CODEC(Delta, ZSTD(1)),
+        instance LowCardinality(String),
+        container LowCardinality(String),
+        stream LowCardinality(String),
+        level LowCardinality(String),
+        text String CODEC(ZSTD(1)),
+        continues Bool,
+        file FixedString(16) CODEC(ZSTD(1)),
+        offset UInt64 CODEC(Delta, ZSTD(1)),
+        omitted_lines UInt64 CODEC(T64, ZSTD(1)),
+        omitted_bytes UInt64 CODEC(T64, ZSTD(1)),
+        lost_files UInt32 CODEC(T64, ZSTD(1)),
+        days UInt16
+      ) ENGINE = ${engine(place, "", "logs")}
+      PARTITION BY (toDate(at, 'UTC'), days)
+      PRIMARY KEY (organization, project, at)
+      ORDER BY (organization, project, at, instance, container, file, offset)
+      TTL toDateTime(at, 'UTC') + toIntervalDay(days)
+      SETTINGS ${settings(place)}`,
+    ],
+  },
 ];
 
 function statementsOf(place: Place, unit: Rollup["unit"]): string[] {

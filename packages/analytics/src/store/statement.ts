@@ -48,10 +48,10 @@ export interface Counting {
   mostByStatus?: number;
 }
 
-type Add = (type: string, value: Value) => string;
+export type Add = (type: string, value: Value) => string;
 
-/** Collects values, and returns the placeholder of each. */
-function collector(): { add: Add; parameters: Record<string, Value> } {
+/** Collects values of a statement, and returns the placeholder of each. */
+export function collectValues(): { add: Add; parameters: Record<string, Value> } {
   const parameters: Record<string, Value> = {};
   const add: Add = (type, value) => {
     const key = `p${Object.keys(parameters).length}`;
@@ -63,7 +63,7 @@ function collector(): { add: Add; parameters: Record<string, Value> } {
 
 /** Counts over a window's full hours and minutes and what is left at its edges. Without columns it is one row, even of nothing. */
 export function countsBy(place: Place, selection: Selection, counting: Counting): Statement {
-  const { add, parameters } = collector();
+  const { add, parameters } = collectValues();
   const { columns, measures, classes, most, mostByStatus } = counting;
   const selected = [
     ...columns,
@@ -97,7 +97,7 @@ export function eventsOf(
   { organization, project, window, filter }: Selection,
   { limit, offset }: { limit: number; offset: number },
 ): Statement {
-  const { add, parameters } = collector();
+  const { add, parameters } = collectValues();
   const where = [...owner(organization, project, add), ...filters(filter, add), within("at", window, add)];
   const query = `SELECT toUnixTimestamp64Milli(at) AS ms, status, method, route, path, user_agent, source_ip,
       bytes_received, bytes_sent, latency_us

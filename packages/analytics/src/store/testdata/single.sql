@@ -114,3 +114,26 @@ SELECT organization, project, toStartOfHour(at, 'UTC') AS hour, status,
 user_agent, count() AS requests, sum(bytes_received) AS received, sum(bytes_sent) AS sent,
 sum(latency_us) AS latency_sum, quantileBFloat16State(0.95)(latency_us) AS latency
 FROM `slipway`.`events` GROUP BY organization, project, hour, status, user_agent;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`logs` (
+organization LowCardinality(String),
+project LowCardinality(String),
+at DateTime64(9, 'UTC') CODEC(Delta, ZSTD(1)),
+instance LowCardinality(String),
+container LowCardinality(String),
+stream LowCardinality(String),
+level LowCardinality(String),
+text String CODEC(ZSTD(1)),
+continues Bool,
+file FixedString(16) CODEC(ZSTD(1)),
+offset UInt64 CODEC(Delta, ZSTD(1)),
+omitted_lines UInt64 CODEC(T64, ZSTD(1)),
+omitted_bytes UInt64 CODEC(T64, ZSTD(1)),
+lost_files UInt32 CODEC(T64, ZSTD(1)),
+days UInt16
+) ENGINE = MergeTree
+PARTITION BY (toDate(at, 'UTC'), days)
+PRIMARY KEY (organization, project, at)
+ORDER BY (organization, project, at, instance, container, file, offset)
+TTL toDateTime(at, 'UTC') + toIntervalDay(days)
+SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1;
