@@ -5,6 +5,7 @@ import { systemClock } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
 import { traefikLine } from "../../test/kit/analytics/test-collector.ts";
+import { accessLog } from "./access-log.ts";
 import { Collector } from "./collector.ts";
 import { type Disk, realDisk } from "./disk.ts";
 import { CollectorMetrics } from "./metrics.ts";
@@ -16,17 +17,25 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
+const inputWith = (metrics: CollectorMetrics) =>
+  accessLog({
+    source: { namespace: "slipway-ingress", container: "traefik" },
+    resolve: () => ({ organization: "o1", project: "p1" }),
+    isTrusted: () => false,
+    metrics,
+    clock: systemClock,
+  });
+
 test("a log that cannot be read holds up none of the others", async () => {
   const podLogs = join(folder, "pod-logs");
+  const metrics = new CollectorMetrics();
   const spool = await Spool.open(realDisk, join(folder, "state"), Date.now);
   const collector = new Collector({
     podLogs,
-    source: { namespace: "slipway-ingress", container: "traefik" },
+    input: inputWith(metrics),
     spool,
     quota: { isFull: async () => false },
-    resolve: () => ({ organization: "o1", project: "p1" }),
-    isTrusted: () => false,
-    metrics: new CollectorMetrics(),
+    metrics,
     log: { info: () => {}, warn: () => {}, error: () => {} },
     clock: systemClock,
   });
@@ -54,11 +63,9 @@ test("what a full disk does not take is read once, kept, and written when there 
   const spool = await Spool.open(disk, join(folder, "state"), Date.now);
   const collector = new Collector({
     podLogs: join(folder, "pod-logs"),
-    source: { namespace: "slipway-ingress", container: "traefik" },
+    input: inputWith(metrics),
     spool,
     quota: { isFull: async () => false },
-    resolve: () => ({ organization: "o1", project: "p1" }),
-    isTrusted: () => false,
     metrics,
     log: { info: () => {}, warn: () => {}, error: () => {} },
     clock: systemClock,

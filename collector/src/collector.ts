@@ -1,40 +1,49 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@slipway/process";
-import { type AccessLine, parseAccessLine } from "./access-line.ts";
-import type { TrustedProxies } from "./client-address.ts";
-import { ContainerLog, type LogLine } from "./container-log.ts";
+import { ContainerLog, type ContainerLogOptions, type LogLine } from "./container-log.ts";
 import type { DiskQuota } from "./disk-quota.ts";
-import { containerFolders, type Source } from "./log-files.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import { OpenBatch } from "./open-batch.ts";
-import { msUntilGivenUp, type NoOwner } from "./resolver.ts";
 import type { Log } from "./sender.ts";
 import type { Spool } from "./spool.ts";
+import type { Positions } from "./spool-files.ts";
 import type { Owner } from "./traefik-names.ts";
 
-export interface CollectorOptions {
-  /** The kubelet's folder of pods' logs, and which containers of it. */
+/** Which containers' logs are read, and what becomes of their lines. */
+export interface Input<Event extends object> {
+  /** Containers whose logs are there, as `pod's folder/container`. @param kept positions that earlier processes recorded */
+  folders(podLogs: string, kept: Readonly<Positions>): Promise<string[]>;
+  lines: ContainerLogOptions["lines"];
+  /** Takes a line into the batch, or drops it. @returns false for a line that is to be evaluated again later */
+  take(line: LogLine, folder: string, batch: OpenBatch<Event>): boolean;
+  /** Files of a log were removed or damaged before they were read. */
+  onGap(folder: string, files: number, batch: OpenBatch<Event>): void;
+  /** A log is removed and read to its end. */
+  closed?(folder: string): void;
+  /** Whose the log is, which is recorded with its position. */
+  ownerOf?(folder: string): Owner | undefined;
+  /** Pause when nothing new was found, in milliseconds. */
+  idleMs: number;
+}
+
+export interface CollectorOptions<Event extends object> {
+  /** The kubelet's folder of pods' logs. */
   podLogs: string;
-  source: Source;
-  spool: Spool;
+  input: Input<Event>;
+  spool: Spool<Event>;
   /** While it is full nothing more is read. */
   quota: Pick<DiskQuota, "isFull">;
-  resolve: (line: AccessLine) => Owner | NoOwner;
-  isTrusted: TrustedProxies;
   metrics: CollectorMetrics;
   log: Log;
   clock: Clock;
 }
 
-/** Pause when nothing new was found, when the disk is full, and between searches for new containers. */
-const IDLE_MS = 100;
+/** Pause when the disk is full, and between searches for new containers. */
 const FULL_MS = 500;
 const SCAN_MS = 1_000;
 /** How long the position of a log is kept whose folder is removed. */
 const FORGET_MS = 3_600_000;
-/** Bytes of a line: a request's head of a megabyte, and what quoting makes of it. */
-const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
 /** A container's log and what was read of it that is in no batch yet. */
 interface Tail {
@@ -42,16 +51,16 @@ interface Tail {
   lines: LogLine[];
 }
 
-/** Reads the ingress's logs into batches on the disk. */
-export class Collector {
-  readonly #options: CollectorOptions;
+/** Reads containers' logs into batches on the disk. Of each it reads a piece in turn: a long one delays no other. */
+export class Collector<Event extends object> {
+  readonly #options: CollectorOptions<Event>;
   readonly #tails = new Map<string, Tail>();
-  readonly #batch: OpenBatch;
+  readonly #batch: OpenBatch<Event>;
   readonly #goneSince = new Map<string, number>();
   #isStopped = false;
   #scannedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: CollectorOptions) {
+  constructor(options: CollectorOptions<Event>) {
     this.#options = options;
     this.#batch = new OpenBatch(options);
   }
@@ -111,7 +120,7 @@ export class Collector {
     if (failed.length > 0) {
       throw failed[0];
     }
-    return found > 0 ? 0 : IDLE_MS;
+    return found > 0 ? 0 : this.#options.input.idleMs;
   }
 
   /** Logs that are being read. */
@@ -120,13 +129,13 @@ export class Collector {
   }
 
   async #scan(failed: unknown[]): Promise<void> {
-    const { podLogs, source, clock, metrics, log } = this.#options;
+    const { podLogs, input, clock, metrics, log } = this.#options;
     const now = clock.monotonic();
     if (now - this.#scannedAt < SCAN_MS) {
       return;
     }
     this.#scannedAt = now;
-    const folders = await containerFolders(podLogs, source);
+    const folders = await input.folders(podLogs, this.#batch.positions);
     for (const folder of folders) {
       this.#goneSince.delete(folder);
       if (this.#tails.has(folder)) {
@@ -136,10 +145,11 @@ export class Collector {
         metrics.gap(files);
         log.error(
           { folder, files },
-          "files of a log were removed or damaged before they were read: requests are lost",
+          "files of a log were removed or damaged before they were read: what they had is lost",
         );
+        input.onGap(folder, files, this.#batch);
       };
-      const options = { maxLineBytes: MAX_LINE_BYTES, clock, onGap };
+      const options = { lines: input.lines, clock, onGap };
       const file = new ContainerLog(join(podLogs, folder), this.#batch.positions[folder], options);
       this.#tails.set(folder, { log: file, lines: [] });
     }
@@ -187,45 +197,22 @@ export class Collector {
       if (read === "removed") {
         await tail.log.close();
         this.#tails.delete(folder);
+        this.#options.input.closed?.(folder);
         return 0;
       }
       this.#options.metrics.linesRead(read.length);
       tail.lines = read;
     }
-    let taken = 0;
-    for (const line of tail.lines) {
-      if (!this.#take(line)) {
-        break;
-      }
-      this.#batch.moveTo(folder, line.next);
-      taken += 1;
+    const { input } = this.#options;
+    const later = tail.lines.findIndex((line) => !input.take(line, folder, this.#batch));
+    const taken = later < 0 ? tail.lines.length : later;
+    const last = tail.lines[taken - 1];
+    if (last) {
+      const owner = input.ownerOf?.(folder);
+      this.#batch.moveTo(folder, owner ? { ...last.next, owner } : last.next);
     }
     tail.lines = tail.lines.slice(taken);
     return taken;
-  }
-
-  /** @returns false for a line that is to be evaluated again later */
-  #take({ content }: LogLine): boolean {
-    const { metrics, isTrusted, resolve, clock } = this.#options;
-    if (typeof content === "string") {
-      metrics.refused(content);
-      return true;
-    }
-    const line = parseAccessLine(content.toString("utf8"), isTrusted);
-    if (typeof line === "string") {
-      metrics.refused(line);
-      return true;
-    }
-    const owner = resolve(line);
-    if (owner === "unknown" && msUntilGivenUp(line, clock.now()) > 0) {
-      return false;
-    }
-    if (typeof owner === "string") {
-      metrics.refused(owner);
-      return true;
-    }
-    this.#batch.add({ ...owner, ...line.event });
-    return true;
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {

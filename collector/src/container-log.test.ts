@@ -31,7 +31,7 @@ function tail(start?: Position): ContainerLog {
   const onGap = (files: number) => {
     gaps += files;
   };
-  const log = new ContainerLog(container.folder, start, { maxLineBytes: 1_000_000, clock, onGap });
+  const log = new ContainerLog(container.folder, start, { lines: { maxBytes: 1_000_000 }, clock, onGap });
   opened.push(log);
   return log;
 }

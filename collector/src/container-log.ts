@@ -1,5 +1,5 @@
 import type { Clock } from "@slipway/process";
-import { LineAssembler, parseCriLine } from "./cri.ts";
+import { type CriLine, LineAssembler, parseCriLine } from "./cri.ts";
 import { type KnownFile, knownFiles, logFiles, namesOf } from "./log-files.ts";
 import { type OpenFile, openLog } from "./open-log.ts";
 
@@ -11,16 +11,21 @@ export interface Position {
   offset: number;
 }
 
-/** A line that the container wrote to its standard output; `oversize` or `damaged` in place of what cannot be read. */
+/** A line that the container wrote; `oversize` or `damaged` in place of what cannot be read. */
 export interface LogLine {
   content: Buffer | "oversize" | "damaged";
+  /** What the runtime has of it, where pieces are read. */
+  piece?: Omit<CriLine, "content">;
   /** Where to continue once this line has been processed. */
   next: Position;
 }
 
 export interface ContainerLogOptions {
-  /** Bytes of a whole line; longer ones are dropped. */
-  maxLineBytes: number;
+  /**
+   * Bytes of a whole line of the standard output; longer ones are dropped. `pieces`: lines of both outputs, long ones in the pieces
+   * that the runtime cuts them into, so that no line is waited for and none is dropped.
+   */
+  lines: { maxBytes: number } | "pieces";
   clock: Clock;
   /** Called with how many files should have been read to their end and are removed or damaged: their content is unknown. */
   onGap: (files: number) => void;
@@ -38,7 +43,8 @@ const UNSEEN = "";
 export class ContainerLog {
   readonly folder: string;
   readonly #options: ContainerLogOptions;
-  readonly #assembler: LineAssembler;
+  /** Undefined where pieces are read. */
+  readonly #assembler: LineAssembler | undefined;
   #open: OpenFile | undefined;
   /** Up to where it was read; undefined before anything was. */
   #at: Position | undefined;
@@ -56,7 +62,8 @@ export class ContainerLog {
     this.folder = folder;
     this.#at = start;
     this.#options = options;
-    this.#assembler = new LineAssembler(options.maxLineBytes);
+    const { lines } = options;
+    this.#assembler = lines === "pieces" ? undefined : new LineAssembler(lines.maxBytes);
   }
 
   /** The next lines, in order; none when there are none yet. `removed` when the log has been removed and read to its end. */
@@ -199,6 +206,9 @@ export class ContainerLog {
       const next = { file: file.identity, offset: end };
       if (!line) {
         lines.push({ content: "damaged", next });
+      } else if (!this.#assembler) {
+        const { content, ...piece } = line;
+        lines.push({ content, piece, next });
       } else if (line.stream === "stdout") {
         const content = this.#assembler.add(line);
         if (content !== undefined) {

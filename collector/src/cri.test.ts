@@ -12,7 +12,7 @@ test.each([
   [`${time} stdout F:more two words`, { stream: "stdout", isPartial: false, content: "two words" }],
 ])("%s", (text, want) => {
   const line = cri(text);
-  expect({ ...line, content: line?.content.toString() }).toEqual(want);
+  expect({ ...line, content: line?.content.toString() }).toEqual({ ...want, time });
 });
 
 test.each([

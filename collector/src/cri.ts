@@ -2,7 +2,9 @@
 
 /** One line as a runtime wrote it; long ones are written in pieces, all but the last of which are partial. */
 export interface CriLine {
-  stream: string;
+  /** When it was written, as the runtime has it. */
+  time: string;
+  stream: "stdout" | "stderr";
   isPartial: boolean;
   /** The bytes that the container wrote, without the end of the line. */
   content: Buffer;
@@ -27,7 +29,7 @@ export function parseCriLine(line: Buffer): CriLine | undefined {
   }
   const afterTags = line.indexOf(SPACE, afterStream + 2);
   const content = afterTags < 0 ? line.subarray(line.length) : line.subarray(afterTags + 1);
-  return { stream, isPartial: tag === PARTIAL, content };
+  return { time: line.toString("latin1", 0, afterTime), stream, isPartial: tag === PARTIAL, content };
 }
 
 const SPACE = 0x20;
@@ -53,7 +55,7 @@ export class LineAssembler {
   }
 
   /** @returns a whole line, `oversize` at the end of one that was too long, or undefined while pieces are missing */
-  add({ isPartial, content }: CriLine): Buffer | "oversize" | undefined {
+  add({ isPartial, content }: Pick<CriLine, "isPartial" | "content">): Buffer | "oversize" | undefined {
     this.#bytes += content.length;
     const fits = this.#bytes <= this.#maxBytes;
     // A copy: what it is a part of is the reader's buffer, and would be kept whole.

@@ -156,7 +156,8 @@ export async function containerFolders(podLogs: string, { namespace, container }
     .map((pod) => join(pod.name, container));
 }
 
-function ignoreMissing<T = string>(error: NodeJS.ErrnoException): T[] {
+/** Of a folder that does not exist, no entries. */
+export function ignoreMissing<T = string>(error: NodeJS.ErrnoException): T[] {
   if (error.code !== "ENOENT" && error.code !== "ENOTDIR") {
     throw error;
   }

@@ -17,21 +17,37 @@ export const REFUSALS = [
   "unknown",
 ] as const;
 
+/** Why a line of a project's log is left out, other than for its bounds. */
+export const LOG_REFUSALS = ["damaged"] as const;
+
 export type Refusal = (typeof REFUSALS)[number];
 
+/** Where metrics are registered, and what their names begin with. */
+class NamedMetrics {
+  readonly registry: Registry;
+  readonly prefix: string;
+
+  constructor(registry: Registry, prefix: string) {
+    this.registry = registry;
+    this.prefix = prefix;
+  }
+}
+
 /** The collector's own metrics. No label's values depend on requests. */
-export class CollectorMetrics {
-  readonly registry = new Registry();
-  readonly #lines = this.#counter("lines_total", "Lines of the ingress's log that were read");
-  readonly #events = this.#counter("events_total", "Requests that were put into batches");
+export class CollectorMetrics extends NamedMetrics {
+  readonly #lines = this.#counter("lines_total", "Lines of logs that were read");
+  readonly #events = this.#counter(
+    "events_total",
+    "Requests, or lines of projects' logs, that were put into batches",
+  );
   readonly #batches = new Counter({
-    name: "slipway_collector_batches_total",
+    name: `${this.prefix}_batches_total`,
     help: "Batches, by what became of them",
     labelNames: ["result"] as const,
     registers: [this.registry],
   });
   readonly #refused = new Counter({
-    name: "slipway_collector_refused_lines_total",
+    name: `${this.prefix}_refused_lines_total`,
     help: "Lines and records that are no request of a project, by reason",
     labelNames: ["reason"] as const,
     registers: [this.registry],
@@ -40,31 +56,41 @@ export class CollectorMetrics {
     "gaps_total",
     "Files of a log that were gone before they were read to their end",
   );
+  readonly #omitted = this.#counter("omitted_lines_total", "Lines over the bounds of their project");
   readonly #stopped = new Gauge({
-    name: "slipway_collector_reading_stopped",
+    name: `${this.prefix}_reading_stopped`,
     help: "1 while the buffer is full and no logs are read",
     registers: [this.registry],
   });
   readonly #quota = new Gauge({
-    name: "slipway_collector_buffer_room_bytes",
+    name: `${this.prefix}_buffer_room_bytes`,
     help: "Bytes that may still be put into the buffer: what it may grow, and what the disk has",
     registers: [this.registry],
   });
   readonly #failures = new Counter({
-    name: "slipway_collector_failures_total",
+    name: `${this.prefix}_failures_total`,
     help: "Steps that failed and are tried again",
     labelNames: ["step"] as const,
     registers: [this.registry],
   });
   readonly #lag = new Histogram({
-    name: "slipway_collector_lag_seconds",
+    name: `${this.prefix}_lag_seconds`,
     help: "From a request's end until the store had it; once for the oldest of a batch",
     buckets: [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600],
     registers: [this.registry],
   });
 
-  constructor() {
-    for (const reason of REFUSALS) {
+  /**
+   * @param prefix of the names of one pipeline of several in a registry
+   * @param reasons for which its lines may become no event
+   */
+  constructor(
+    registry = new Registry(),
+    prefix = "slipway_collector",
+    reasons: readonly Refusal[] = REFUSALS,
+  ) {
+    super(registry, prefix);
+    for (const reason of reasons) {
       this.#refused.inc({ reason }, 0);
     }
     for (const result of ["made", "sent", "refused", "damaged"]) {
@@ -115,6 +141,10 @@ export class CollectorMetrics {
     this.#batches.inc({ result });
   }
 
+  omitted(lines: number): void {
+    this.#omitted.inc(lines);
+  }
+
   gap(files: number): void {
     this.#gaps.inc(files);
   }
@@ -132,12 +162,12 @@ export class CollectorMetrics {
   }
 
   #counter(name: string, help: string): Counter {
-    return new Counter({ name: `slipway_collector_${name}`, help, registers: [this.registry] });
+    return new Counter({ name: `${this.prefix}_${name}`, help, registers: [this.registry] });
   }
 
   #gauge(name: string, help: string, read: () => number): void {
     new Gauge({
-      name: `slipway_collector_${name}`,
+      name: `${this.prefix}_${name}`,
       help,
       registers: [this.registry],
       collect() {

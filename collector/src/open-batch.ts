@@ -1,37 +1,36 @@
-import { type AccessEvent, MinuteBounds } from "@slipway/analytics";
 import type { Clock } from "@slipway/process";
-import type { Position } from "./container-log.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import type { Spool } from "./spool.ts";
-import type { Positions } from "./spool-files.ts";
+import type { KeptPosition, Positions } from "./spool-files.ts";
 
-/** Events of a batch; it is written before that when its first one has waited for so many milliseconds. */
+/** Events of a batch, and bytes of their texts; it is written before that when its first one has waited for so many milliseconds. */
 const MAX_EVENTS = 5_000;
+const MAX_BYTES = 4 * 1024 * 1024;
 const FLUSH_MS = 1_000;
 /** The same while the store is behind: fewer, longer batches. */
 const FLUSH_BEHIND_MS = 2_000;
 /** After how many milliseconds positions are recorded although no event came. */
 const SAVE_POSITIONS_MS = 5_000;
 
-interface OpenBatchOptions {
-  spool: Spool;
+interface OpenBatchOptions<Event extends object> {
+  spool: Spool<Event>;
   clock: Clock;
   metrics: CollectorMetrics;
 }
 
 /** Events that are read and in no batch on the disk yet, with where each log continues after them. */
-export class OpenBatch {
-  readonly #options: OpenBatchOptions;
-  /** Before events are written: a batch that is sent again has to be the same. */
-  readonly #bounds = new MinuteBounds();
+export class OpenBatch<Event extends object> {
+  readonly #options: OpenBatchOptions<Event>;
   /** Those of removed folders are kept for a while. */
   #positions: Positions;
-  #events: AccessEvent[] = [];
+  #events: Event[] = [];
+  #bytes = 0;
+  #number = 0;
   #openedAt = 0;
   #savedAt = 0;
   #isMoved = false;
 
-  constructor(options: OpenBatchOptions) {
+  constructor(options: OpenBatchOptions<Event>) {
     this.#options = options;
     this.#positions = { ...options.spool.positions };
   }
@@ -41,18 +40,25 @@ export class OpenBatch {
   }
 
   get isFull(): boolean {
-    return this.#events.length >= MAX_EVENTS;
+    return this.#events.length >= MAX_EVENTS || this.#bytes >= MAX_BYTES;
   }
 
-  add(event: AccessEvent): void {
+  /** Another one for each batch: an event that was added may be changed while this is the same. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** @param bytes of its texts, where these are long */
+  add(event: Event, bytes = 0): void {
     if (this.#events.length === 0) {
       this.#openedAt = this.#options.clock.monotonic();
     }
-    this.#events.push(this.#bounds.bound(event));
+    this.#events.push(event);
+    this.#bytes += bytes;
   }
 
   /** The log of a container's folder has been read up to this position. */
-  moveTo(folder: string, position: Position): void {
+  moveTo(folder: string, position: KeptPosition): void {
     this.#positions = { ...this.#positions, [folder]: position };
     this.#isMoved = true;
   }
@@ -80,6 +86,8 @@ export class OpenBatch {
       }
       metrics.batchMade(this.#events.length);
       this.#events = [];
+      this.#bytes = 0;
+      this.#number += 1;
     } else {
       if (!this.#isMoved || (!now && time - this.#savedAt < SAVE_POSITIONS_MS)) {
         return;

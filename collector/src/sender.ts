@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ClickHouseError } from "@clickhouse/client";
-import type { EventBatch } from "@slipway/analytics";
+import type { AccessEvent } from "@slipway/analytics";
 import { Backoff } from "@slipway/controller-runtime";
 import type { CollectorMetrics } from "./metrics.ts";
-import type { Spool, Waiting } from "./spool.ts";
+import type { Batch, Spool, Waiting } from "./spool.ts";
 
 /** Where it reports; a pino logger is one. */
 export interface Log {
@@ -13,16 +13,18 @@ export interface Log {
 }
 
 /** The store, as far as batches go there. */
-export interface Sink {
+export interface Sink<Event = AccessEvent> {
   /** Creates or migrates the tables. Called until it succeeds, and again after failures. */
   prepare(): Promise<void>;
   /** @throws ClickHouseError when this batch will never be taken; anything else when it is to be sent again */
-  insert(batch: EventBatch): Promise<void>;
+  insert(batch: Batch<Event>): Promise<void>;
 }
 
-export interface SenderOptions {
-  spool: Spool;
-  sink: Sink;
+export interface SenderOptions<Event extends object = AccessEvent> {
+  spool: Spool<Event>;
+  sink: Sink<Event>;
+  /** When an event was over, in milliseconds since the epoch. */
+  endOf: (event: Event) => number;
   metrics: CollectorMetrics;
   log: Log;
   random?: () => number;
@@ -34,7 +36,10 @@ export interface SenderOptions {
  * Sends batches, oldest first, one at a time, until the signal aborts; a batch that is being sent then is sent to its end. One
  * that fails is sent again as it is, after a growing wait, for as long as it takes. Never rejects.
  */
-export async function sendBatches(options: SenderOptions, signal: AbortSignal): Promise<void> {
+export async function sendBatches<Event extends object>(
+  options: SenderOptions<Event>,
+  signal: AbortSignal,
+): Promise<void> {
   const { spool, sink, metrics, log } = options;
   const [baseMs, maxMs] = options.backoffMs ?? [200, 15_000];
   const backoff = new Backoff({ baseMs, maxMs }, options.random ?? Math.random);
@@ -71,8 +76,11 @@ export async function sendBatches(options: SenderOptions, signal: AbortSignal): 
   }
 }
 
-async function sendOne(waiting: Waiting, { spool, sink, metrics, log }: SenderOptions): Promise<void> {
-  let batch: EventBatch;
+async function sendOne<Event extends object>(
+  waiting: Waiting,
+  { spool, sink, metrics, log, endOf }: SenderOptions<Event>,
+): Promise<void> {
+  let batch: Batch<Event>;
   try {
     batch = await spool.read(waiting);
   } catch (error) {
@@ -91,7 +99,7 @@ async function sendOne(waiting: Waiting, { spool, sink, metrics, log }: SenderOp
     metrics.batchLost("refused");
     return spool.setAside(waiting);
   }
-  const ends = batch.events.map(({ at, latencyUs }) => at + latencyUs / 1000);
+  const ends = batch.events.map(endOf);
   metrics.batchSent((Date.now() - ends.reduce((a, b) => Math.min(a, b), Date.now())) / 1000);
   await spool.done(waiting);
 }

@@ -1,16 +1,25 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
-import type { AccessEvent } from "@slipway/analytics";
 import { z } from "zod";
 import type { Position } from "./container-log.ts";
+import type { Owner } from "./traefik-names.ts";
 
-/** Where to continue in each container's log, by the container's folder. */
-export type Positions = Record<string, Position>;
+/** Where to continue in a container's log, and whose it is, where only the cluster knows that: its pod may be deleted by then. */
+export interface KeptPosition extends Position {
+  owner?: Owner;
+}
+
+/** The same of each container's log, by the container's folder. */
+export type Positions = Record<string, KeptPosition>;
 
 export const positions = z.record(
   z.string(),
-  z.object({ file: z.string(), offset: z.number().int().min(0) }),
+  z.object({
+    file: z.string(),
+    offset: z.number().int().min(0),
+    owner: z.object({ organization: z.string(), project: z.string() }).optional(),
+  }),
 );
 export const cursor = z.object({ sequence: z.number().int().min(0), positions });
 /** What a batch's file holds; its events were checked before they were written. */
@@ -18,7 +27,7 @@ export const stored = z.object({
   id: z.string().min(1),
   madeAt: z.number(),
   positions,
-  events: z.array(z.custom<AccessEvent>((value) => typeof value === "object" && value !== null)),
+  events: z.array(z.custom<object>((value) => typeof value === "object" && value !== null)),
 });
 export type Stored = z.infer<typeof stored>;
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { AccessEvent, EventBatch } from "@slipway/analytics";
+import type { AccessEvent } from "@slipway/analytics";
 import type { Disk } from "./disk.ts";
 import {
   ASIDE,
@@ -24,6 +24,12 @@ export interface Waiting {
   madeAt: number;
 }
 
+/** Events that are sent together, under an id that they have for good. */
+export interface Batch<Event> {
+  id: string;
+  events: Event[];
+}
+
 /**
  * Batches on their way to the store, on the disk. A batch is written together with the positions up to which the logs were
  * read for it, in one file that appears as a whole: whenever the process dies, both exist or neither, so that
@@ -32,7 +38,7 @@ export interface Waiting {
  *
  * The newest file has the positions to continue from. Before the last batch is removed, its positions are kept in `cursor.json`.
  */
-export class Spool {
+export class Spool<Event extends object = AccessEvent> {
   readonly #disk: Disk;
   readonly #folder: string;
   readonly #now: () => number;
@@ -53,13 +59,13 @@ export class Spool {
    * Finds what an earlier process left.
    * @param onDamaged called with files that cannot be read, which are set aside
    */
-  static async open(
+  static async open<Event extends object = AccessEvent>(
     disk: Disk,
     folder: string,
     now: () => number,
     onDamaged: (name: string) => void = () => {},
-  ): Promise<Spool> {
-    const spool = new Spool(disk, folder, now);
+  ): Promise<Spool<Event>> {
+    const spool = new Spool<Event>(disk, folder, now);
     await spool.#recover(onDamaged);
     return spool;
   }
@@ -87,7 +93,7 @@ export class Spool {
    * @param positions up to where the logs have been read for it; undefined for events that come from elsewhere
    * @param id of a batch that has one; made of what precedes and follows it in the logs otherwise
    */
-  add(events: AccessEvent[], positions: Positions | undefined, id?: string): Promise<void> {
+  add(events: Event[], positions: Positions | undefined, id?: string): Promise<void> {
     return this.#inTurn(async () => {
       const sequence = this.#sequence + 1;
       const next = positions ?? this.#positions;
@@ -113,9 +119,10 @@ export class Spool {
   }
 
   /** @throws Error when the file cannot be read */
-  async read({ sequence }: Waiting): Promise<EventBatch> {
+  async read({ sequence }: Waiting): Promise<Batch<Event>> {
     const { id, events } = await this.#load(nameOf(sequence));
-    return { id, events };
+    // As they were written: a folder has batches of one kind.
+    return { id, events: events as Event[] };
   }
 
   /** Removes a batch that the store has. */
