@@ -1,19 +1,28 @@
-/** The collector: reads the ingress's access log of this node and writes it to the store. */
+/** The collector: reads the ingress's access log and projects' logs of this node, and writes them to the store. */
 
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { insertEvents, migrate, openStore } from "@slipway/analytics";
-import { KubeClient, loadClusterConfig } from "@slipway/controller-runtime";
+import {
+  type AccessEvent,
+  insertEvents,
+  insertLogs,
+  type LogEvent,
+  migrate,
+  openStore,
+} from "@slipway/analytics";
+import { KubeClient, loadClusterConfig, type ReflectorEvents } from "@slipway/controller-runtime";
 import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slipway/process";
 import type { AccessLine } from "./access-line.ts";
+import { accessLog } from "./access-log.ts";
 import { Collector } from "./collector.ts";
-import { realDisk } from "./disk.ts";
-import { DiskQuota } from "./disk-quota.ts";
-import { CollectorMetrics } from "./metrics.ts";
+import { LogBounds } from "./log-bounds.ts";
+import { CollectorMetrics, LOG_REFUSALS } from "./metrics.ts";
 import { createReceiver } from "./otlp-receiver.ts";
+import { openPipeline } from "./pipeline.ts";
+import { PodOwners } from "./pod-owners.ts";
+import { ProjectLogs } from "./project-logs.ts";
 import { Resolver } from "./resolver.ts";
-import { sendBatches } from "./sender.ts";
 import { type CollectorSettings, collectorSettings } from "./settings.ts";
-import { Spool } from "./spool.ts";
 
 /** Milliseconds after which the process ends although a batch is still being sent: the next process sends it again. */
 const END_MS = 8_000;
@@ -23,9 +32,7 @@ async function main(settings: CollectorSettings): Promise<void> {
   const stopping = shutdownSignal(log);
   stopping.addEventListener("abort", () => setTimeout(() => process.exit(0), END_MS).unref());
   const metrics = new CollectorMetrics().withProcess();
-  let spool: Spool | undefined;
   let isReading = false;
-  metrics.watch(() => spool);
   const ops = await startOpsServer({
     registry: metrics.registry,
     port: settings.metricsPort,
@@ -34,72 +41,95 @@ async function main(settings: CollectorSettings): Promise<void> {
     ready: new Map([["reading", () => isReading]]),
   });
 
-  spool = await Spool.open(realDisk, settings.stateFolder, Date.now, (file) => {
-    metrics.batchLost("damaged");
-    log.error({ file }, "a file of the buffer cannot be read");
-  });
-  const { maxBufferBytes, keepFreeBytes, stateFolder: folder } = settings;
-  const quota = new DiskQuota({
-    ...{ spool, disk: realDisk, folder, maxBufferBytes, keepFreeBytes },
-    ...{ metrics, clock: systemClock },
-  });
-  const remainingBytes = await quota.remainingBytes();
-  log.info({ batches: spool.count, bytes: spool.bytes, maxBufferBytes, remainingBytes }, "buffer opened");
-  if (remainingBytes < maxBufferBytes - spool.bytes) {
-    log.warn({ remainingBytes }, "the disk has less room than the buffer may take");
-  }
   const store = openStore(settings.store);
-  const sink = {
-    prepare: async () => {
-      const applied = await migrate(store);
-      if (applied.length > 0) {
-        log.info({ applied }, "applied migrations of the store");
-      }
-    },
-    insert: (batch: Parameters<typeof insertEvents>[1]) => insertEvents(store, batch),
+  const prepare = async () => {
+    const applied = await migrate(store);
+    if (applied.length > 0) {
+      log.info({ applied }, "applied migrations of the store");
+    }
   };
-  const sending = sendBatches({ spool, sink, metrics, log }, stopping);
+  const { maxBufferBytes, keepFreeBytes, stateFolder: folder, podLogs, source } = settings;
+  const requests = await openPipeline<AccessEvent>(
+    {
+      ...{ folder, maxBufferBytes, keepFreeBytes, metrics, log },
+      sink: { prepare, insert: (batch) => insertEvents(store, batch) },
+      endOf: ({ at, latencyUs }) => at + latencyUs / 1000,
+    },
+    stopping,
+  );
 
   const kube = KubeClient.fromConfig(await loadClusterConfig(), { userAgent: "slipway", timeoutMs: 10_000 });
-  const resolver = new Resolver({
-    client: kube,
-    clock: systemClock,
-    systemNamespace: settings.systemNamespace,
-    events: {
-      onError: ({ resource, error }) => {
-        metrics.failed("resolve");
-        log.warn({ resource: resource.plural, err: error }, "objects of the cluster cannot be watched");
-      },
+  const events: ReflectorEvents = {
+    onError: ({ resource, error }) => {
+      metrics.failed("resolve");
+      log.warn({ resource: resource.plural, err: error }, "objects of the cluster cannot be watched");
     },
-  });
-  const resolving = resolver.run(stopping);
-  // Until then a request has no known owner.
-  while (!resolver.hasSynced && !stopping.aborted) {
-    await sleep(50, undefined, { signal: stopping }).catch(() => undefined);
-  }
-  const shared = {
-    spool,
-    quota,
-    resolve: (line: AccessLine) => resolver.resolve(line),
-    isTrusted: settings.isTrusted,
-    metrics,
-    log,
-    clock: systemClock,
   };
-  const { podLogs, source, otlpPort, otlpTokenFile: tokenFile } = settings;
-  const collector = new Collector({ ...shared, podLogs, source });
-  const receiver = otlpPort === undefined ? undefined : createReceiver({ ...shared, tokenFile });
+  const { systemNamespace, isTrusted, otlpPort, otlpTokenFile: tokenFile } = settings;
+  const resolver = new Resolver({ client: kube, clock: systemClock, systemNamespace, events });
+  const resolving = resolver.run(stopping);
+  const keepingLogs = keepLogs();
+  // Until then a request has no known owner.
+  await untilSynced(resolver);
+  const shared = { ...requests, metrics, log, clock: systemClock };
+  const resolve = (line: AccessLine) => resolver.resolve(line);
+  const input = accessLog({ source, resolve, isTrusted, metrics, clock: systemClock });
+  const collector = new Collector({ ...shared, podLogs, input });
+  const receiver =
+    otlpPort === undefined ? undefined : createReceiver({ ...shared, resolve, isTrusted, tokenFile });
   receiver?.listen(otlpPort, settings.listenAddress);
   isReading = !stopping.aborted;
   log.info({}, "reading");
   await collector.run(stopping);
   isReading = false;
   receiver?.close();
-  await Promise.all([sending, resolving]);
+  await Promise.all([requests.sending, resolving, keepingLogs]);
   await Promise.all([store.client.close(), kube.close()]);
   await ops.close();
-  log.info({ batches: spool.count }, "ended");
+  log.info({ batches: requests.spool.count }, "ended");
   process.exit(0);
+
+  async function untilSynced(objects: { hasSynced: boolean }): Promise<void> {
+    while (!objects.hasSynced && !stopping.aborted) {
+      await sleep(50, undefined, { signal: stopping }).catch(() => undefined);
+    }
+  }
+
+  /** Keeps the logs of projects' instances until the process is to end, beside the requests and apart from them. */
+  async function keepLogs(): Promise<void> {
+    const { logs } = settings;
+    if (!logs) {
+      return;
+    }
+    const ofLogs = new CollectorMetrics(metrics.registry, "slipway_collector_logs", LOG_REFUSALS);
+    const pipeline = await openPipeline<LogEvent>(
+      {
+        ...{ folder: join(folder, "logs"), keepFreeBytes, metrics: ofLogs, log },
+        maxBufferBytes: logs.maxBufferBytes,
+        sink: { prepare, insert: (batch) => insertLogs(store, batch, logs.days) },
+        endOf: ({ at }) => Number(at.slice(0, -6)),
+      },
+      stopping,
+    );
+    const pods = new PodOwners({ client: kube, clock: systemClock, node: logs.node, events });
+    const following = pods.run(stopping);
+    await untilSynced(pods);
+    const input = new ProjectLogs({
+      find: (uid) => pods.find(uid),
+      bounds: new LogBounds(logs.bounds),
+      metrics: ofLogs,
+      clock: systemClock,
+    });
+    const options = {
+      spool: pipeline.spool,
+      quota: pipeline.quota,
+      metrics: ofLogs,
+      log,
+      clock: systemClock,
+    };
+    await new Collector<LogEvent>({ ...options, podLogs, input }).run(stopping);
+    await Promise.all([pipeline.sending, following]);
+  }
 }
 
 try {

@@ -1,6 +1,7 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
 import {
   addressList,
+  ConfigError,
   dnsLabel,
   type Environment,
   listenAddress,
@@ -10,7 +11,10 @@ import {
 } from "@slipway/process";
 import { z } from "zod";
 import { type TrustedProxies, trustedProxies } from "./client-address.ts";
+import type { LogBoundsOptions } from "./log-bounds.ts";
 import type { Source } from "./log-files.ts";
+
+const positive = z.coerce.number().int().min(1);
 
 const environment = z.object({
   ...analyticsVariables,
@@ -22,6 +26,15 @@ const environment = z.object({
   SLIPWAY_COLLECTOR_CONTAINER: dnsLabel.default("traefik"),
   SLIPWAY_COLLECTOR_OTLP_PORT: portNumber.optional(),
   SLIPWAY_COLLECTOR_OTLP_TOKEN_FILE: z.string().min(1).optional(),
+  SLIPWAY_COLLECTOR_LOGS: z.enum(["true", "false"]).default("false"),
+  SLIPWAY_COLLECTOR_LOG_DAYS: positive.max(3650).default(30),
+  SLIPWAY_COLLECTOR_LOG_BUFFER_BYTES: z.coerce.number().int().min(1_000_000).default(268_435_456),
+  SLIPWAY_COLLECTOR_LOG_PROJECT_LINES: positive.default(500),
+  SLIPWAY_COLLECTOR_LOG_PROJECT_BYTES: positive.default(131_072),
+  SLIPWAY_COLLECTOR_LOG_ORGANIZATION_LINES: positive.default(2_000),
+  SLIPWAY_COLLECTOR_LOG_ORGANIZATION_BYTES: positive.default(524_288),
+  SLIPWAY_COLLECTOR_LOG_BURST_SECONDS: positive.default(60),
+  SLIPWAY_NODE_NAME: z.string().min(1).max(253).optional(),
   SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
   SLIPWAY_NAMESPACE: z.string().min(1).default("slipway-system"),
   SLIPWAY_TRUSTED_PROXIES: addressList.default([]),
@@ -29,6 +42,17 @@ const environment = z.object({
   SLIPWAY_LISTEN_ADDRESS: listenAddress.default("0.0.0.0"),
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
 });
+
+/** How the logs of projects' instances are kept. */
+export interface LogSettings {
+  /** Days for which the store keeps them: the longest of all plans. */
+  days: number;
+  /** Bytes of batches of logs from which on no more of them are read. */
+  maxBufferBytes: number;
+  bounds: LogBoundsOptions;
+  /** The node whose pods these are. */
+  node: string;
+}
 
 /** Settings of one collector. */
 export interface CollectorSettings {
@@ -47,6 +71,8 @@ export interface CollectorSettings {
   otlpPort: number | undefined;
   /** File with the token of those who send them; undefined: none is required. */
   otlpTokenFile: string | undefined;
+  /** Undefined: logs of projects are not kept. */
+  logs: LogSettings | undefined;
   systemNamespace: string;
   isTrusted: TrustedProxies;
   logLevel: string;
@@ -69,10 +95,36 @@ export function collectorSettings(env: Environment): CollectorSettings {
     source: { namespace: e.SLIPWAY_INGRESS_NAMESPACE, container: e.SLIPWAY_COLLECTOR_CONTAINER },
     otlpPort: e.SLIPWAY_COLLECTOR_OTLP_PORT,
     otlpTokenFile: e.SLIPWAY_COLLECTOR_OTLP_TOKEN_FILE,
+    logs: logSettings(e),
     systemNamespace: e.SLIPWAY_NAMESPACE,
     isTrusted: trustedProxies(e.SLIPWAY_TRUSTED_PROXIES),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     listenAddress: e.SLIPWAY_LISTEN_ADDRESS,
     metricsPort: e.SLIPWAY_METRICS_PORT,
+  };
+}
+
+function logSettings(e: z.output<typeof environment>): LogSettings | undefined {
+  if (e.SLIPWAY_COLLECTOR_LOGS === "false") {
+    return undefined;
+  }
+  if (e.SLIPWAY_NODE_NAME === undefined) {
+    throw new ConfigError("SLIPWAY_NODE_NAME is required with SLIPWAY_COLLECTOR_LOGS");
+  }
+  return {
+    days: e.SLIPWAY_COLLECTOR_LOG_DAYS,
+    maxBufferBytes: e.SLIPWAY_COLLECTOR_LOG_BUFFER_BYTES,
+    bounds: {
+      project: {
+        linesPerSecond: e.SLIPWAY_COLLECTOR_LOG_PROJECT_LINES,
+        bytesPerSecond: e.SLIPWAY_COLLECTOR_LOG_PROJECT_BYTES,
+      },
+      organization: {
+        linesPerSecond: e.SLIPWAY_COLLECTOR_LOG_ORGANIZATION_LINES,
+        bytesPerSecond: e.SLIPWAY_COLLECTOR_LOG_ORGANIZATION_BYTES,
+      },
+      burstSeconds: e.SLIPWAY_COLLECTOR_LOG_BURST_SECONDS,
+    },
+    node: e.SLIPWAY_NODE_NAME,
   };
 }

@@ -5,6 +5,8 @@ import { gzipSync } from "node:zlib";
 /** A container's log as a kubelet and its runtime keep it, on a real disk. */
 export class FakeContainerLog {
   readonly folder: string;
+  /** The second in which it writes, in which each line has a nanosecond of its own. */
+  second = "2026-11-22T04:42:09";
   readonly #kept: number;
   #restart = 0;
   #ticks = 0;
@@ -83,6 +85,6 @@ export class FakeContainerLog {
 
   #time(): string {
     this.#ticks += 1;
-    return `2026-11-22T04:42:09.${String(this.#ticks).padStart(9, "0")}Z`;
+    return `${this.second}.${String(this.#ticks).padStart(9, "0")}Z`;
   }
 }

@@ -54,6 +54,22 @@ export class TestCollector {
     await this.#client.create(resources.ingresses, { metadata, spec: {} } as never);
   }
 
+  /** Makes a pod of a project of `o1`. @returns its folder among the pods' logs */
+  async addPod(project: string, name: string, type = "http"): Promise<string> {
+    const labels = {
+      "slipway.dev/organization": "o1",
+      "slipway.dev/project": project,
+      "slipway.dev/type": type,
+    };
+    const metadata = { namespace: "slipway-org-o1", name, labels };
+    const pod = await this.#client.create(resources.pods, { metadata, spec: { containers: [] } } as never);
+    return `slipway-org-o1_${name}_${pod.metadata?.uid}`;
+  }
+
+  async deletePod(name: string): Promise<void> {
+    await this.#client.delete(resources.pods, { namespace: "slipway-org-o1", name });
+  }
+
   /** Of the process that was started last, until it is killed. */
   get pid(): number | undefined {
     return this.#child?.pid;
