@@ -64,6 +64,7 @@ import {
 } from "./jobs/routes/one-off-reads.ts";
 import { costSummary, jobRunLogs, jobRunMetrics, listJobRuns } from "./jobs/routes/reads.ts";
 import { logs } from "./logs/routes/logs.ts";
+import { searchLogs } from "./logs/routes/search.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
 import { docs, docsFile } from "./openapi/docs.ts";
 import { readOpenApi } from "./openapi/document.ts";
@@ -99,6 +100,7 @@ export const routes: readonly AnyRoute[] = [
   read,
   logs,
   exec,
+  searchLogs,
   deployments,
   readEnvs,
   updateEnvs,

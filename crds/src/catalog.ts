@@ -77,6 +77,14 @@ const retainDeletedVolumesHours = z
     "Hours for which volumes of a deleted project are retained, and the project can be undeleted; 0, as without it: deletion is final.",
   );
 
+/** Of a plan whose projects' logs are kept. */
+const logDays = z
+  .int()
+  .min(1)
+  .max(365)
+  .optional()
+  .describe("Days for which lines of its projects' logs can be searched; 8 without it.");
+
 /** Capabilities of an HTTP plan; `logs` is always true. */
 export const capabilities = z.strictObject({
   logs: z.literal(true),
@@ -94,6 +102,7 @@ export const httpPlan = z.strictObject({
   capabilities,
   maxInstances: z.int().min(1).max(100).describe("Most instances of one project."),
   retainDeletedVolumesHours,
+  logDays,
 });
 export type HttpPlan = z.output<typeof httpPlan>;
 
@@ -163,6 +172,7 @@ export const databasePlan = z.strictObject({
   prices,
   metrics,
   retainDeletedVolumesHours,
+  logDays,
   engines: z.partialRecord(z.enum(engineNames), engineOffer).refine((all) => Object.keys(all).length > 0, {
     message: "must name at least one engine",
   }),
@@ -252,6 +262,17 @@ export function deletedVolumesRetentionHours(all: Catalog, plan: string): number
   return found !== undefined && "retainDeletedVolumesHours" in found
     ? (found.retainDeletedVolumesHours ?? 0)
     : 0;
+}
+
+/** Days for which logs are kept where a plan says nothing else. */
+export const DEFAULT_LOG_DAYS = 8;
+
+/** Days for which lines of the log of a project on this plan can be searched. */
+export function logRetentionDays(all: Catalog, plan: string): number {
+  const found = findPlan(all, plan);
+  return found !== undefined && "logDays" in found
+    ? (found.logDays ?? DEFAULT_LOG_DAYS)
+    : DEFAULT_LOG_DAYS;
 }
 
 /** The template of this id and revision, or undefined. */

@@ -3,7 +3,7 @@ import { ConcurrencyLimiter } from "@slipway/process";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 
-/** Queries of network analytics: limited by organization, and cached for two seconds. */
+/** Queries of the analytics store: limited by organization; those of network analytics are cached for two seconds. */
 
 /** Answers that are given again for a short while, also while they are still being worked out. */
 export class Recent<T> {
@@ -105,6 +105,18 @@ export class Analytics {
       return { window, value };
     };
     return this.#recent.of(question, () => this.#limiter.run(organization, work)) as Promise<Answered<T>>;
+  }
+
+  /**
+   * Answers a question whose answer is too long to be given again. It waits for its turn as {@link answer} does.
+   * @throws Failure likewise
+   */
+  search<T>(organization: string, read: (store: Store) => Promise<T>): Promise<T> {
+    const store = this.#store;
+    if (store === undefined) {
+      throw failures.analyticsNotConfigured();
+    }
+    return this.#limiter.run(organization, () => read(store).catch(asFailure));
   }
 
   async close(): Promise<void> {

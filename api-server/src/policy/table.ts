@@ -184,6 +184,7 @@ export const policies = {
   listProjectDeployments: onProject("project.read", { audited: false }),
   readProjectLogs: onProject("project.logs.read", { audited: false }),
   execInstance: onProject("project.exec", { audited: true }),
+  searchProjectLogs: onProject("project.logs.read", { audited: false }),
   readDatabaseConnection: onProject("project.read", { audited: false }),
   renewDatabaseCredentials: onProject("database.credentials.renew", { audited: true }),
   readProjectMetrics: onProject("project.metrics.read", { audited: false }),

@@ -1,0 +1,66 @@
+import type { FoundLine } from "@slipway/analytics";
+import { expect, test } from "vitest";
+import { searchWindow } from "./routes/search.ts";
+import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf } from "./search.ts";
+
+const line = (text: string): FoundLine => ({
+  ...{ at: "1795322529175373603", instance: "p-1", container: "app", file: "0123456789abcdef", offset: 7 },
+  ...{ stream: "stdout", level: null, text, continues: false },
+});
+
+test("a cursor is what it was made of", () => {
+  const { at, instance, container, file, offset } = line("");
+  const cursor = { window: { from: 1, to: 2 }, after: { at, instance, container, file, offset } };
+  expect(decodeCursor(encodeCursor(cursor))).toEqual(cursor);
+});
+
+test.each([
+  "",
+  "x",
+  "W10",
+  Buffer.from('[1,2,"9223372036854775808","p","app","0123456789abcdef",7]').toString("base64url"),
+  Buffer.from('[1,2,"1","p","app","0123456789abcdeg",7]').toString("base64url"),
+  Buffer.from('[1,2,"1","p","app","0123456789abcdef",-1]').toString("base64url"),
+  Buffer.from('[1,8640000000000001,"1","p","app","0123456789abcdef",1]').toString("base64url"),
+])("%j is no cursor", (text) => {
+  expect(decodeCursor(text)).toBeUndefined();
+});
+
+test("a page ends at its limit, or before the line that is too much", () => {
+  const found = ["a", "b", "c"].map(line);
+  expect(pageOf(found, 3)).toEqual({ lines: found, isLast: true });
+  expect(pageOf(found, 2)).toEqual({ lines: found.slice(0, 2), isLast: false });
+  const half = line("x".repeat(MAX_PAGE_BYTES / 2));
+  expect(pageOf([half, half, line("y")], 200)).toEqual({ lines: [half, half], isLast: false });
+  const whole = line("x".repeat(2 * MAX_PAGE_BYTES));
+  expect(pageOf([whole, half], 200)).toEqual({ lines: [whole], isLast: false });
+});
+
+const now = new Date("2026-11-22T12:00:00Z");
+const at = (time: string) => Date.parse(`2026-11-${time}:00Z`);
+
+test.each([
+  [{}, at("22T11:00"), at("22T12:00")],
+  [{ from: "2026-11-22T10:00:00Z" }, at("22T10:00"), at("22T12:00")],
+  [{ to: "2026-11-20T10:00:00+02:00" }, at("20T07:00"), at("20T08:00")],
+  [{ from: "2026-11-15T12:00:00Z", to: "2026-11-30T00:00:00Z" }, at("15T12:00"), at("30T00:00")],
+])("the window of %j", (query, from, to) => {
+  expect(searchWindow(query, 7, now)).toEqual({ from, to });
+});
+
+test.each([
+  [{ from: "2026-11-15T11:59:59Z" }, "at most 7 days ago"],
+  [{ from: "2026-11-22T12:00:00Z" }, "must not lie ahead"],
+  [{ from: "2026-11-21T12:00:00Z", to: "2026-11-21T12:00:00Z" }, "must be before to"],
+])("the window of %j is refused", (query, message) => {
+  expect(() => searchWindow(query, 7, now)).toThrow(
+    expect.objectContaining({ status: 400, message: expect.stringContaining(message) }),
+  );
+});
+
+test("a cursor's window stays, but for what the plan no longer keeps", () => {
+  const { at: time, instance, container, file, offset } = line("");
+  const after = { at: time, instance, container, file, offset };
+  const cursor = encodeCursor({ window: { from: at("14T12:00"), to: at("21T12:00") }, after });
+  expect(searchWindow({ cursor }, 7, now)).toEqual({ from: at("15T12:00"), to: at("21T12:00") });
+});

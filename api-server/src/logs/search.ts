@@ -1,0 +1,62 @@
+import type { FoundLine, LogCursor, Window } from "@slipway/analytics";
+import { z } from "zod";
+
+/** Where a search goes on, and how much one answer has. Pure. */
+
+/** Bytes of the texts of one answer; a line that would exceed it begins the next page. */
+export const MAX_PAGE_BYTES = 1024 * 1024;
+
+/** The last line of a page, and the window that all pages are about. */
+export interface SearchCursor {
+  window: Window;
+  after: LogCursor;
+}
+
+const MOMENT = z.int().min(0).max(8_640_000_000_000);
+const members = z.tuple([
+  MOMENT,
+  MOMENT,
+  z.string().regex(/^\d{1,18}$|^[1-8]\d{18}$/),
+  z.string().max(253),
+  z.string().max(253),
+  z.string().regex(/^[0-9a-f]{16}$/),
+  z.int().min(0),
+]);
+
+/** A cursor as clients get it. They are not to read it, and it gives them nothing: each page is about their own project alone. */
+export function encodeCursor({ window, after }: SearchCursor): string {
+  const { at, instance, container, file, offset } = after;
+  const values = [window.from, window.to, at, instance, container, file, offset];
+  return Buffer.from(JSON.stringify(values)).toString("base64url");
+}
+
+/** @returns undefined for what {@link encodeCursor} has not made */
+export function decodeCursor(text: string): SearchCursor | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+  } catch {
+    return undefined;
+  }
+  const parsed = members.safeParse(value);
+  if (!parsed.success) {
+    return undefined;
+  }
+  const [from, to, at, instance, container, file, offset] = parsed.data;
+  return { window: { from, to }, after: { at, instance, container, file, offset } };
+}
+
+/**
+ * The lines of one page.
+ * @param found lines in order, one more than fit where there are more
+ */
+export function pageOf(found: readonly FoundLine[], limit: number): { lines: FoundLine[]; isLast: boolean } {
+  let bytes = 0;
+  const tooMany = found.findIndex(({ text }, index) => {
+    bytes += Buffer.byteLength(text);
+    return index >= limit || (index > 0 && bytes > MAX_PAGE_BYTES);
+  });
+  return tooMany < 0
+    ? { lines: [...found], isLast: true }
+    : { lines: found.slice(0, tooMany), isLast: false };
+}
