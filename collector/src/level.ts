@@ -24,7 +24,7 @@ const NAME = [...NAMES.keys()].sort((a, b) => b.length - a.length).join("|");
 const LOGFMT = new RegExp(`(?:^|\\s)(?:level|lvl|severity|loglevel)="?(${NAME})"?(?=\\s|$)`, "i");
 /** After dates, times, numbers and names in brackets: `[error]`, `<Error>`, `ERROR:`, `LOG: `. In capitals alone without marks. */
 const PREFIX = new RegExp(
-  `^(?:[\\d\\s:.,/TZ+-]|UTC|\\[[^\\]\\s]{0,80}\\]\\s|\\{[^}\\s]{0,80}\\}\\s|\\([\\w.]{0,40}\\)\\s)*` +
+  `^(?:[\\d\\s:.,/TZ+-]|UTC|\\[[^\\]]{0,80}\\]\\s|\\{[^}]{0,80}\\}\\s|\\([\\w.]{0,40}\\)\\s)*` +
     `(?:\\[(${NAME})\\s*\\]|<(${NAME})>|(${NAME}):|((?:${NAME.toUpperCase()})(?=[\\s|-]|$)))`,
   "i",
 );

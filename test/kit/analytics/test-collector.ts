@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { KubeClient, resources } from "@slipway/controller-runtime";
+import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { stringify } from "yaml";
 import { freePorts } from "../../../hack/lib/ports.ts";
 import { FakeApiserver } from "../apiserver/fake-apiserver.ts";
@@ -62,8 +62,9 @@ export class TestCollector {
       "slipway.dev/type": type,
     };
     const metadata = { namespace: "slipway-org-o1", name, labels };
-    const pod = await this.#client.create(resources.pods, { metadata, spec: { containers: [] } } as never);
-    return `slipway-org-o1_${name}_${pod.metadata?.uid}`;
+    const pod: KubernetesObject = { metadata };
+    const created = await this.#client.create(resources.pods, pod);
+    return `slipway-org-o1_${name}_${created.metadata?.uid}`;
   }
 
   async deletePod(name: string): Promise<void> {

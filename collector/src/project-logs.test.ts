@@ -1,0 +1,156 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type LogEvent, MAX_LOG_TEXT_BYTES } from "@slipway/analytics";
+import { systemClock } from "@slipway/process";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
+import { Collector } from "./collector.ts";
+import { realDisk } from "./disk.ts";
+import { LogBounds, type LogBoundsOptions } from "./log-bounds.ts";
+import { CollectorMetrics } from "./metrics.ts";
+import type { LoggingPod } from "./pod-owners.ts";
+import { ProjectLogs } from "./project-logs.ts";
+import { Spool } from "./spool.ts";
+
+let folder: string;
+let podLogs: string;
+let pods: Map<string, LoggingPod>;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "collector-"));
+  podLogs = join(folder, "pod-logs");
+  await mkdir(podLogs);
+  pods = new Map([
+    ["uid1", { organization: "o1", project: "loud", container: "app" }],
+    ["uid2", { organization: "o2", project: "quiet", container: "database" }],
+  ]);
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const rate = (linesPerSecond: number) => ({ linesPerSecond, bytesPerSecond: 1_000_000_000 });
+const plenty = { project: rate(1e9), organization: rate(1e9), burstSeconds: 1 };
+
+async function open(bounds: LogBoundsOptions = plenty) {
+  const spool = await Spool.open<LogEvent>(realDisk, join(folder, "state"), Date.now);
+  const metrics = new CollectorMetrics();
+  const shared = { metrics, clock: systemClock };
+  const input = new ProjectLogs({
+    ...shared,
+    find: (uid) => pods.get(uid),
+    bounds: new LogBounds(bounds),
+  });
+  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  const quota = { isFull: async () => false };
+  const collector = new Collector({ ...shared, podLogs, input, spool, quota, log });
+  const events: LogEvent[] = [];
+  const take = async () => {
+    for (let oldest = spool.oldest; oldest; oldest = spool.oldest) {
+      events.push(...(await spool.read(oldest)).events);
+      await spool.done(oldest);
+    }
+  };
+  /** What is read until no more comes, as the collector ends. */
+  const all = async () => {
+    while ((await collector.step()) === 0) {
+      await take();
+    }
+    const ended = new AbortController();
+    ended.abort();
+    await collector.run(ended.signal);
+    await take();
+    return events;
+  };
+  return { collector, spool, events, take, all };
+}
+
+const logOf = async (pod: string, container: string) => {
+  const log = new FakeContainerLog(podLogs, pod, container);
+  await log.start();
+  return log;
+};
+
+test("each piece of a line of either output is an event, whose place in its file identifies it", async () => {
+  const log = await logOf("slipway-org-o1_loud-1_uid1", "app");
+  await logOf("slipway-org-o1_loud-1_uid1", "sidecar").then((other) => other.write(["not the project's"]));
+  await logOf("slipway-org-o1_run-1_uid9", "app").then((other) => other.write(["of no known pod"]));
+  await log.write(["one"]);
+  await log.write(["ERROR: two"], "stderr");
+  await log.writePieces("[error] ab", 8);
+  await log.write(["three"], "stderr");
+  const { all } = await open();
+  const events = await all();
+  expect(events.map(({ text, stream, level, continues }) => [text, stream, level, continues])).toEqual([
+    ["one", "stdout", null, false],
+    ["ERROR: two", "stderr", "error", false],
+    ["[error] ", "stdout", "error", true],
+    ["ab", "stdout", "error", false],
+    ["three", "stderr", null, false],
+  ]);
+  expect(events[0]).toMatchObject({
+    ...{ organization: "o1", project: "loud", instance: "loud-1", container: "app" },
+    at: `${Date.parse("2026-11-22T04:42:09Z")}000001`,
+    file: expect.stringMatching(/^[0-9a-f]{16}$/),
+  });
+  expect(new Set(events.map(({ file, offset }) => `${file} ${offset}`)).size).toBe(5);
+});
+
+// Shows: docs/logs.md#bounds: what is over the bounds is counted, per instance, together with what was kept
+test("lines over the bounds are counted where they were, and another project's are kept", async () => {
+  const loud = await logOf("slipway-org-o1_loud-1_uid1", "app");
+  const quiet = await logOf("slipway-org-o2_quiet-0_uid2", "database");
+  await loud.write(Array.from({ length: 20_000 }, (_, index) => `line ${index}`));
+  await quiet.write(["LOG:  checkpoint"]);
+  const { all } = await open({ project: rate(100), organization: rate(100), burstSeconds: 1 });
+  const events = await all();
+  const [lines, records] = [
+    events.filter(({ omittedLines }) => omittedLines === 0),
+    events.filter(({ omittedLines }) => omittedLines > 0),
+  ];
+  expect(lines.filter(({ project }) => project === "loud")).toHaveLength(100);
+  expect(lines.filter(({ project }) => project === "quiet")).toMatchObject([{ level: "info" }]);
+  expect(records.every(({ project }) => project === "loud")).toBe(true);
+  expect(records.reduce((sum, { omittedLines }) => sum + omittedLines, 0)).toBe(19_900);
+});
+
+// Shows: docs/logs.md#bounds: a long log delays no other
+test("a line of a quiet instance is in the first batch, however much another has written", async () => {
+  const loud = await logOf("slipway-org-o1_loud-1_uid1", "app");
+  for (let round = 0; round < 20; round += 1) {
+    await loud.write(Array.from({ length: 5_000 }, () => "x".repeat(100)));
+  }
+  const quiet = await logOf("slipway-org-o2_quiet-0_uid2", "database");
+  await quiet.write(["LOG:  checkpoint"]);
+  const { collector, spool, take, events } = await open();
+  for (let step = 0; step < 10 && spool.count === 0; step += 1) {
+    await collector.step();
+  }
+  await take();
+  expect(events.some(({ project }) => project === "quiet")).toBe(true);
+  expect(events.length).toBeLessThan(10_000);
+});
+
+test("files that are removed before they are read are in the log as lost", async () => {
+  const log = await logOf("slipway-org-o1_loud-1_uid1", "app");
+  await log.write(["one"]);
+  const first = await open();
+  await first.all();
+  await log.write(["lost"]);
+  for (let rotations = 0; rotations < 4; rotations += 1) {
+    await log.rotate();
+    await log.write([`file ${rotations}`]);
+  }
+  const { all } = await open();
+  const events = await all();
+  expect(events.reduce((sum, { lostFiles }) => sum + lostFiles, 0)).toBeGreaterThan(0);
+  expect(events.filter(({ lostFiles }) => lostFiles > 0)).toMatchObject([{ project: "loud", text: "" }]);
+});
+
+test("what is no text is kept as far as it is, and a piece is bounded", async () => {
+  const log = await logOf("slipway-org-o1_loud-1_uid1", "app");
+  await log.write(["y".repeat(MAX_LOG_TEXT_BYTES + 5)]);
+  await log.writeRaw("no line of a container's log\n");
+  const { all } = await open();
+  const events = await all();
+  expect(events.find(({ text }) => text !== "")?.text).toBe("y".repeat(MAX_LOG_TEXT_BYTES));
+  expect(events.filter(({ text }) => text === "")).toMatchObject([{ omittedLines: 1, omittedBytes: 5 }]);
+});
