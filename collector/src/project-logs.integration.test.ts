@@ -83,7 +83,7 @@ const about = (project: string) => ({
   window: { from: Date.now() - 86_400_000, to: Date.now() + 86_400_000 },
 });
 
-// Shows: docs/logs.md: no line is lost and none is kept twice
+// Shows: docs/logs.md#over-v1: no line is lost and none is kept twice
 test(`${many} lines over a collector that is killed at random, with rotation, are each in the store once`, async () => {
   connect("kills");
   const log = await logOf("p1", "p1-abc-x1");
@@ -135,6 +135,7 @@ test(`${many} lines over a collector that is killed at random, with rotation, ar
   console.log(`${many} lines, killed ${rounds} times: each once`);
 }, 3_600_000);
 
+// Shows: docs/logs.md#over-v1: what an instance wrote is found after it is gone
 test("what a pod wrote is found once the pod is gone, also by a process that has never seen the pod; long lines in pieces", async () => {
   connect("gone");
   start("gone");

@@ -94,7 +94,7 @@ test("each piece of a line of either output is an event, whose place in its file
   expect(new Set(events.map(({ file, offset }) => `${file} ${offset}`)).size).toBe(5);
 });
 
-// Shows: docs/logs.md#bounds: what is over the bounds is counted, per instance, together with what was kept
+// Shows: docs/logs.md#over-v1: what is over the bounds is counted, per instance, together with what was kept
 test("lines over the bounds are counted where they were, and another project's are kept", async () => {
   const loud = await logOf("slipway-org-o1_loud-1_uid1", "app");
   const quiet = await logOf("slipway-org-o2_quiet-0_uid2", "database");
@@ -112,7 +112,7 @@ test("lines over the bounds are counted where they were, and another project's a
   expect(records.reduce((sum, { omittedLines }) => sum + omittedLines, 0)).toBe(19_900);
 });
 
-// Shows: docs/logs.md#bounds: a long log delays no other
+// Shows: docs/logs.md#over-v1: a long log delays no other
 test("a line of a quiet instance is in the first batch, however much another has written", async () => {
   const loud = await logOf("slipway-org-o1_loud-1_uid1", "app");
   for (let round = 0; round < 20; round += 1) {

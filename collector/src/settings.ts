@@ -27,7 +27,7 @@ const environment = z.object({
   SLIPWAY_COLLECTOR_OTLP_PORT: portNumber.optional(),
   SLIPWAY_COLLECTOR_OTLP_TOKEN_FILE: z.string().min(1).optional(),
   SLIPWAY_COLLECTOR_LOGS: z.enum(["true", "false"]).default("false"),
-  SLIPWAY_COLLECTOR_LOG_DAYS: positive.max(3650).default(30),
+  SLIPWAY_COLLECTOR_LOG_DAYS: positive.max(365).default(8),
   SLIPWAY_COLLECTOR_LOG_BUFFER_BYTES: z.coerce.number().int().min(1_000_000).default(268_435_456),
   SLIPWAY_COLLECTOR_LOG_PROJECT_LINES: positive.default(500),
   SLIPWAY_COLLECTOR_LOG_PROJECT_BYTES: positive.default(131_072),

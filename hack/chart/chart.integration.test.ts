@@ -494,11 +494,17 @@ describe("on a real apiserver", () => {
       expect(await may(verb, "services", "slipway-org-a")).toBe(true);
       expect(await may(verb, "ingresses.networking.k8s.io", "slipway-org-a")).toBe(true);
       expect(await may(verb, "pods", "slipway-system")).toBe(true);
-      expect(await may(verb, "pods", "slipway-org-a")).toBe(false);
+      // Whose logs are.
+      expect(await may(verb, "pods", "slipway-org-a")).toBe(true);
       expect(await may(verb, "secrets", "slipway-system")).toBe(false);
     }
+    expect(await may("get", "pods", "slipway-org-a")).toBe(false);
     expect(await may("create", "services", "slipway-org-a")).toBe(false);
     expect(await may("get", "secrets", "slipway-collector")).toBe(false);
+    const withoutLogs = ["--values", valuesOf("stack"), "--set", "analytics.collector.logs.enabled=false"];
+    await upgrade("--install", "-n", "slipway-system", ...withoutLogs);
+    expect(await may("list", "pods", "slipway-org-a")).toBe(false);
+    expect(await may("list", "pods", "slipway-system")).toBe(true);
   }, 240_000);
 
   test("the password of the embedded analytics store is made once, and is the same for the collector", async () => {

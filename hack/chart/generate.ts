@@ -6,6 +6,7 @@ import {
 } from "@slipway/api-server/rbac";
 import {
   namespaceRules as collectorNamespaceRules,
+  logRules as collectorLogRules,
   clusterRules as collectorRules,
 } from "@slipway/collector/rbac";
 import { generateCrds } from "@slipway/crds/generate";
@@ -61,6 +62,7 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/platform-verification-scratch.yaml`, renderRules(verificationScratchRules)],
     [`${chart}/rbac/kubelet-reader.yaml`, renderRules(kubeletReaderRules)],
     [`${chart}/rbac/collector-cluster.yaml`, renderRules(collectorRules)],
+    [`${chart}/rbac/collector-logs.yaml`, renderRules(collectorLogRules)],
     [`${chart}/rbac/collector-namespace.yaml`, renderRules(collectorNamespaceRules)],
     [`${chart}/rbac/api-server-cluster.yaml`, renderRules(apiServerRules)],
     [`${chart}/rbac/api-server-organization.yaml`, renderRules(organizationRules)],

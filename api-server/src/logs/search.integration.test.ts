@@ -156,7 +156,6 @@ describe("search of logs", () => {
     expect(await get("", "pjob")).toMatchObject({ status: 400, body: { code: "PROJECT_TYPE_MISMATCH" } });
   });
 
-  // Shows: docs/logs.md#over-v1: `GET /v1/project/:id/logs/search`, `project.logs.read`
   it("needs project.logs.read, and another organization's key finds no project", async () => {
     const { status } = await get("", "plog", harness.key("acme", "project.read on project:*"));
     expect(status).toBe(403);

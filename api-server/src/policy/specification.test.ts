@@ -243,6 +243,8 @@ const scopes: [string, Permission][] = [
   ["POST /v1/project/:id/undelete", "project.delete"],
   // Shows: docs/applications.md#authentication: application logs | `project.logs.read`
   ["GET /v1/project/:id/logs", "project.logs.read"],
+  // Shows: docs/logs.md#over-v1: `GET /v1/project/:id/logs/search`
+  ["GET /v1/project/:id/logs/search", "project.logs.read"],
   // Shows: docs/applications.md#authentication: read envs | `project.envs.read`
   ["GET /v1/project/:id/envs", "project.envs.read"],
   // Shows: docs/applications.md#authentication: change envs | `project.envs.update`

@@ -70,3 +70,13 @@
   ports: [{ protocol: TCP, port: {{ .Values.networkPolicy.analytics.port }} }]
 {{- end }}
 {{- end }}
+
+{{/* Days for which the store keeps lines of logs: the longest of all plans, 8 where one names none. */}}
+{{- define "slipway.logs.days" -}}
+{{- $catalog := .Values.catalog | default (.Files.Get "files/catalog.yaml" | fromYaml) }}
+{{- $days := 1 }}
+{{- range concat (default list $catalog.httpPlans) (default list $catalog.databasePlans) }}
+{{- $days = max $days (int (default 8 .logDays)) }}
+{{- end }}
+{{- $days }}
+{{- end }}
