@@ -57,3 +57,14 @@ func TestExitHasItsCodeAndALine(t *testing.T) {
 		t.Errorf("exits %v, log %q", *codes, log.String())
 	}
 }
+
+func TestLinesAreWrittenWithTheirNumbers(t *testing.T) {
+	log, _, request := faulty(t, "1")
+	if answer := request("POST", "/lines/10000001", time.Second); answer.Code != http.StatusBadRequest {
+		t.Errorf("got %d", answer.Code)
+	}
+	request("POST", "/lines/2?text=ERROR:+no+disk", time.Second)
+	if log.String() != "ERROR: no disk 1\nERROR: no disk 2\n" {
+		t.Errorf("log %q", log.String())
+	}
+}

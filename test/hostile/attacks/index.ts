@@ -15,6 +15,7 @@ import { idleConnections } from "./idle-connections.ts";
 import { inventedKeys } from "./invented-keys.ts";
 import { jobForks } from "./job-forks.ts";
 import { keysWithoutGrants } from "./keys-without-grants.ts";
+import { logFlood } from "./log-flood.ts";
 import { logStreams } from "./log-streams.ts";
 import { oneOffRuns } from "./one-off-runs.ts";
 import { patterns } from "./patterns.ts";
@@ -39,6 +40,7 @@ export const attacks: readonly Attack[] = [
   slowCreations,
   logStreams,
   execSessions,
+  logFlood,
   variables,
   references,
   variableGroups,
