@@ -238,6 +238,7 @@ test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async 
       traffic: [at(there.shop.id, "traffic"), "/some/where"],
       usage: [at(there.shop.id, "usage"), "Memory now"],
       logs: [at(there.shop.id, "logs"), "listening on"],
+      "log-search": [at(there.shop.id, "logs", "search"), "listening on"],
       runs: [at(there.job.id, "runs"), "by hand"],
       run: [at(there.job.id, "runs", there.job.run), "Ended"],
       builds: [at(there.built.id, "builds"), "NPM_LOCKFILE_REQUIRED"],

@@ -2,7 +2,7 @@ import { projectPath } from "../lib/api.ts";
 import { h, replace } from "../lib/dom.ts";
 import { logPane } from "../lib/log-pane.ts";
 import { choice } from "../lib/parts.ts";
-import { withQuery } from "../lib/route.ts";
+import { link, withQuery } from "../lib/route.ts";
 import { follow } from "../lib/updates.ts";
 import { failed, type ProjectContext } from "../lib/view.ts";
 
@@ -20,7 +20,7 @@ interface Line {
 const seen = new Map<string, Set<string>>();
 
 /** What the application writes, as it writes it: of all instances, or of one. */
-export function logs({ api, signal, route }: ProjectContext): HTMLElement {
+export function logs({ api, signal, route, project }: ProjectContext): HTMLElement {
   const instance = route.query.get("instance") || undefined;
   const path = projectPath(route.project, "logs");
   const pane = logPane("Log of the application");
@@ -28,7 +28,24 @@ export function logs({ api, signal, route }: ProjectContext): HTMLElement {
   const place = h(
     "section",
     { class: "card" },
-    h("div", { class: "card-head" }, h("h2", {}, "Log"), picker),
+    h(
+      "div",
+      { class: "card-head" },
+      h("h2", {}, "Log"),
+      picker,
+      // Logs of jobs are kept with their runs.
+      project.type_project === "job"
+        ? undefined
+        : h(
+            "a",
+            {
+              class: "button",
+              href: link(["project", route.project, "logs", "search"]),
+              "data-key": "search",
+            },
+            "Search",
+          ),
+    ),
     pane.element,
   );
 

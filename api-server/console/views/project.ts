@@ -6,6 +6,7 @@ import type { Project } from "../lib/shapes.ts";
 import { isPassing, poll } from "../lib/updates.ts";
 import { type Context, failed, loading, type ProjectContext, type ProjectRoute } from "../lib/view.ts";
 import { build, builds } from "./builds.ts";
+import { logSearch } from "./log-search.ts";
 import { logs } from "./logs.ts";
 import { overview } from "./overview.ts";
 import { run, runs } from "./runs.ts";
@@ -150,7 +151,7 @@ function part(of: ProjectContext): HTMLElement {
     return usage(of);
   }
   if (tab === "logs") {
-    return logs(of);
+    return item === "search" ? logSearch(of) : logs(of);
   }
   if (tab === "runs") {
     return item === undefined ? runs(of) : run(of, item);

@@ -61,8 +61,8 @@ beforeAll(async () => {
   harness = await startFakeHarness({ analytics: new Analytics(store) });
   headers = harness.key("acme", "* on project:*");
   await harness.project("acme", "plog", { name: "the-log" });
-  await harness.project("acme", "pdata", { name: "the-data", ...databaseSpec("postgresql") });
-  await harness.project("acme", "pjob", { name: "the-job", ...jobSpec });
+  await harness.project("acme", "pdata", databaseSpec("postgresql"));
+  await harness.project("acme", "pjob", jobSpec);
 }, START_MS);
 
 afterAll(async () => {
