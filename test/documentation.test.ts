@@ -16,6 +16,7 @@ const PAGES = [
   "docs/builds.md",
   "docs/console.md",
   "docs/analytics.md",
+  "docs/logs.md",
   "docs/operations/tracing.md",
   "docs/undelete.md",
   "docs/references.md",

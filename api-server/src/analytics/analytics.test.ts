@@ -101,3 +101,18 @@ test("without a store, and without an answer of it, there is a failure of its ow
   await expect(failing(false)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_UNAVAILABLE" });
   await expect(failing(true)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_BUSY" });
 });
+
+// Shows: docs/logs.md#over-v1: 503 `ANALYTICS_NOT_CONFIGURED`: the platform has no store
+// Shows: docs/logs.md#over-v1: 503 `ANALYTICS_BUSY`: the search needs more than
+test("a search fails as other queries do, and is never given again", async () => {
+  expect(() => new Analytics(undefined).search("acme", async () => 1)).toThrow(
+    expect.objectContaining({ status: 503, code: "ANALYTICS_NOT_CONFIGURED" }),
+  );
+  const failing = (busy: boolean) =>
+    analytics.search("acme", async () => Promise.reject(new StoreUnavailable(new Error("x"), busy)));
+  await expect(failing(false)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_UNAVAILABLE" });
+  await expect(failing(true)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_BUSY" });
+  let asked = 0;
+  const search = () => analytics.search("acme", async () => ++asked);
+  expect([await search(), await search()]).toEqual([1, 2]);
+});

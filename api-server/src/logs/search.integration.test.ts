@@ -151,6 +151,7 @@ describe("search of logs", () => {
     expect((await search(`to=${ago(HOUR)}`)).omitted).toEqual({ lines: 0, bytes: 0, files: 0 });
   });
 
+  // Shows: docs/logs.md#over-v1: 400 `PROJECT_TYPE_MISMATCH`: a job
   it("is for databases, and not for jobs, whose runs have logs of their own", async () => {
     expect((await search("", "pdata")).data).toEqual([]);
     expect(await get("", "pjob")).toMatchObject({ status: 400, body: { code: "PROJECT_TYPE_MISMATCH" } });
@@ -162,6 +163,7 @@ describe("search of logs", () => {
     expect((await get("", "plog", harness.key("globex", "* on project:*"))).status).toBe(404);
   });
 
+  // Shows: docs/logs.md#over-v1: 400 `VALIDATION_FAILED`: each wrong parameter is named
   it.each([
     ["level=loud", "level"],
     ["limit=0", "limit"],
