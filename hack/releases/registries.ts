@@ -5,7 +5,7 @@ import type { Backup, Build, JobRun, Project } from "@slipway/crds";
 import { registerFiles, silentLogger } from "@slipway/process";
 import type { Registry } from "prom-client";
 import { ApiMetrics } from "../../api-server/src/http/api-metrics.ts";
-import { CollectorMetrics } from "../../collector/src/metrics.ts";
+import { CollectorMetrics, LOG_REFUSALS } from "../../collector/src/metrics.ts";
 import { createRestartMetric } from "../../operator/src/applications/instance-restarts.ts";
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
 import { addBilling } from "../../operator/src/billing/billing.ts";
@@ -85,5 +85,7 @@ function apiRegistry(): Registry {
 function collectorRegistry(): Registry {
   const metrics = new CollectorMetrics();
   metrics.watch(() => undefined);
+  const ofLogs = new CollectorMetrics(metrics.registry, "slipway_collector_logs", LOG_REFUSALS);
+  ofLogs.watch(() => undefined);
   return metrics.registry;
 }
