@@ -8,9 +8,11 @@ const e2eFiles = (...names: string[]): string[] => names.map((name) => `test/e2e
 /** They run what is in the files of an image, which are mounted and belong to accounts of the image: only root may. */
 const needRoot = [
   "api-server/src/analytics/network",
+  "api-server/src/logs/search",
   "api-server/src/rate-limit/valkey",
   "api-server/src/replicas",
   "collector/src/full-buffer",
+  "collector/src/project-logs",
   "hack/cluster/kind/node-image",
   "hack/images/clickhouse",
   "hack/images/databases",
@@ -67,6 +69,7 @@ const operatorReplaced = e2eFiles(
   "operator-failover",
   "pre-deploy",
   "analytics-faults",
+  "logs-search",
   "backups-s3",
 );
 

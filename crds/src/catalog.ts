@@ -270,9 +270,7 @@ export const DEFAULT_LOG_DAYS = 8;
 /** Days for which lines of the log of a project on this plan can be searched. */
 export function logRetentionDays(all: Catalog, plan: string): number {
   const found = findPlan(all, plan);
-  return found !== undefined && "logDays" in found
-    ? (found.logDays ?? DEFAULT_LOG_DAYS)
-    : DEFAULT_LOG_DAYS;
+  return found !== undefined && "logDays" in found ? (found.logDays ?? DEFAULT_LOG_DAYS) : DEFAULT_LOG_DAYS;
 }
 
 /** The template of this id and revision, or undefined. */

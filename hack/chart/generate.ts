@@ -5,8 +5,8 @@ import {
   organizationRules,
 } from "@slipway/api-server/rbac";
 import {
-  namespaceRules as collectorNamespaceRules,
   logRules as collectorLogRules,
+  namespaceRules as collectorNamespaceRules,
   clusterRules as collectorRules,
 } from "@slipway/collector/rbac";
 import { generateCrds } from "@slipway/crds/generate";

@@ -149,7 +149,7 @@ test(
     );
     made.push(database.id);
     await untilReady(database);
-      const found = await eventually(async () => {
+    const found = await eventually(async () => {
       const lines = await allLines(call, database.id, {});
       expect(lines.length).toBeGreaterThan(0);
       return lines;

@@ -218,7 +218,8 @@ describe("what the routes answer", () => {
         ["listProjectDeployments", "execInstance"].includes(operationId) ||
         /\/(job-runs|runs|builds|network)/.test(path);
       // The ledger and the analytics store are away here, and the fake cluster has no pods' logs.
-      const isAway = operationId === "listProjectDeployments" || /\/(job-runs|builds|network|logs\/search)/.test(path);
+      const isAway =
+        operationId === "listProjectDeployments" || /\/(job-runs|builds|network|logs\/search)/.test(path);
       if (method !== "GET" || isAway) {
         continue;
       }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { random, randomEvent } from "../../../../test/kit/analytics/store/events.ts";
 import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
 import { insertEvents } from "./insert.ts";
+import { insertLogs } from "./logs.ts";
 import { migrate } from "./migrate.ts";
 import { rowsOf } from "./rows.ts";
 import { foundation, migrations, name, RETENTION_DAYS, type Rollup, rollups } from "./schema.ts";
@@ -94,6 +95,38 @@ test("rows that are older than eight days go, of every table with its partition,
       table,
     ).toBe(true);
   }
+});
+
+test("lines of logs go once they are as old as their days say, and no younger one does", async () => {
+  const store = connect("logs");
+  await migrate(store);
+  await store.client.command({ query: `SYSTEM STOP TTL MERGES ${name(store, "logs")}` });
+  const now = Date.now();
+  const lines = (project: string) =>
+    Array.from({ length: 10 }, (_, day) => ({
+      ...{ organization: "o1", project, instance: "i", container: "app", stream: "stdout" as const },
+      at: `${now - day * DAY - 60_000}000000`,
+      ...{ level: null, text: "x", continues: false, file: "0123456789abcdef", offset: day },
+      ...{ omittedLines: 0, omittedBytes: 0, lostFiles: 0 },
+    }));
+  await insertLogs(store, { id: "short", events: lines("short") }, 3);
+  await insertLogs(store, { id: "long", events: lines("long") }, 7);
+  // Another batch of the same lines is another one; the same is left out.
+  await insertLogs(store, { id: "long", events: lines("long") }, 7);
+  const left = async () => {
+    const query = `SELECT project, count() AS n FROM ${name(store, "logs")} GROUP BY project ORDER BY project`;
+    return (await rowsOf<{ project: string; n: number }>(store, { query, parameters: {} })).rows;
+  };
+  expect(await left()).toEqual([
+    { project: "long", n: 10 },
+    { project: "short", n: 10 },
+  ]);
+  await store.client.command({ query: `SYSTEM START TTL MERGES ${name(store, "logs")}` });
+  await store.client.command({ query: `OPTIMIZE TABLE ${name(store, "logs")} FINAL` });
+  expect(await left()).toEqual([
+    { project: "long", n: 7 },
+    { project: "short", n: 3 },
+  ]);
 });
 
 // Shows: docs/analytics.md#the-api: replicated tables differ from those of a single server only in their
