@@ -106,7 +106,7 @@ async function main(settings: CollectorSettings): Promise<void> {
       {
         ...{ folder: join(folder, "logs"), keepFreeBytes, metrics: ofLogs, log },
         maxBufferBytes: logs.maxBufferBytes,
-        sink: { prepare, insert: (batch) => insertLogs(store, batch, logs.days) },
+        sink: { prepare, insert: (batch) => insertLogs(store, batch) },
         endOf: ({ at }) => Number(at.slice(0, -6)),
       },
       stopping,
@@ -117,6 +117,7 @@ async function main(settings: CollectorSettings): Promise<void> {
     const input = new ProjectLogs({
       find: (uid) => pods.find(uid),
       bounds: new LogBounds(logs.bounds),
+      days: logs.days,
       metrics: ofLogs,
       clock: systemClock,
     });

@@ -38,6 +38,7 @@ async function open(bounds: LogBoundsOptions = plenty) {
     ...shared,
     find: (uid) => pods.get(uid),
     bounds: new LogBounds(bounds),
+    days: 8,
   });
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   const quota = { isFull: async () => false };

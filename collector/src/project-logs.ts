@@ -16,6 +16,8 @@ export interface ProjectLogsOptions {
   /** Pods of this node by their uids. */
   find: (uid: string) => LoggingPod | undefined;
   bounds: Pick<LogBounds, "admits">;
+  /** Days for which the store keeps the lines. */
+  days: number;
   metrics: Pick<CollectorMetrics, "refused" | "omitted">;
   clock: Clock;
 }
@@ -75,7 +77,7 @@ export class ProjectLogs implements Input<LogEvent> {
   }
 
   take({ content, piece, next }: LogLine, folder: string, batch: OpenBatch<LogEvent>): boolean {
-    const { bounds, metrics, clock } = this.#options;
+    const { bounds, days, metrics, clock } = this.#options;
     const source = this.#sources.get(folder);
     if (!source) {
       return false;
@@ -118,6 +120,7 @@ export class ProjectLogs implements Input<LogEvent> {
       file: next.file.slice(0, FILE),
       offset: next.offset,
       ...NOTHING_OMITTED,
+      days,
     };
     batch.add(event, content.length);
     return true;
@@ -153,6 +156,7 @@ export class ProjectLogs implements Input<LogEvent> {
       file: "0".repeat(FILE),
       offset: 0,
       ...NOTHING_OMITTED,
+      days: this.#options.days,
     };
     this.#records.set(folder, { batch: batch.number, event });
     batch.add(event);

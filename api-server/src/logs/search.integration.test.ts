@@ -24,7 +24,7 @@ const line = (change: Partial<LogEvent> & { ago?: number; nanosecond?: number })
     ...{ organization: "acme", project: "plog", instance: "plog-abc-1", container: "app" },
     at: `${now - ago}${String(nanosecond).padStart(6, "0")}`,
     ...{ stream: "stdout", level: "info", text: "", continues: false, file: "00000000000000aa", offset: 0 },
-    ...{ omittedLines: 0, omittedBytes: 0, lostFiles: 0 },
+    ...{ omittedLines: 0, omittedBytes: 0, lostFiles: 0, days: 8 },
     ...rest,
   } as LogEvent;
 };
@@ -56,7 +56,7 @@ beforeAll(async () => {
   now = Date.now();
   // Once, however often it comes.
   for (let time = 0; time < 3; time += 1) {
-    await insertLogs(store, { id: "known", events: knownLines() }, 8);
+    await insertLogs(store, { id: "known", events: knownLines() });
   }
   harness = await startFakeHarness({ analytics: new Analytics(store) });
   headers = harness.key("acme", "* on project:*");
@@ -129,7 +129,7 @@ describe("search of logs", () => {
       next = page.next_cursor;
       if (pages === 2) {
         // A line that comes meanwhile, after the window, disturbs none.
-        await insertLogs(store, { id: `late-${order}`, events: [line({ ago: -HOUR, text: "late" })] }, 8);
+        await insertLogs(store, { id: `late-${order}`, events: [line({ ago: -HOUR, text: "late" })] });
       }
     }
     expect(pages).toBe(Math.ceil((SAME + 3) / 7));

@@ -42,6 +42,8 @@ export interface LogEvent extends LogSource {
   omittedBytes: number;
   /** Files that the node removed before they were read: how many lines they had is unknown. */
   lostFiles: number;
+  /** For how long the store keeps it, from `at`: a part of the batch, since a batch that is sent again has to be the same. */
+  days: number;
 }
 
 /** Lines that are inserted together or not at all, under an id as that of `EventBatch`. */

@@ -17,15 +17,13 @@ const KEY = "at, instance, container, file, offset";
 
 /**
  * Inserts a batch as `insertEvents` does: whole, and once however often it is tried.
- * @param days for which the lines are kept
  * @throws StoreUnavailable when the batch is to be tried again; ClickHouseError when it never will be taken
  */
-export async function insertLogs(store: Store, { id, events }: LogBatch, days: number): Promise<void> {
-  const rows = events.values().map((event) => rowOf(event, days));
-  await insertRows(store, { table: "logs", columns: COLUMNS }, id, rows);
+export async function insertLogs(store: Store, { id, events }: LogBatch): Promise<void> {
+  await insertRows(store, { table: "logs", columns: COLUMNS }, id, events.values().map(rowOf));
 }
 
-function rowOf(event: LogEvent, days: number): string {
+function rowOf(event: LogEvent): string {
   return JSON.stringify([
     event.organization,
     event.project,
@@ -41,7 +39,7 @@ function rowOf(event: LogEvent, days: number): string {
     count(event.omittedLines),
     count(event.omittedBytes),
     count(event.lostFiles),
-    days,
+    event.days,
   ]);
 }
 

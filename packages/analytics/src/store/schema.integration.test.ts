@@ -102,17 +102,17 @@ test("lines of logs go once they are as old as their days say, and no younger on
   await migrate(store);
   await store.client.command({ query: `SYSTEM STOP TTL MERGES ${name(store, "logs")}` });
   const now = Date.now();
-  const lines = (project: string) =>
+  const lines = (project: string, days: number) =>
     Array.from({ length: 10 }, (_, day) => ({
       ...{ organization: "o1", project, instance: "i", container: "app", stream: "stdout" as const },
       at: `${now - day * DAY - 60_000}000000`,
       ...{ level: null, text: "x", continues: false, file: "0123456789abcdef", offset: day },
-      ...{ omittedLines: 0, omittedBytes: 0, lostFiles: 0 },
+      ...{ omittedLines: 0, omittedBytes: 0, lostFiles: 0, days },
     }));
-  await insertLogs(store, { id: "short", events: lines("short") }, 3);
-  await insertLogs(store, { id: "long", events: lines("long") }, 7);
+  await insertLogs(store, { id: "short", events: lines("short", 3) });
+  await insertLogs(store, { id: "long", events: lines("long", 7) });
   // Another batch of the same lines is another one; the same is left out.
-  await insertLogs(store, { id: "long", events: lines("long") }, 7);
+  await insertLogs(store, { id: "long", events: lines("long", 7) });
   const left = async () => {
     const query = `SELECT project, count() AS n FROM ${name(store, "logs")} GROUP BY project ORDER BY project`;
     return (await rowsOf<{ project: string; n: number }>(store, { query, parameters: {} })).rows;
