@@ -35,13 +35,13 @@ export { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } fro
 export { insertEvents } from "./store/insert.ts";
 export {
   type FoundLine,
-  insertLogs,
   type LogCursor,
   type LogQuery,
   type Omitted,
   omittedLogs,
   searchLogs,
-} from "./store/logs.ts";
+} from "./store/log-search.ts";
+export { insertLogs } from "./store/logs.ts";
 export { appliedVersions, migrate } from "./store/migrate.ts";
 export {
   byStatus,
