@@ -10,6 +10,10 @@ test.each([
   ['{"level":"unheard of","severity":"CRITICAL"}', "fatal"],
   ['{"level":1000}', null],
   ['{"level":{"a":1},"levelname":"ERROR"}', "error"],
+  ['{"level":{"toString":0}}', null],
+  ['{"level":{"toString":0},"severity":"error"}', "error"],
+  ['{"level":["error"]}', null],
+  ['{"level":true}', null],
   ['{"message":"level=error"}', null],
   ['{"level":"error"', null],
   ['time=2026-11-22T04:42:09Z level=warning msg="x"', "warn"],
@@ -42,6 +46,12 @@ test.each([
   ["null", null],
 ])("%j is %s", (line, level) => {
   expect(levelOf(line)).toBe(level);
+});
+
+test("a level that is nested as deep as a line is long is none", () => {
+  const depth = 8_000;
+  expect(levelOf(`{"level":${"[".repeat(depth)}${"]".repeat(depth)}}`)).toBe(null);
+  expect(levelOf(`{"level":${'{"a":'.repeat(2_000)}1${"}".repeat(2_000)}}`)).toBe(null);
 });
 
 test("a line that is made for it takes no longer than another", () => {

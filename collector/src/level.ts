@@ -72,7 +72,9 @@ function ofJson(text: string): Level | null {
   }
   for (const member of MEMBERS) {
     const value = (fields as Record<string, unknown>)[member];
-    const level = typeof value === "number" ? ofNumber(value) : named(String(value ?? ""));
+    // Nothing else is asked what it is as a text: an object may have a `toString` that is none.
+    const level =
+      typeof value === "number" ? ofNumber(value) : typeof value === "string" ? named(value) : null;
     if (level !== null) {
       return level;
     }
