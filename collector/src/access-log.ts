@@ -2,7 +2,7 @@ import { type AccessEvent, MinuteBounds } from "@slipway/analytics";
 import type { Clock } from "@slipway/process";
 import { type AccessLine, parseAccessLine } from "./access-line.ts";
 import type { TrustedProxies } from "./client-address.ts";
-import type { Input } from "./collector.ts";
+import type { Input } from "./input.ts";
 import { containerFolders, type Source } from "./log-files.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import { msUntilGivenUp, type NoOwner } from "./resolver.ts";

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AccessEvent } from "@slipway/analytics";
 import { systemClock } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
@@ -8,6 +9,7 @@ import { traefikLine } from "../../test/kit/analytics/test-collector.ts";
 import { accessLog } from "./access-log.ts";
 import { Collector } from "./collector.ts";
 import { type Disk, realDisk } from "./disk.ts";
+import type { Input } from "./input.ts";
 import { CollectorMetrics } from "./metrics.ts";
 import { Spool } from "./spool.ts";
 
@@ -26,31 +28,99 @@ const inputWith = (metrics: CollectorMetrics) =>
     clock: systemClock,
   });
 
-test("a log that cannot be read holds up none of the others", async () => {
+/** A collector whose quota is never full, by default of the ingress's log. */
+async function open(change: { input?: Input<AccessEvent> } = {}) {
   const podLogs = join(folder, "pod-logs");
   const metrics = new CollectorMetrics();
   const spool = await Spool.open(realDisk, join(folder, "state"), Date.now);
+  const errors: string[] = [];
   const collector = new Collector({
     podLogs,
     input: inputWith(metrics),
     spool,
     quota: { isFull: async () => false },
     metrics,
-    log: { info: () => {}, warn: () => {}, error: () => {} },
+    log: { info: () => {}, warn: () => {}, error: (_, message) => errors.push(message) },
     clock: systemClock,
+    ...change,
   });
+  return { collector, podLogs, spool, metrics, errors };
+}
+
+/** Numbers of the requests that wait on the disk. */
+async function waiting(spool: Spool): Promise<number[]> {
+  const found: number[] = [];
+  for (let oldest = spool.oldest; oldest; oldest = spool.oldest) {
+    found.push(...(await spool.read(oldest)).events.map(({ bytesSent }) => bytesSent));
+    await spool.done(oldest);
+  }
+  return found;
+}
+
+test("a log that cannot be read holds up none of the others", async () => {
+  const { collector, podLogs, spool, metrics, errors } = await open();
   // A folder in the place of a file.
   await mkdir(join(podLogs, "slipway-ingress_traefik-1_uid/traefik/0.log"), { recursive: true });
   const log = new FakeContainerLog(podLogs, "slipway-ingress_traefik-2_uid");
   await log.start();
   await log.write([traefikLine(1)]);
+  // Without a pause as long as there is something.
+  expect(await collector.step()).toBe(0);
   await expect
     .poll(async () => {
-      await expect(collector.step()).rejects.toThrow("EISDIR");
+      expect(await collector.step()).toBeLessThan(1_000);
       return spool.count;
     })
     .toBe(1);
+  expect(await metrics.registry.metrics()).toMatch(
+    /slipway_collector_failures_total\{step="read"\} [1-9]/,
+  );
+  expect(errors).toEqual(["logs cannot be read"]);
 });
+
+test("a line that cannot be taken stops its own log, and what was taken before it is taken once", async () => {
+  let isBroken = true;
+  const input = inputWith(new CollectorMetrics());
+  const take: Input<AccessEvent>["take"] = (line, log, batch) => {
+    if (isBroken && line.content.includes('"DownstreamContentSize":3,')) {
+      throw new Error("a line that nobody has thought of");
+    }
+    return input.take(line, log, batch);
+  };
+  const { collector, podLogs, spool } = await open({ input: { ...input, take } });
+  const [one, other] = ["1", "2"].map(
+    (pod) => new FakeContainerLog(podLogs, `slipway-ingress_traefik-${pod}_uid${pod}`),
+  ) as [FakeContainerLog, FakeContainerLog];
+  await one.start();
+  await one.write([1, 2, 3, 4].map((number) => traefikLine(number)));
+  await other.start();
+  await other.write([traefikLine(10)]);
+  const found: number[] = [];
+  const read = async (count: number) => {
+    await expect
+      .poll(
+        async () => {
+          await collector.step();
+          found.push(...(await waiting(spool)));
+          return found.length;
+        },
+        { timeout: 10_000 },
+      )
+      .toBeGreaterThanOrEqual(count);
+  };
+  await read(3);
+  expect([...found].sort()).toEqual([1, 10, 2].sort());
+  // It is tried again several times, beside the other log.
+  for (let number = 11; number < 14; number += 1) {
+    await other.write([traefikLine(number)]);
+    await read(number - 7);
+  }
+  // Where a process begins that is started now.
+  expect(Object.values(spool.positions)).toHaveLength(2);
+  isBroken = false;
+  await read(8);
+  expect([...found].sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 10, 11, 12, 13]);
+}, 60_000);
 
 test("what a full disk does not take is read once, kept, and written when there is room; no more is read meanwhile", async () => {
   let isDiskFull = true;

@@ -1,31 +1,12 @@
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@slipway/process";
-import { ContainerLog, type ContainerLogOptions, type LogLine } from "./container-log.ts";
 import type { DiskQuota } from "./disk-quota.ts";
+import type { Input } from "./input.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import { OpenBatch } from "./open-batch.ts";
 import type { Log } from "./sender.ts";
 import type { Spool } from "./spool.ts";
-import type { Positions } from "./spool-files.ts";
-import type { Owner } from "./traefik-names.ts";
-
-/** Which containers' logs are read, and what becomes of their lines. */
-export interface Input<Event extends object> {
-  /** Containers whose logs are there, as `pod's folder/container`. @param kept positions that earlier processes recorded */
-  folders(podLogs: string, kept: Readonly<Positions>): Promise<string[]>;
-  lines: ContainerLogOptions["lines"];
-  /** Takes a line into the batch, or drops it. @returns false for a line that is to be evaluated again later */
-  take(line: LogLine, folder: string, batch: OpenBatch<Event>): boolean;
-  /** Files of a log were removed or damaged before they were read. */
-  onGap(folder: string, files: number, batch: OpenBatch<Event>): void;
-  /** A log is removed and read to its end. */
-  closed?(folder: string): void;
-  /** Whose the log is, which is recorded with its position. */
-  ownerOf?(folder: string): Owner | undefined;
-  /** Pause when nothing new was found, in milliseconds. */
-  idleMs: number;
-}
+import { Tail } from "./tail.ts";
 
 export interface CollectorOptions<Event extends object> {
   /** The kubelet's folder of pods' logs. */
@@ -45,16 +26,10 @@ const SCAN_MS = 1_000;
 /** How long the position of a log is kept whose folder is removed. */
 const FORGET_MS = 3_600_000;
 
-/** A container's log and what was read of it that is in no batch yet. */
-interface Tail {
-  log: ContainerLog;
-  lines: LogLine[];
-}
-
 /** Reads containers' logs into batches on the disk. Of each it reads a piece in turn: a long one delays no other. */
 export class Collector<Event extends object> {
   readonly #options: CollectorOptions<Event>;
-  readonly #tails = new Map<string, Tail>();
+  readonly #tails = new Map<string, Tail<Event>>();
   readonly #batch: OpenBatch<Event>;
   readonly #goneSince = new Map<string, number>();
   #isStopped = false;
@@ -86,17 +61,15 @@ export class Collector<Event extends object> {
       // Nothing of it is lost: it is read again.
       log.warn({ err: error }, "the last batch could not be written");
     });
-    for (const { log } of this.#tails.values()) {
-      await log.close();
+    for (const tail of this.#tails.values()) {
+      await tail.close();
     }
     this.#tails.clear();
   }
 
   /** Reads the logs once. @returns milliseconds to wait before the next time */
   async step(): Promise<number> {
-    // Reported after all others were read: one log that cannot be read delays none.
-    const failed: unknown[] = [];
-    await this.#scan(failed);
+    await this.#scan();
     // Events that a full disk did not accept are kept, and no more are read.
     if (this.#batch.isFull) {
       await this.#batch.flush(true);
@@ -107,19 +80,17 @@ export class Collector<Event extends object> {
     }
     let found = 0;
     for (const [folder, tail] of this.#tails) {
-      try {
-        found += await this.#readTail(folder, tail);
-      } catch (error) {
-        failed.push(error);
+      const taken = await tail.read();
+      if (taken === "removed") {
+        this.#tails.delete(folder);
+      } else {
+        found += taken;
       }
       if (this.#batch.isFull) {
         await this.#batch.flush(true);
       }
     }
     await this.#batch.flush(false);
-    if (failed.length > 0) {
-      throw failed[0];
-    }
     return found > 0 ? 0 : this.#options.input.idleMs;
   }
 
@@ -128,8 +99,8 @@ export class Collector<Event extends object> {
     return this.#tails.size;
   }
 
-  async #scan(failed: unknown[]): Promise<void> {
-    const { podLogs, input, clock, metrics, log } = this.#options;
+  async #scan(): Promise<void> {
+    const { podLogs, input, clock } = this.#options;
     const now = clock.monotonic();
     if (now - this.#scannedAt < SCAN_MS) {
       return;
@@ -138,23 +109,12 @@ export class Collector<Event extends object> {
     const folders = await input.folders(podLogs, this.#batch.positions);
     for (const folder of folders) {
       this.#goneSince.delete(folder);
-      if (this.#tails.has(folder)) {
-        continue;
+      if (!this.#tails.has(folder)) {
+        this.#tails.set(folder, new Tail(folder, { ...this.#options, batch: this.#batch }));
       }
-      const onGap = (files: number) => {
-        metrics.gap(files);
-        log.error(
-          { folder, files },
-          "files of a log were removed or damaged before they were read: what they had is lost",
-        );
-        input.onGap(folder, files, this.#batch);
-      };
-      const options = { lines: input.lines, clock, onGap };
-      const file = new ContainerLog(join(podLogs, folder), this.#batch.positions[folder], options);
-      this.#tails.set(folder, { log: file, lines: [] });
     }
-    for (const { log } of this.#tails.values()) {
-      await log.observeFiles().catch((error: unknown) => void failed.push(error));
+    for (const tail of this.#tails.values()) {
+      await tail.observeFiles();
     }
     this.#forget(new Set(folders), now);
   }
@@ -189,30 +149,6 @@ export class Collector<Event extends object> {
       this.#goneSince.delete(folder);
       this.#batch.forget(folder);
     }
-  }
-
-  async #readTail(folder: string, tail: Tail): Promise<number> {
-    if (tail.lines.length === 0) {
-      const read = await tail.log.read();
-      if (read === "removed") {
-        await tail.log.close();
-        this.#tails.delete(folder);
-        this.#options.input.closed?.(folder);
-        return 0;
-      }
-      this.#options.metrics.linesRead(read.length);
-      tail.lines = read;
-    }
-    const { input } = this.#options;
-    const later = tail.lines.findIndex((line) => !input.take(line, folder, this.#batch));
-    const taken = later < 0 ? tail.lines.length : later;
-    const last = tail.lines[taken - 1];
-    if (last) {
-      const owner = input.ownerOf?.(folder);
-      this.#batch.moveTo(folder, owner ? { ...last.next, owner } : last.next);
-    }
-    tail.lines = tail.lines.slice(taken);
-    return taken;
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {

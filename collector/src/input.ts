@@ -1,0 +1,21 @@
+import type { ContainerLogOptions, LogLine } from "./container-log.ts";
+import type { OpenBatch } from "./open-batch.ts";
+import type { Positions } from "./spool-files.ts";
+import type { Owner } from "./traefik-names.ts";
+
+/** Which containers' logs are read, and what becomes of their lines. */
+export interface Input<Event extends object> {
+  /** Containers whose logs are there, as `pod's folder/container`. @param kept positions that earlier processes recorded */
+  folders(podLogs: string, kept: Readonly<Positions>): Promise<string[]>;
+  lines: ContainerLogOptions["lines"];
+  /** Takes a line into the batch, or drops it. @returns false for a line that is to be evaluated again later */
+  take(line: LogLine, folder: string, batch: OpenBatch<Event>): boolean;
+  /** Files of a log were removed or damaged before they were read. */
+  onGap(folder: string, files: number, batch: OpenBatch<Event>): void;
+  /** A log is removed and read to its end. */
+  closed?(folder: string): void;
+  /** Whose the log is, which is recorded with its position. */
+  ownerOf?(folder: string): Owner | undefined;
+  /** Pause when nothing new was found, in milliseconds. */
+  idleMs: number;
+}

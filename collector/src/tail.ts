@@ -1,0 +1,127 @@
+import { join } from "node:path";
+import type { Clock } from "@slipway/process";
+import { ContainerLog, type LogLine, type Position } from "./container-log.ts";
+import type { Input } from "./input.ts";
+import type { CollectorMetrics } from "./metrics.ts";
+import type { OpenBatch } from "./open-batch.ts";
+import type { Log } from "./sender.ts";
+
+export interface TailOptions<Event extends object> {
+  /** The kubelet's folder of pods' logs. */
+  podLogs: string;
+  input: Input<Event>;
+  batch: OpenBatch<Event>;
+  metrics: CollectorMetrics;
+  log: Log;
+  clock: Clock;
+}
+
+/** Pause of a log after a failure. Others go on. */
+const RETRY_MS = 1_000;
+
+/** A container's log, and what was read of it that is in no batch yet. */
+export class Tail<Event extends object> {
+  readonly folder: string;
+  readonly #options: TailOptions<Event>;
+  readonly #log: ContainerLog;
+  #lines: LogLine[] = [];
+  #failures = 0;
+  #retryAt = Number.NEGATIVE_INFINITY;
+
+  constructor(folder: string, options: TailOptions<Event>) {
+    const { podLogs, input, batch, clock } = options;
+    this.folder = folder;
+    this.#options = options;
+    this.#log = new ContainerLog(join(podLogs, folder), batch.positions[folder], {
+      ...{ lines: input.lines, clock },
+      onGap: (files) => this.#gap(files),
+    });
+  }
+
+  /**
+   * Takes what comes next into the batch. Never rejects: one that cannot be read is tried again after a pause.
+   * @returns how many lines were taken; `removed` once the log is, and has been read to its end
+   */
+  async read(): Promise<number | "removed"> {
+    const { input, metrics } = this.#options;
+    return this.#attempt<number | "removed">(0, async () => {
+      if (this.#lines.length === 0) {
+        const read = await this.#log.read();
+        if (read === "removed") {
+          await this.#log.close();
+          input.closed?.(this.folder);
+          return read;
+        }
+        metrics.linesRead(read.length);
+        this.#lines = read;
+      }
+      const taken = this.#take();
+      this.#failures = 0;
+      return taken;
+    });
+  }
+
+  /** Records which files exist, also while nothing is read. Never rejects. */
+  async observeFiles(): Promise<void> {
+    await this.#attempt(undefined, () => this.#log.observeFiles());
+  }
+
+  async close(): Promise<void> {
+    await this.#log.close();
+  }
+
+  /** What has been taken before one cannot be is taken for good: it is never taken again. */
+  #take(): number {
+    const { input, batch } = this.#options;
+    let taken = 0;
+    try {
+      for (const line of this.#lines) {
+        if (!input.take(line, this.folder, batch)) {
+          break;
+        }
+        taken += 1;
+      }
+    } finally {
+      const last = this.#lines[taken - 1];
+      if (last) {
+        this.#moveTo(last.next);
+      }
+      this.#lines = this.#lines.slice(taken);
+    }
+    return taken;
+  }
+
+  #moveTo(position: Position): void {
+    const { input, batch } = this.#options;
+    const owner = input.ownerOf?.(this.folder);
+    batch.moveTo(this.folder, owner ? { ...position, owner } : position);
+  }
+
+  #gap(files: number): void {
+    const { input, batch, metrics, log } = this.#options;
+    metrics.gap(files);
+    log.error(
+      { folder: this.folder, files },
+      "files of a log were removed or damaged before they were read: what they had is lost",
+    );
+    input.onGap(this.folder, files, batch);
+  }
+
+  async #attempt<Result>(otherwise: Result, step: () => Promise<Result>): Promise<Result> {
+    const { clock, metrics, log } = this.#options;
+    if (clock.monotonic() < this.#retryAt) {
+      return otherwise;
+    }
+    try {
+      return await step();
+    } catch (error) {
+      this.#retryAt = clock.monotonic() + RETRY_MS;
+      this.#failures += 1;
+      metrics.failed("read");
+      if (this.#failures === 1 || this.#failures % 60 === 0) {
+        log.error({ err: error, folder: this.folder, failures: this.#failures }, "logs cannot be read");
+      }
+      return otherwise;
+    }
+  }
+}
