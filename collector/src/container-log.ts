@@ -27,8 +27,11 @@ export interface ContainerLogOptions {
    */
   lines: { maxBytes: number } | "pieces";
   clock: Clock;
-  /** Called with how many files should have been read to their end and are removed or damaged: their content is unknown. */
-  onGap: (files: number) => void;
+  /**
+   * Called with how many files should have been read to their end and are removed or damaged: their content is unknown.
+   * `next` is where the log continues behind them; undefined when all of it is removed.
+   */
+  onGap: (files: number, next: Position | undefined) => void;
 }
 
 /** How long a file is read on after the next one appeared: the runtime opens the new one before its last write to the old one. */
@@ -50,6 +53,8 @@ export class ContainerLog {
   #at: Position | undefined;
   /** Since when there has been a newer file than the open one. */
   #newerSince: number | undefined;
+  /** Whether the rest of the open one cannot be read. */
+  #isDamaged = false;
   /** The names of all files when the open one was the newest of them. */
   #newestAmong: string | undefined;
   /** Files that were seen to follow the open one, by their identities: those that are removed when their turn comes are lost. */
@@ -75,9 +80,7 @@ export class ContainerLog {
     this.#open = file;
     try {
       const lines = await this.#readFrom(file);
-      if (file.isDamaged) {
-        this.#options.onGap(1);
-      }
+      this.#isDamaged ||= file.isDamaged;
       if (!file.isAtEnd || lines.length > 0) {
         return lines;
       }
@@ -87,17 +90,24 @@ export class ContainerLog {
       throw error;
     }
     // Read after the end was reached: what is written to the old file from here on is waited for.
-    const next = await this.#next(file);
-    if (next === undefined) {
+    const after = await this.#next(file);
+    if (after === undefined) {
       return [];
     }
+    const { next } = after;
+    const lost = after.lost + (this.#isDamaged ? 1 : 0);
     this.#newerSince = undefined;
     this.#newestAmong = undefined;
+    this.#isDamaged = false;
     await this.close();
-    if (next === "removed") {
+    const at = next && { file: next.identity, offset: 0 };
+    if (lost > 0) {
+      this.#options.onGap(lost, at);
+    }
+    if (!next) {
       return "removed";
     }
-    this.#at = { file: next.identity, offset: 0 };
+    this.#at = at;
     this.#open = await openLog(next, 0);
     return [];
   }
@@ -141,22 +151,24 @@ export class ContainerLog {
     if (!first) {
       return undefined;
     }
-    if (this.#at && !found) {
-      this.#options.onGap(1 + this.#countRemoved(known?.files ?? []));
-    }
+    const lost = this.#at && !found ? 1 + this.#countRemoved(known?.files ?? []) : 0;
     this.#following = [];
     this.#observedNames = undefined;
+    this.#isDamaged = false;
     if (!found) {
       this.#at = { file: first.identity, offset: 0 };
+    }
+    if (lost > 0) {
+      this.#options.onGap(lost, this.#at);
     }
     return openLog(first, this.#at?.offset ?? 0);
   }
 
   /**
-   * The file to continue with after one that was read to its end; `removed` when the whole log is; undefined while that one is the
-   * newest, or may still be written to.
+   * The file to continue with after one that was read to its end, none when the whole log is removed, and how many files before it
+   * are lost. Undefined while that one is the newest, or may still be written to.
    */
-  async #next(open: OpenFile): Promise<KnownFile | "removed" | undefined> {
+  async #next(open: OpenFile): Promise<{ next: KnownFile | undefined; lost: number } | undefined> {
     const names = namesOf(await logFiles(this.folder));
     if (names !== "" && names === this.#newestAmong) {
       return undefined;
@@ -185,11 +197,8 @@ export class ContainerLog {
     // After a file that is removed itself, another one may have been removed, too, unless they were observed.
     const wereSeen = this.#following.length > 0;
     const lost = at < 0 && next && !wereSeen ? 1 : this.#countRemoved(files);
-    if (lost > 0) {
-      this.#options.onGap(lost);
-    }
     this.#following = this.#following.slice(this.#following.indexOf(next?.identity ?? "") + 1);
-    return next ?? "removed";
+    return { next, lost };
   }
 
   /** How many of the files that were seen to follow are removed. */

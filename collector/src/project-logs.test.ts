@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type LogEvent, MAX_LOG_TEXT_BYTES } from "@slipway/analytics";
 import { systemClock } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -30,7 +31,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const rate = (linesPerSecond: number) => ({ linesPerSecond, bytesPerSecond: 1_000_000_000 });
 const plenty = { project: rate(1e9), organization: rate(1e9), burstSeconds: 1 };
 
-async function open(bounds: LogBoundsOptions = plenty) {
+async function open(bounds: LogBoundsOptions = plenty, isFull = false) {
   const spool = await Spool.open<LogEvent>(realDisk, join(folder, "state"), Date.now);
   const metrics = new CollectorMetrics();
   const shared = { metrics, clock: systemClock };
@@ -41,7 +42,7 @@ async function open(bounds: LogBoundsOptions = plenty) {
     days: 8,
   });
   const log = { info: () => {}, warn: () => {}, error: () => {} };
-  const quota = { isFull: async () => false };
+  const quota = { isFull: async () => isFull };
   const collector = new Collector({ ...shared, podLogs, input, spool, quota, log });
   const events: LogEvent[] = [];
   const take = async () => {
@@ -144,6 +145,32 @@ test("files that are removed before they are read are in the log as lost", async
   const events = await all();
   expect(events.reduce((sum, { lostFiles }) => sum + lostFiles, 0)).toBeGreaterThan(0);
   expect(events.filter(({ lostFiles }) => lostFiles > 0)).toMatchObject([{ project: "loud", text: "" }]);
+});
+
+test("lost files are counted once, however often a process begins that may read nothing yet", async () => {
+  const log = await logOf("slipway-org-o1_loud-1_uid1", "app");
+  await log.write(["one"]);
+  await open().then((first) => first.all());
+  for (let rotations = 0; rotations < 4; rotations += 1) {
+    await log.rotate();
+    await log.write([`file ${rotations}`]);
+  }
+  const events: LogEvent[] = [];
+  for (const isFull of [true, true, true]) {
+    const { collector, all } = await open(plenty, isFull);
+    await collector.step();
+    events.push(...(await all()));
+  }
+  const { collector, take, events: found } = await open();
+  const last = () => found.some(({ text }) => text === "file 3");
+  // The file before the last one is waited for.
+  for (let step = 0; step < 100 && !last(); step += 1) {
+    await sleep(await collector.step());
+    await take();
+  }
+  events.push(...found);
+  expect(events.filter(({ lostFiles }) => lostFiles > 0)).toMatchObject([{ lostFiles: 1 }]);
+  expect(events.map(({ text }) => text).filter((text) => text !== "")).toEqual(["file 1", "file 2", "file 3"]);
 });
 
 test("what is no text is kept as far as it is, and a piece is bounded", async () => {

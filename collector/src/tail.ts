@@ -34,7 +34,7 @@ export class Tail<Event extends object> {
     this.#options = options;
     this.#log = new ContainerLog(join(podLogs, folder), batch.positions[folder], {
       ...{ lines: input.lines, clock },
-      onGap: (files) => this.#gap(files),
+      onGap: (files, next) => this.#gap(files, next),
     });
   }
 
@@ -97,7 +97,8 @@ export class Tail<Event extends object> {
     batch.moveTo(this.folder, owner ? { ...position, owner } : position);
   }
 
-  #gap(files: number): void {
+  /** Recorded once: with it the position passes what is lost. */
+  #gap(files: number, next: Position | undefined): void {
     const { input, batch, metrics, log } = this.#options;
     metrics.gap(files);
     log.error(
@@ -105,6 +106,9 @@ export class Tail<Event extends object> {
       "files of a log were removed or damaged before they were read: what they had is lost",
     );
     input.onGap(this.folder, files, batch);
+    if (next) {
+      this.#moveTo(next);
+    }
   }
 
   async #attempt<Result>(otherwise: Result, step: () => Promise<Result>): Promise<Result> {
