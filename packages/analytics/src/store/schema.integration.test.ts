@@ -5,7 +5,15 @@ import { insertEvents } from "./insert.ts";
 import { insertLogs } from "./logs.ts";
 import { migrate } from "./migrate.ts";
 import { rowsOf } from "./rows.ts";
-import { foundation, migrations, name, RETENTION_DAYS, type Rollup, rollups } from "./schema.ts";
+import {
+  foundation,
+  LOGS_KEEP_FREE_BYTES,
+  migrations,
+  name,
+  RETENTION_DAYS,
+  type Rollup,
+  rollups,
+} from "./schema.ts";
 import { openStore, type Store } from "./store.ts";
 
 /** The engine takes a while to come up on a busy machine, and longer when its image has to be made. */
@@ -127,6 +135,39 @@ test("lines of logs go once they are as old as their days say, and no younger on
     { project: "long", n: 7 },
     { project: "short", n: 3 },
   ]);
+});
+
+// Shows: docs/logs.md#over-v1: requests are stored while lines wait for room on the store's disk
+test("lines wait while the store's disk is short of room, and requests do not", async () => {
+  const store = connect("short");
+  await migrate(store);
+  const keepFree = "min_free_disk_bytes_to_perform_insert";
+  const kept = `SELECT create_table_query AS text FROM system.tables WHERE database = 'short' AND name = 'logs'`;
+  const [table] = (await rowsOf<{ text: string }>(store, { query: kept, parameters: {} })).rows;
+  expect(table?.text).toContain(`${keepFree} = ${LOGS_KEEP_FREE_BYTES}`);
+  const keep = (bytes: number) =>
+    store.client.command({ query: `ALTER TABLE ${name(store, "logs")} MODIFY SETTING ${keepFree} = ${bytes}` });
+  const at = Date.now();
+  const line = {
+    ...{ organization: "o1", project: "p1", instance: "i", container: "app", stream: "stdout" as const },
+    ...{ at: `${at}000000`, level: null, text: "x", continues: false, file: "0123456789abcdef", offset: 2 },
+    ...{ omittedLines: 0, omittedBytes: 0, lostFiles: 0, days: 8 },
+  };
+  // More than any disk has.
+  await keep(1e18);
+  await expect(insertLogs(store, { id: "line", events: [line] })).rejects.toMatchObject({
+    name: "StoreUnavailable",
+    busy: false,
+  });
+  await insertEvents(store, { id: "request", events: [randomEvent(random(1), ["o1/p1"], at - 60_000, at)] });
+  const counted = async (table: string) => [...(await days(store, table, "at", "count()")).values()];
+  expect([await counted("events"), await counted("logs")]).toEqual([[1], []]);
+  // Sent again once there is room, it is there once.
+  await keep(0);
+  for (let time = 0; time < 2; time += 1) {
+    await insertLogs(store, { id: "line", events: [line] });
+  }
+  expect(await counted("logs")).toEqual([1]);
 });
 
 // Shows: docs/analytics.md#the-api: replicated tables differ from those of a single server only in their

@@ -6,6 +6,12 @@
 /** Days for which events and what is counted of them are kept; a partition (a day, of hours a week) goes once all of it is that old. */
 export const RETENTION_DAYS = 8;
 
+/**
+ * Bytes of the store's disk that lines of logs leave free: while there is less they wait on the nodes, and requests are stored. A table's
+ * setting, so that no writer can leave it out, and an operator can change it.
+ */
+export const LOGS_KEEP_FREE_BYTES = 4 * 1024 ** 3;
+
 /** How many inserted blocks of a table are remembered, so that a batch that comes again is left out. */
 const REMEMBERED_BLOCKS = 50_000;
 /** And for how long, where the tables are replicated. */
@@ -114,7 +120,7 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (organization, project, at)
       ORDER BY (organization, project, at, instance, container, file, offset)
       TTL toDateTime(at, 'UTC') + toIntervalDay(days)
-      SETTINGS ${settings(place)}`,
+      SETTINGS ${settings(place)}, min_free_disk_bytes_to_perform_insert = ${LOGS_KEEP_FREE_BYTES}`,
     ],
   },
 ];

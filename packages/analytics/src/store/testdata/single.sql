@@ -136,4 +136,4 @@ PARTITION BY (toDate(at, 'UTC'), days)
 PRIMARY KEY (organization, project, at)
 ORDER BY (organization, project, at, instance, container, file, offset)
 TTL toDateTime(at, 'UTC') + toIntervalDay(days)
-SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1;
+SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, min_free_disk_bytes_to_perform_insert = 4294967296;
