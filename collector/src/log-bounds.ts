@@ -10,28 +10,27 @@ export interface LogBoundsOptions {
   project: Rate;
   /** All projects of an organization together. */
   organization: Rate;
-  /** Seconds of the rate that may come together, after as long a silence. */
+  /** Seconds of the rate that may come together: lines are counted in windows of this length. */
   burstSeconds: number;
 }
 
-/** What is left of an owner's rate. */
-interface Bucket {
+/** What an owner has written in one window. */
+interface Written {
   lines: number;
   bytes: number;
-  /** The newest time of its lines, in milliseconds since the epoch. */
-  at: number;
 }
 
-/** Owners that are remembered. One that is forgotten has all of its rate again. */
-const REMEMBERED = 10_000;
+/** Windows of owners that are remembered, the newest. One that is forgotten has nothing written in it. */
+const REMEMBERED = 20_000;
 
 /**
- * How many lines of a project, and of an organization, are kept. It goes by the lines' own times, which the node's runtime writes: lines
- * that waited for the collector have been written within their rate and are kept.
+ * How many lines of a project, and of an organization, are kept. Lines count in the window of their own times, which the node's
+ * runtime writes: in which order they are read, and how long after, changes nothing. Nor does a clock that is set back, whose lines
+ * are in a window that has been used already.
  */
 export class LogBounds {
   readonly #options: LogBoundsOptions;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #windows = new Map<string, Written>();
 
   constructor(options: LogBoundsOptions) {
     this.#options = options;
@@ -39,37 +38,33 @@ export class LogBounds {
 
   /** Whether a line is within the rates; it counts only then. @param at milliseconds since the epoch */
   admits({ organization, project }: Owner, at: number, bytes: number): boolean {
-    const { organization: ofOrganization, project: ofProject } = this.#options;
-    const buckets = [
-      this.#bucket(`${organization}/${project}`, ofProject, at),
-      this.#bucket(organization, ofOrganization, at),
-    ];
-    if (buckets.some((bucket) => bucket.lines < 1 || bucket.bytes < bytes)) {
+    const { burstSeconds, ...rates } = this.#options;
+    const window = Math.floor(at / (burstSeconds * 1000));
+    const ofProject = this.#of(`${organization}/${project}/${window}`);
+    const ofOrganization = this.#of(`${organization}/${window}`);
+    const isWithin = ({ lines, bytes: written }: Written, rate: Rate) =>
+      lines + 1 <= rate.linesPerSecond * burstSeconds && written + bytes <= rate.bytesPerSecond * burstSeconds;
+    if (!isWithin(ofProject, rates.project) || !isWithin(ofOrganization, rates.organization)) {
       return false;
     }
-    for (const bucket of buckets) {
-      bucket.lines -= 1;
-      bucket.bytes -= bytes;
+    for (const written of [ofProject, ofOrganization]) {
+      written.lines += 1;
+      written.bytes += bytes;
     }
     return true;
   }
 
-  #bucket(key: string, { linesPerSecond, bytesPerSecond }: Rate, at: number): Bucket {
-    const { burstSeconds } = this.#options;
-    const [lines, bytes] = [linesPerSecond * burstSeconds, bytesPerSecond * burstSeconds];
-    const known = this.#buckets.get(key);
-    if (!known) {
-      const [oldest] = this.#buckets.size >= REMEMBERED ? this.#buckets.keys() : [];
-      this.#buckets.delete(oldest ?? "");
-      const bucket = { lines, bytes, at };
-      this.#buckets.set(key, bucket);
-      return bucket;
+  #of(key: string): Written {
+    const known = this.#windows.get(key);
+    if (known) {
+      return known;
     }
-    // A clock that was set back gives nothing twice.
-    const seconds = Math.max(0, at - known.at) / 1000;
-    known.lines = Math.min(lines, known.lines + seconds * linesPerSecond);
-    known.bytes = Math.min(bytes, known.bytes + seconds * bytesPerSecond);
-    known.at = Math.max(known.at, at);
-    return known;
+    const written = { lines: 0, bytes: 0 };
+    this.#windows.set(key, written);
+    if (this.#windows.size > REMEMBERED) {
+      const [oldest = ""] = this.#windows.keys();
+      this.#windows.delete(oldest);
+    }
+    return written;
   }
 }
