@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { openStore } from "@slipway/analytics";
+import { freeBytes, openStore } from "@slipway/analytics";
 import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
 import { createKubeMetrics, KubeClient, loadClusterConfig, traceRequests } from "@slipway/controller-runtime";
 import { findPlan, parseCatalog } from "@slipway/crds";
@@ -60,6 +60,8 @@ const KUBE_TIMEOUT_MS = 5_000;
 const LEDGER_CHECK_MS = 1_000;
 /** And for that of the store of network analytics, which cancels a query earlier. */
 const ANALYTICS_TIMEOUT_MS = 12_000;
+/** How long that store may take to answer how much of its disk is free. */
+const ANALYTICS_CHECK_MS = 2_000;
 
 /** Starts the process: wires the services, serves, and ends in order on SIGTERM or SIGINT. */
 async function main(config: Config): Promise<void> {
@@ -88,9 +90,9 @@ async function main(config: Config): Promise<void> {
     githubApp: mountedGithubApp(config.githubApp),
   });
   const buildSettings = await MountedFile.openOptional(buildsFile, parseBuildSettings, logger);
-  const analytics = new Analytics(
-    config.analytics && openStore(config.analytics, { timeoutMs: ANALYTICS_TIMEOUT_MS, connections: 16 }),
-  );
+  const store =
+    config.analytics && openStore(config.analytics, { timeoutMs: ANALYTICS_TIMEOUT_MS, connections: 16 });
+  const analytics = new Analytics(store);
   const runtimeCatalog = defaultRuntimeCatalog();
   const streams = new EventStreams();
   const ledger = connectLedger({
@@ -114,6 +116,9 @@ async function main(config: Config): Promise<void> {
   metrics.watchJobRuns(() => jobRuns.size);
   metrics.watchLedger(() => isLedgerReachable(ledger, LEDGER_CHECK_MS));
   metrics.watchLedgerStandbys(() => withTimeout(countSynchronousStandbys(ledger), LEDGER_CHECK_MS));
+  if (store) {
+    metrics.watchAnalyticsDisk(() => withTimeout(freeBytes(store), ANALYTICS_CHECK_MS));
+  }
   metrics.watchStreams(() => streams.size);
 
   const oidc = oidcVerifier(config.oidcIssuers, {

@@ -76,6 +76,7 @@ function apiRegistry(): Registry {
   metrics.watchValkey(() => true);
   metrics.watchLedger(async () => true);
   metrics.watchLedgerStandbys(async () => 1);
+  metrics.watchAnalyticsDisk(async () => 1e9);
   metrics.watchStreams(() => 0);
   metrics.operation("listProjects").observe(200, 0.01);
   metrics.operation("listProjects").observe(500, 0.01);

@@ -140,6 +140,18 @@ export class ApiMetrics {
     });
   }
 
+  /** Bytes that are free on the disk of the analytics store, asked at each scrape. @param free null where that is unknown */
+  watchAnalyticsDisk(free: () => Promise<number | null>): void {
+    new Gauge({
+      name: "slipway_api_analytics_free_bytes",
+      help: "Bytes that are free on the disk of the analytics store; NaN while it does not answer.",
+      registers: [this.registry],
+      async collect() {
+        this.set((await free().catch(() => null)) ?? Number.NaN);
+      },
+    });
+  }
+
   /**
    * Whether the shared Valkey answers, read when scraped.
    * @returns what to call for each rate limit that was counted in memory instead

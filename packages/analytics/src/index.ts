@@ -32,6 +32,7 @@ export {
 } from "./log-line.ts";
 export { nanoseconds, STAMP, timestamp } from "./log-time.ts";
 export { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } from "./store/bounds.ts";
+export { freeBytes } from "./store/disk.ts";
 export { insertEvents } from "./store/insert.ts";
 export {
   type FoundLine,

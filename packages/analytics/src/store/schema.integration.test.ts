@@ -1,6 +1,8 @@
+import { statfs } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { random, randomEvent } from "../../../../test/kit/analytics/store/events.ts";
 import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
+import { freeBytes } from "./disk.ts";
 import { insertEvents } from "./insert.ts";
 import { insertLogs } from "./logs.ts";
 import { migrate } from "./migrate.ts";
@@ -162,6 +164,10 @@ test("lines wait while the store's disk is short of room, and requests do not", 
   await insertEvents(store, { id: "request", events: [randomEvent(random(1), ["o1/p1"], at - 60_000, at)] });
   const counted = async (table: string) => [...(await days(store, table, "at", "count()")).values()];
   expect([await counted("events"), await counted("logs")]).toEqual([[1], []]);
+  const { bavail, bsize } = await statfs(server.data);
+  const free = (await freeBytes(store)) ?? 0;
+  // Others use the disk meanwhile.
+  expect(free / (bavail * bsize)).toBeCloseTo(1, 1);
   // Sent again once there is room, it is there once.
   await keep(0);
   for (let time = 0; time < 2; time += 1) {
