@@ -11,13 +11,21 @@ export interface DiskQuotaOptions {
   /** Bytes of batches on the disk from which on no more are made. */
   maxBufferBytes: number;
   /** Bytes of the disk that others on the node are left with, however much the batches may take. */
-  keepFreeBytes: number;
+  keepFreeBytes: () => number;
   metrics: CollectorMetrics;
   clock: Clock;
 }
 
 /** How long a reading of the disk's free space is used. */
 const REFRESH_MS = 1_000;
+
+/** Bytes that a buffer leaves free beside `keepFreeBytes`, so that another one on the same disk can become as long as it may. */
+export function reservedFor(
+  { spool, maxBufferBytes }: Pick<DiskQuotaOptions, "spool" | "maxBufferBytes">,
+  keepFreeBytes: number,
+): () => number {
+  return () => keepFreeBytes + Math.max(0, maxBufferBytes - spool.bytes);
+}
 
 /** How much more the buffer may write: its folder is on the node's own disk, where nothing else bounds it. */
 export class DiskQuota {
@@ -37,7 +45,7 @@ export class DiskQuota {
       this.#free = await disk.free(folder);
       this.#readAt = now;
     }
-    const remaining = Math.min(maxBufferBytes - spool.bytes, this.#free - keepFreeBytes);
+    const remaining = Math.min(maxBufferBytes - spool.bytes, this.#free - keepFreeBytes());
     metrics.quotaRemaining(remaining);
     return remaining;
   }

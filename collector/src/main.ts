@@ -15,6 +15,7 @@ import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slip
 import type { AccessLine } from "./access-line.ts";
 import { accessLog } from "./access-log.ts";
 import { Collector } from "./collector.ts";
+import { reservedFor } from "./disk-quota.ts";
 import { LogBounds } from "./log-bounds.ts";
 import { CollectorMetrics, LOG_REFUSALS } from "./metrics.ts";
 import { createReceiver } from "./otlp-receiver.ts";
@@ -51,7 +52,7 @@ async function main(settings: CollectorSettings): Promise<void> {
   const { maxBufferBytes, keepFreeBytes, stateFolder: folder, podLogs, source } = settings;
   const requests = await openPipeline<AccessEvent>(
     {
-      ...{ folder, maxBufferBytes, keepFreeBytes, metrics, log },
+      ...{ folder, maxBufferBytes, keepFreeBytes: () => keepFreeBytes, metrics, log },
       sink: { prepare, insert: (batch) => insertEvents(store, batch) },
       endOf: ({ at, latencyUs }) => at + latencyUs / 1000,
     },
@@ -104,8 +105,8 @@ async function main(settings: CollectorSettings): Promise<void> {
     const ofLogs = new CollectorMetrics(metrics.registry, "slipway_collector_logs", LOG_REFUSALS);
     const pipeline = await openPipeline<LogEvent>(
       {
-        ...{ folder: join(folder, "logs"), keepFreeBytes, metrics: ofLogs, log },
-        maxBufferBytes: logs.maxBufferBytes,
+        ...{ folder: join(folder, "logs"), maxBufferBytes: logs.maxBufferBytes, metrics: ofLogs, log },
+        keepFreeBytes: reservedFor({ spool: requests.spool, maxBufferBytes }, keepFreeBytes),
         sink: { prepare, insert: (batch) => insertLogs(store, batch) },
         endOf: ({ at }) => Number(at.slice(0, -6)),
       },

@@ -9,7 +9,7 @@ export interface PipelineOptions<Event extends object> {
   /** Where the batches are. */
   folder: string;
   maxBufferBytes: number;
-  keepFreeBytes: number;
+  keepFreeBytes: () => number;
   sink: Sink<Event>;
   endOf: (event: Event) => number;
   metrics: CollectorMetrics;
