@@ -61,6 +61,7 @@ beforeAll(async () => {
   harness = await startFakeHarness({ analytics: new Analytics(store) });
   headers = harness.key("acme", "* on project:*");
   await harness.project("acme", "plog", { name: "the-log" });
+  await harness.project("acme", "plong", { name: "long-lines" });
   await harness.project("acme", "pdata", databaseSpec("postgresql"));
   await harness.project("acme", "pjob", jobSpec);
 }, START_MS);
@@ -137,6 +138,29 @@ describe("search of logs", () => {
     expect(found.length).toBe(SAME + 3);
     const times = found.map((one) => one.slice(0, 30));
     expect(times).toEqual(order === "oldest" ? [...times].sort() : [...times].sort().reverse());
+  });
+
+  // Shows: docs/logs.md#over-v1: a page has at most 1 MiB of text as JSON
+  it.each(["newest", "oldest"])("pages end by their bytes as JSON, %s first", async (order) => {
+    // Six bytes of JSON for each, so that 10 of them fill a page.
+    const text = "\u0001".repeat(16 * 1024);
+    const rows = Array.from({ length: 60 }, (_, offset) =>
+      line({ project: "plong", ago: 20_000, nanosecond: offset % 7, text, offset, file: "00000000000000bb" }),
+    );
+    await insertLogs(store, { id: "long", events: rows });
+    const seen: string[] = [];
+    let next: string | null = "";
+    for (let pages = 0; next !== null && pages < 100; pages += 1) {
+      const url = `/v1/project/plong/logs/search?order=${order}&limit=200&cursor=${next}`.replace(/&cursor=$/, "");
+      const response = await harness.app.inject({ url, headers });
+      expect([response.statusCode, response.body.length < 1_100_000]).toEqual([200, true]);
+      const page = response.json();
+      seen.push(...page.data.map(({ timestamp }: { timestamp: string }) => timestamp));
+      expect(page.next_cursor === null || page.data.length === 10).toBe(true);
+      next = page.next_cursor;
+    }
+    expect(seen).toHaveLength(rows.length);
+    expect(seen).toEqual(order === "oldest" ? seen.toSorted() : seen.toSorted().reverse());
   });
 
   it("says of each line what is known, and of the window what it lacks", async () => {

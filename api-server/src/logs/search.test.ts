@@ -5,7 +5,7 @@ import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf } from "./search.ts"
 
 const line = (text: string): FoundLine => ({
   ...{ at: "1795322529175373603", instance: "p-1", container: "app", file: "0123456789abcdef", offset: 7 },
-  ...{ stream: "stdout", level: null, text, continues: false },
+  ...{ stream: "stdout", level: null, text, size: Buffer.byteLength(JSON.stringify(text)), continues: false },
 });
 
 test("a cursor is what it was made of", () => {
@@ -30,7 +30,7 @@ test("a page ends at its limit, or before the line that is too much", () => {
   const found = ["a", "b", "c"].map(line);
   expect(pageOf(found, 3)).toEqual({ lines: found, isLast: true });
   expect(pageOf(found, 2)).toEqual({ lines: found.slice(0, 2), isLast: false });
-  const half = line("x".repeat(MAX_PAGE_BYTES / 2));
+  const half = line("x".repeat(MAX_PAGE_BYTES / 2 - 2));
   expect(pageOf([half, half, line("y")], 200)).toEqual({ lines: [half, half], isLast: false });
   const whole = line("x".repeat(2 * MAX_PAGE_BYTES));
   expect(pageOf([whole, half], 200)).toEqual({ lines: [whole], isLast: false });

@@ -3,7 +3,7 @@ import { z } from "zod";
 
 /** Where a search goes on, and how much one answer has. Pure. */
 
-/** Bytes of the texts of one answer; a line that would exceed it begins the next page. */
+/** Bytes of the texts of one answer as JSON; a line that would exceed it begins the next page. */
 export const MAX_PAGE_BYTES = 1024 * 1024;
 
 /** The last line of a page, and the window that all pages are about. */
@@ -47,13 +47,13 @@ export function decodeCursor(text: string): SearchCursor | undefined {
 }
 
 /**
- * The lines of one page.
+ * The lines of one page, at least one.
  * @param found lines in order, one more than fit where there are more
  */
 export function pageOf(found: readonly FoundLine[], limit: number): { lines: FoundLine[]; isLast: boolean } {
   let bytes = 0;
-  const tooMany = found.findIndex(({ text }, index) => {
-    bytes += Buffer.byteLength(text);
+  const tooMany = found.findIndex(({ size }, index) => {
+    bytes += size;
     return index >= limit || (index > 0 && bytes > MAX_PAGE_BYTES);
   });
   return tooMany < 0

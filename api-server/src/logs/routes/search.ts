@@ -131,7 +131,7 @@ export const searchLogs = defineProjectRoute({
   description:
     "Lines of an application or a database by text, level, instance and time, also of instances that are gone. They are kept for the plan's days " +
     `(${DEFAULT_LOG_DAYS} unless it says otherwise), and can be found a few seconds after they were written. A page has at most \`limit\` lines and ` +
-    `${MAX_PAGE_BYTES / 1024} KiB of text; \`next_cursor\` is null on the last. \`omitted\` says what the window lacks. Logs of a job are those of its runs.`,
+    `${MAX_PAGE_BYTES / 1024} KiB of text as JSON; \`next_cursor\` is null on the last. \`omitted\` says what the window lacks. Logs of a job are those of its runs.`,
   tags: ["Projects"],
   query: searchQuery,
   responses: {
@@ -159,6 +159,7 @@ export const searchLogs = defineProjectRoute({
           ...about,
           ...{ text, order, levels: levelsOf(query.level), after: decodeCursor(cursor ?? "")?.after },
           limit: limit + 1,
+          maxSize: MAX_PAGE_BYTES,
         }),
         analytics.omittedLogs(store, about),
       ]),

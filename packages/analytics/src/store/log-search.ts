@@ -35,6 +35,8 @@ export interface LogQuery {
   /** Lines that follow this one in the order. */
   after?: LogCursor;
   limit: number;
+  /** Of the lines' sizes together; the last line may exceed it. Without it only `limit` ends them. */
+  maxSize?: number;
 }
 
 /** A line that was found. */
@@ -42,6 +44,8 @@ export interface FoundLine extends LogCursor {
   stream: Stream;
   level: Level | null;
   text: string;
+  /** Bytes of the text as JSON, which is longer than the text, by six times where that is control characters. */
+  size: number;
   continues: boolean;
 }
 
@@ -52,7 +56,7 @@ export interface Omitted {
   files: number;
 }
 
-/** Lines in the requested order, at most `limit`. @throws StoreUnavailable */
+/** Lines in the requested order, at most `limit`, up to the one with which they exceed `maxSize`. @throws StoreUnavailable */
 export async function searchLogs(store: Store, query: LogQuery): Promise<FoundLine[]> {
   const { rows } = await rowsOf<LogRow>(store, linesOf(store, query));
   return rows.map((row) => ({ ...row, level: LEVELS.find((one) => one === row.level) ?? null }));
@@ -75,7 +79,7 @@ type LogRow = Omit<FoundLine, "level"> & { level: string };
 /** SQL of {@link searchLogs}. Pure. */
 export function linesOf(place: Place, query: LogQuery): Statement {
   const { add, parameters } = collectValues();
-  const { text, levels, order, after, limit } = query;
+  const { text, levels, order, after, limit, maxSize = Number.MAX_SAFE_INTEGER } = query;
   const where = [selected(query, add), "omitted_lines = 0", "lost_files = 0"];
   if (text !== undefined) {
     where.push(`positionCaseInsensitive(text, ${add("String", text)}) > 0`);
@@ -100,11 +104,17 @@ export function linesOf(place: Place, query: LogQuery): Statement {
     );
   }
   const direction = order === "newest" ? "DESC" : "ASC";
-  const sorted = KEY.split(", ").map((column) => `${column} ${direction}`);
+  const sorted = KEY.split(", ")
+    .map((column) => `${column} ${direction}`)
+    .join(", ");
+  // What is before a line grows with each, by its quotes at least: it is also the order.
   const statement = `SELECT toString(toUnixTimestamp64Nano(at)) AS at, instance, container, toString(file) AS file, offset,
-      stream, level, text, continues
-    FROM (SELECT * FROM ${name(place, "logs")} WHERE ${where.join(" AND ")}
-      ORDER BY ${sorted.join(", ")} LIMIT ${add("UInt32", limit)})`;
+      stream, level, text, size, continues
+    FROM (SELECT *, sum(size) OVER (ORDER BY ${sorted} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - size AS before
+      FROM (SELECT *, length(toJSONString(text)) AS size
+        FROM (SELECT * FROM ${name(place, "logs")} WHERE ${where.join(" AND ")}
+          ORDER BY ${sorted} LIMIT ${add("UInt32", limit)})))
+    WHERE before <= ${add("UInt64", maxSize)} ORDER BY before`;
   return { query: statement, parameters };
 }
 

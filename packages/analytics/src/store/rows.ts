@@ -33,10 +33,13 @@ const LIMITS = {
 /** How long the store works at one query. */
 const MOST_SECONDS = 10;
 
+/** Bytes of an answer, which is kept whole while it is read: many times the longest of the API's own queries. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
 /**
  * Rows of a statement, and how many there would be without its LIMIT.
  * @param seconds after which the store gives it up
- * @throws StoreUnavailable
+ * @throws StoreUnavailable, also for an answer of more than 8 MiB
  */
 export async function rowsOf<Row>(
   { client }: Store,
@@ -44,13 +47,32 @@ export async function rowsOf<Row>(
   seconds = MOST_SECONDS,
 ): Promise<{ rows: Row[]; total: number }> {
   const answer = await ask(async () => {
-    const found = await client.query({
-      query,
+    const { stream } = await client.exec({
+      query: `${query}\nFORMAT JSON`,
       query_params: parameters,
-      format: "JSON",
       clickhouse_settings: { ...LIMITS, max_execution_time: seconds },
     });
-    return found.json<Row>();
+    return JSON.parse(await textOf(stream)) as Answer<Row>;
   });
   return { rows: answer.data, total: answer.rows_before_limit_at_least ?? answer.data.length };
+}
+
+/** What is used of ClickHouse's format JSON. */
+interface Answer<Row> {
+  data: Row[];
+  rows_before_limit_at_least?: number;
+}
+
+/** A body as text. @throws RangeError once it has more than {@link MOST_BYTES}: the rest of it is not read */
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) {
+      throw new RangeError(`the answer has more than ${MOST_BYTES} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }

@@ -338,6 +338,12 @@ test("an unavailable store and a wrong query fail with different errors", async 
   await expect(appliedVersions(gone)).rejects.toBeInstanceOf(StoreUnavailable);
   const store = connect("exact");
   await expect(rowsOf(store, { query: "SELEC 1", parameters: {} })).rejects.toMatchObject({ code: "62" });
+  const long = (rows: number) => `SELECT repeat('x', 1000000) AS text FROM numbers(${rows})`;
+  expect((await rowsOf(store, { query: long(7), parameters: {} })).rows).toHaveLength(7);
+  await expect(rowsOf(store, { query: long(9), parameters: {} })).rejects.toMatchObject({
+    name: "StoreUnavailable",
+    cause: { message: expect.stringContaining("more than 8388608 bytes") },
+  });
   const endless = { query: "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", parameters: {} };
   await expect(rowsOf(store, endless, 1)).rejects.toMatchObject({ name: "StoreUnavailable", busy: true });
 });
