@@ -32,7 +32,6 @@ export {
 } from "./log-line.ts";
 export { nanoseconds, STAMP, timestamp } from "./log-time.ts";
 export { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } from "./store/bounds.ts";
-export { freeBytes } from "./store/disk.ts";
 export { insertEvents } from "./store/insert.ts";
 export {
   type FoundLine,
@@ -61,7 +60,7 @@ export {
   summary,
   userAgents,
 } from "./store/queries.ts";
-export { rowsOf as readRows } from "./store/rows.ts";
+export { freeBytes, rowsOf as readRows } from "./store/rows.ts";
 export { migrations, RETENTION_DAYS, rollups } from "./store/schema.ts";
 export type { Filter, Selection } from "./store/statement.ts";
 export { openStore, type Store, StoreUnavailable } from "./store/store.ts";

@@ -2,11 +2,10 @@ import { statfs } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { random, randomEvent } from "../../../../test/kit/analytics/store/events.ts";
 import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
-import { freeBytes } from "./disk.ts";
 import { insertEvents } from "./insert.ts";
 import { insertLogs } from "./logs.ts";
 import { migrate } from "./migrate.ts";
-import { rowsOf } from "./rows.ts";
+import { freeBytes, rowsOf } from "./rows.ts";
 import {
   foundation,
   LOGS_KEEP_FREE_BYTES,
