@@ -21,16 +21,20 @@ export interface LogCursor {
   offset: number;
 }
 
-/** Which lines. What is absent leaves out nothing. */
-export interface LogQuery {
+/** Whose lines of which time. What is absent leaves out nothing. */
+export interface LogSelection {
   organization: string;
   project: string;
   window: Window;
+  instance?: string;
+}
+
+/** Which of these lines. */
+export interface LogQuery extends LogSelection {
   /** Lines whose text contains this; ASCII letters of either case are equal. */
   text?: string;
   /** Lines of one of these levels; null: of none. */
   levels?: readonly (Level | null)[];
-  instance?: string;
   order: "newest" | "oldest";
   /** Lines that follow this one in the order. */
   after?: LogCursor;
@@ -63,15 +67,19 @@ export async function searchLogs(store: Store, query: LogQuery): Promise<FoundLi
 }
 
 /** What the window lacks, of all lines of the project or one instance whatever their text. @throws StoreUnavailable */
-export async function omittedLogs(
-  store: Store,
-  query: Pick<LogQuery, "organization" | "project" | "window" | "instance">,
-): Promise<Omitted> {
-  const { add, parameters } = collectValues();
-  const statement = `SELECT sum(omitted_lines) AS lines, sum(omitted_bytes) AS bytes, sum(lost_files) AS files
-    FROM ${name(store, "logs")} WHERE ${selected(query, add)}`;
-  const { rows } = await rowsOf<Omitted>(store, { query: statement, parameters });
+export async function omittedLogs(store: Store, query: LogSelection): Promise<Omitted> {
+  const { rows } = await rowsOf<Omitted>(store, omittedOf(store, query));
   return rows[0] ?? { lines: 0, bytes: 0, files: 0 };
+}
+
+/** SQL of {@link omittedLogs}. Pure. */
+export function omittedOf(place: Place, query: LogSelection): Statement {
+  const { add, parameters } = collectValues();
+  // The index of these columns leaves out all blocks of lines alone.
+  const statement = `SELECT sum(omitted_lines) AS lines, sum(omitted_bytes) AS bytes, sum(lost_files) AS files
+    FROM ${name(place, "logs")}
+    WHERE ${selected(query, add)} AND (omitted_lines > 0 OR omitted_bytes > 0 OR lost_files > 0)`;
+  return { query: statement, parameters };
 }
 
 type LogRow = Omit<FoundLine, "level"> & { level: string };
@@ -118,15 +126,7 @@ export function linesOf(place: Place, query: LogQuery): Statement {
   return { query: statement, parameters };
 }
 
-function selected(
-  {
-    organization,
-    project,
-    window,
-    instance,
-  }: Pick<LogQuery, "organization" | "project" | "window" | "instance">,
-  add: Add,
-): string {
+function selected({ organization, project, window, instance }: LogSelection, add: Add): string {
   const where = [
     `organization = ${add("String", organization)}`,
     `project = ${add("String", project)}`,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { random, randomEvent } from "../../../../test/kit/analytics/store/events.ts";
 import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
 import { insertEvents } from "./insert.ts";
+import { omittedLogs, omittedOf } from "./log-search.ts";
 import { insertLogs } from "./logs.ts";
 import { migrate } from "./migrate.ts";
 import { freeBytes, rowsOf } from "./rows.ts";
@@ -173,6 +174,27 @@ test("lines wait while the store's disk is short of room, and requests do not", 
     await insertLogs(store, { id: "line", events: [line] });
   }
   expect(await counted("logs")).toEqual([1]);
+});
+
+test("what a long log lacks is read without its lines", async () => {
+  const store = connect("lacking");
+  await migrate(store);
+  const now = Date.now();
+  const GRANULE = 8_192;
+  const events = Array.from({ length: 10 * GRANULE }, (_, offset) => ({
+    ...{ organization: "o1", project: "p1", instance: "i", container: "app", stream: "stdout" as const },
+    ...{ at: `${now - 60_000}${String(offset).padStart(6, "0")}`, level: null, text: "", continues: false },
+    ...{ file: "0123456789abcdef", offset, days: 8 },
+    ...{ omittedLines: 0, omittedBytes: offset === 50_000 ? 7 : 0, lostFiles: offset === 3 ? 2 : 0 },
+  }));
+  await insertLogs(store, { id: "long", events });
+  const selection = { organization: "o1", project: "p1", window: { from: now - 120_000, to: now } };
+  const { query, parameters } = omittedOf(store, selection);
+  const answer = await store.client.query({ query, query_params: parameters, format: "JSON" });
+  const { data, statistics } = await answer.json();
+  expect(data).toEqual([{ lines: "0", bytes: "7", files: "2" }]);
+  expect(statistics?.rows_read).toBeLessThanOrEqual(2 * GRANULE);
+  expect(await omittedLogs(store, selection)).toEqual({ lines: 0, bytes: 7, files: 2 });
 });
 
 // Shows: docs/analytics.md#the-api: replicated tables differ from those of a single server only in their

@@ -130,7 +130,8 @@ offset UInt64 CODEC(Delta, ZSTD(1)),
 omitted_lines UInt64 CODEC(T64, ZSTD(1)),
 omitted_bytes UInt64 CODEC(T64, ZSTD(1)),
 lost_files UInt32 CODEC(T64, ZSTD(1)),
-days UInt16
+days UInt16,
+INDEX omitted (omitted_lines, omitted_bytes, lost_files) TYPE minmax GRANULARITY 1
 ) ENGINE = MergeTree
 PARTITION BY (toDate(at, 'UTC'), days)
 PRIMARY KEY (organization, project, at)
