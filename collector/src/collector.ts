@@ -3,12 +3,12 @@ import type { Clock } from "@slipway/process";
 import type { DiskQuota } from "./disk-quota.ts";
 import type { Input } from "./input.ts";
 import type { CollectorMetrics } from "./metrics.ts";
-import { OpenBatch } from "./open-batch.ts";
+import { OpenBatch, type Owned } from "./open-batch.ts";
 import type { Log } from "./sender.ts";
 import type { Spool } from "./spool.ts";
 import { Tail } from "./tail.ts";
 
-export interface CollectorOptions<Event extends object> {
+export interface CollectorOptions<Event extends Owned> {
   /** The kubelet's folder of pods' logs. */
   podLogs: string;
   input: Input<Event>;
@@ -27,7 +27,7 @@ const SCAN_MS = 1_000;
 const FORGET_MS = 3_600_000;
 
 /** Reads containers' logs into batches on the disk. Of each it reads a piece in turn: a long one delays no other. */
-export class Collector<Event extends object> {
+export class Collector<Event extends Owned> {
   readonly #options: CollectorOptions<Event>;
   readonly #tails = new Map<string, Tail<Event>>();
   readonly #batch: OpenBatch<Event>;

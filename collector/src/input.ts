@@ -1,10 +1,10 @@
 import type { ContainerLogOptions, LogLine } from "./container-log.ts";
-import type { OpenBatch } from "./open-batch.ts";
+import type { OpenBatch, Owned } from "./open-batch.ts";
 import type { Positions } from "./spool-files.ts";
 import type { Owner } from "./traefik-names.ts";
 
 /** Which containers' logs are read, and what becomes of their lines. */
-export interface Input<Event extends object> {
+export interface Input<Event extends Owned> {
   /** Containers whose logs are there, as `pod's folder/container`. @param kept positions that earlier processes recorded */
   folders(podLogs: string, kept: Readonly<Positions>): Promise<string[]>;
   lines: ContainerLogOptions["lines"];

@@ -59,3 +59,16 @@ test("a batch that is sent again after the plans' days have changed is the same 
     ["two", 8],
   ]);
 }, 240_000);
+
+test("a batch is one insert, whatever the lines are made of: it is cut nowhere that another release might cut it differently", async () => {
+  const log = await logOf("p1-abc-x1");
+  const count = 600;
+  await log.write(Array.from({ length: count }, () => "\u0001".repeat(10_000)));
+  start({
+    SLIPWAY_COLLECTOR_LOG_PROJECT_BYTES: "1000000000",
+    SLIPWAY_COLLECTOR_LOG_ORGANIZATION_BYTES: "1000000000",
+  });
+  await eventually("all lines are in the store", () => store.rows.length >= count, 120_000);
+  expect(store.batches.size).toBeGreaterThan(1);
+  expect([...store.batches.keys()].filter((token) => token.includes("#"))).toEqual([]);
+}, 240_000);

@@ -173,6 +173,25 @@ test("lost files are counted once, however often a process begins that may read 
   expect(events.map(({ text }) => text).filter((text) => text !== "")).toEqual(["file 1", "file 2", "file 3"]);
 });
 
+test("a batch is bounded in the bytes that its JSON has, whatever the lines are made of", async () => {
+  const log = await logOf("slipway-org-o1_loud-1_uid1", "app");
+  await log.write(Array.from({ length: 300 }, () => "\u0001".repeat(10_000)));
+  const { collector, spool } = await open();
+  const sizes: number[] = [];
+  let lines = 0;
+  for (let step = 0; step < 100 && lines < 300; step += 1) {
+    await sleep(await collector.step());
+    for (let oldest = spool.oldest; oldest; oldest = spool.oldest) {
+      const { events } = await spool.read(oldest);
+      lines += events.length;
+      sizes.push(Buffer.byteLength(JSON.stringify(events)));
+      await spool.done(oldest);
+    }
+  }
+  expect(lines).toBe(300);
+  expect(Math.max(...sizes)).toBeLessThan(4.5 * 1024 * 1024);
+});
+
 test("what is no text is kept as far as it is, and a piece is bounded", async () => {
   const log = await logOf("slipway-org-o1_loud-1_uid1", "app");
   await log.write(["y".repeat(MAX_LOG_TEXT_BYTES + 5)]);

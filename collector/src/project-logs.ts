@@ -122,7 +122,7 @@ export class ProjectLogs implements Input<LogEvent> {
       ...NOTHING_OMITTED,
       days,
     };
-    batch.add(event, content.length);
+    batch.add(event);
     return true;
   }
 

@@ -3,7 +3,8 @@ import { ClickHouseError } from "@clickhouse/client";
 import type { AccessEvent } from "@slipway/analytics";
 import { Backoff } from "@slipway/controller-runtime";
 import type { CollectorMetrics } from "./metrics.ts";
-import type { Batch, Spool, Waiting } from "./spool.ts";
+import type { Spool } from "./spool.ts";
+import type { Batch, Waiting } from "./spool-files.ts";
 
 /** Where it reports; a pino logger is one. */
 export interface Log {

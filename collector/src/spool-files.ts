@@ -13,6 +13,20 @@ export interface KeptPosition extends Position {
 /** The same of each container's log, by the container's folder. */
 export type Positions = Record<string, KeptPosition>;
 
+/** A batch that waits on the disk. */
+export interface Waiting {
+  sequence: number;
+  bytes: number;
+  /** When it was made, in milliseconds since the epoch. */
+  madeAt: number;
+}
+
+/** Events that are sent together, under an id that they have for good. */
+export interface Batch<Event> {
+  id: string;
+  events: Event[];
+}
+
 export const positions = z.record(
   z.string(),
   z.object({

@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import type { AccessEvent } from "@slipway/analytics";
 import type { Disk } from "./disk.ts";
+import { UnsentBytes } from "./shares.ts";
 import {
   ASIDE,
   BATCH,
+  type Batch,
   CURSOR,
   cursor,
   idOf,
@@ -14,21 +16,8 @@ import {
   type Stored,
   stored,
   unpack,
+  type Waiting,
 } from "./spool-files.ts";
-
-/** A batch that waits on the disk. */
-export interface Waiting {
-  sequence: number;
-  bytes: number;
-  /** When it was made, in milliseconds since the epoch. */
-  madeAt: number;
-}
-
-/** Events that are sent together, under an id that they have for good. */
-export interface Batch<Event> {
-  id: string;
-  events: Event[];
-}
 
 /**
  * Batches on their way to the store, on the disk. A batch is written together with the positions up to which the logs were
@@ -43,6 +32,7 @@ export class Spool<Event extends object = AccessEvent> {
   readonly #folder: string;
   readonly #now: () => number;
   readonly #waiting: Waiting[] = [];
+  readonly #unsent = new UnsentBytes();
   #sequence = 0;
   #positions: Positions = {};
   /** One step after the other: files follow each other as their sequence says. */
@@ -83,6 +73,11 @@ export class Spool<Event extends object = AccessEvent> {
     return this.#waiting.length;
   }
 
+  /** Bytes of batches, as far as this process made them, by whose events they have. */
+  unsentBytesOf(organization: string): number {
+    return this.#unsent.of(organization);
+  }
+
   /** The batch that has waited longest. */
   get oldest(): Waiting | undefined {
     return this.#waiting[0];
@@ -92,8 +87,14 @@ export class Spool<Event extends object = AccessEvent> {
    * Makes a batch, once it is on the disk for good.
    * @param positions up to where the logs have been read for it; undefined for events that come from elsewhere
    * @param id of a batch that has one; made of what precedes and follows it in the logs otherwise
+   * @param weights how much of it each organization's events are
    */
-  add(events: Event[], positions: Positions | undefined, id?: string): Promise<void> {
+  add(
+    events: Event[],
+    positions: Positions | undefined,
+    id?: string,
+    weights: ReadonlyMap<string, number> = new Map(),
+  ): Promise<void> {
     return this.#inTurn(async () => {
       const sequence = this.#sequence + 1;
       const next = positions ?? this.#positions;
@@ -109,6 +110,7 @@ export class Spool<Event extends object = AccessEvent> {
       this.#sequence = sequence;
       this.#positions = next;
       this.#waiting.push({ sequence, bytes: content.length, madeAt });
+      this.#unsent.add(sequence, content.length, weights);
       this.#wake();
     });
   }
@@ -157,6 +159,7 @@ export class Spool<Event extends object = AccessEvent> {
       }
       await leave(join(this.#folder, nameOf(batch.sequence)));
       this.#waiting.splice(this.#waiting.indexOf(batch), 1);
+      this.#unsent.remove(batch.sequence);
     });
   }
 

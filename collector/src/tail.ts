@@ -3,10 +3,10 @@ import type { Clock } from "@slipway/process";
 import { ContainerLog, type LogLine, type Position } from "./container-log.ts";
 import type { Input } from "./input.ts";
 import type { CollectorMetrics } from "./metrics.ts";
-import type { OpenBatch } from "./open-batch.ts";
+import type { OpenBatch, Owned } from "./open-batch.ts";
 import type { Log } from "./sender.ts";
 
-export interface TailOptions<Event extends object> {
+export interface TailOptions<Event extends Owned> {
   /** The kubelet's folder of pods' logs. */
   podLogs: string;
   input: Input<Event>;
@@ -20,7 +20,7 @@ export interface TailOptions<Event extends object> {
 const RETRY_MS = 1_000;
 
 /** A container's log, and what was read of it that is in no batch yet. */
-export class Tail<Event extends object> {
+export class Tail<Event extends Owned> {
   readonly folder: string;
   readonly #options: TailOptions<Event>;
   readonly #log: ContainerLog;
@@ -40,7 +40,7 @@ export class Tail<Event extends object> {
 
   /**
    * Takes what comes next into the batch. Never rejects: one that cannot be read is tried again after a pause.
-   * @returns how many lines were taken; `removed` once the log is, and has been read to its end
+   * @returns how many lines were taken, fewer than there are when the batch is full; `removed` once the log is, and has been read to its end
    */
   async read(): Promise<number | "removed"> {
     const { input, metrics } = this.#options;
@@ -76,7 +76,7 @@ export class Tail<Event extends object> {
     let taken = 0;
     try {
       for (const line of this.#lines) {
-        if (!input.take(line, this.folder, batch)) {
+        if (batch.isFull || !input.take(line, this.folder, batch)) {
           break;
         }
         taken += 1;
