@@ -5,6 +5,7 @@ import type { Input } from "./input.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import { OpenBatch, type Owned } from "./open-batch.ts";
 import type { Log } from "./sender.ts";
+import { isWithinShare } from "./shares.ts";
 import type { Spool } from "./spool.ts";
 import { Tail } from "./tail.ts";
 
@@ -13,8 +14,8 @@ export interface CollectorOptions<Event extends Owned> {
   podLogs: string;
   input: Input<Event>;
   spool: Spool<Event>;
-  /** While it is full nothing more is read. */
-  quota: Pick<DiskQuota, "isFull">;
+  /** While nothing remains, nothing more is read; while little does, nothing of an organization that has much in the buffer. */
+  quota: Pick<DiskQuota, "remainingBytes">;
   metrics: CollectorMetrics;
   log: Log;
   clock: Clock;
@@ -33,6 +34,8 @@ export class Collector<Event extends Owned> {
   readonly #batch: OpenBatch<Event>;
   readonly #goneSince = new Map<string, number>();
   #isStopped = false;
+  /** Organizations whose logs were not read the last time. */
+  #held: ReadonlySet<string> = new Set();
   #scannedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: CollectorOptions<Event>) {
@@ -74,12 +77,22 @@ export class Collector<Event extends Owned> {
     if (this.#batch.isFull) {
       await this.#batch.flush(true);
     }
-    if (this.#hasStopped(await this.#options.quota.isFull())) {
+    const { input, quota, spool } = this.#options;
+    if (this.#hasStopped((await quota.remainingBytes()) <= 0)) {
       await this.#batch.flush(true);
       return FULL_MS;
     }
     let found = 0;
+    const held = new Set<string>();
     for (const [folder, tail] of this.#tails) {
+      const organization = input.ownerOf?.(folder)?.organization;
+      if (organization !== undefined) {
+        const unsent = spool.unsentBytesOf(organization);
+        if (!isWithinShare(unsent, await quota.remainingBytes())) {
+          held.add(organization);
+          continue;
+        }
+      }
       const taken = await tail.read();
       if (taken === "removed") {
         this.#tails.delete(folder);
@@ -91,7 +104,8 @@ export class Collector<Event extends Owned> {
       }
     }
     await this.#batch.flush(false);
-    return found > 0 ? 0 : this.#options.input.idleMs;
+    this.#reportHeld(held);
+    return found > 0 ? 0 : input.idleMs;
   }
 
   /** Logs that are being read. */
@@ -134,6 +148,23 @@ export class Collector<Event extends Owned> {
       log.info(fields, "the buffer has room again: logs are read");
     }
     return isFull;
+  }
+
+  /** Logs each organization once when its logs are no longer read, and once when they are again. */
+  #reportHeld(held: ReadonlySet<string>): void {
+    const { metrics, log } = this.#options;
+    for (const organization of held) {
+      if (!this.#held.has(organization)) {
+        log.warn({ organization }, "an organization has its share of the buffer: its logs are not read");
+      }
+    }
+    for (const organization of this.#held) {
+      if (!held.has(organization)) {
+        log.info({ organization }, "an organization's logs are read again");
+      }
+    }
+    this.#held = held;
+    metrics.organizationsHeld(held.size);
   }
 
   #forget(there: Set<string>, now: number): void {

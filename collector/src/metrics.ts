@@ -67,6 +67,11 @@ export class CollectorMetrics extends NamedMetrics {
     help: "Bytes that may still be put into the buffer: what it may grow, and what the disk has",
     registers: [this.registry],
   });
+  readonly #held = new Gauge({
+    name: `${this.prefix}_held_organizations`,
+    help: "Organizations whose logs are not read for now: they have their share of the buffer",
+    registers: [this.registry],
+  });
   readonly #failures = new Counter({
     name: `${this.prefix}_failures_total`,
     help: "Steps that failed and are tried again",
@@ -151,6 +156,10 @@ export class CollectorMetrics extends NamedMetrics {
 
   readingStopped(isStopped: boolean): void {
     this.#stopped.set(isStopped ? 1 : 0);
+  }
+
+  organizationsHeld(count: number): void {
+    this.#held.set(count);
   }
 
   quotaRemaining(bytes: number): void {

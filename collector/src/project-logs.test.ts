@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +32,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const rate = (linesPerSecond: number) => ({ linesPerSecond, bytesPerSecond: 1_000_000_000 });
 const plenty = { project: rate(1e9), organization: rate(1e9), burstSeconds: 1 };
 
-async function open(bounds: LogBoundsOptions = plenty, isFull = false) {
+async function open(bounds: LogBoundsOptions = plenty, bufferBytes = 1e9) {
   const spool = await Spool.open<LogEvent>(realDisk, join(folder, "state"), Date.now);
   const metrics = new CollectorMetrics();
   const shared = { metrics, clock: systemClock };
@@ -42,15 +43,10 @@ async function open(bounds: LogBoundsOptions = plenty, isFull = false) {
     days: 8,
   });
   const log = { info: () => {}, warn: () => {}, error: () => {} };
-  const quota = { isFull: async () => isFull };
+  const quota = { remainingBytes: async () => bufferBytes - spool.bytes };
   const collector = new Collector({ ...shared, podLogs, input, spool, quota, log });
   const events: LogEvent[] = [];
-  const take = async () => {
-    for (let oldest = spool.oldest; oldest; oldest = spool.oldest) {
-      events.push(...(await spool.read(oldest)).events);
-      await spool.done(oldest);
-    }
-  };
+  const take = async () => void events.push(...(await drain(spool)).flat());
   /** What is read until no more comes, as the collector ends. */
   const all = async () => {
     while ((await collector.step()) === 0) {
@@ -63,6 +59,16 @@ async function open(bounds: LogBoundsOptions = plenty, isFull = false) {
     return events;
   };
   return { collector, spool, events, take, all };
+}
+
+/** The batches that wait on the disk, which are removed from there. */
+async function drain(spool: Spool<LogEvent>): Promise<LogEvent[][]> {
+  const batches: LogEvent[][] = [];
+  for (let oldest = spool.oldest; oldest; oldest = spool.oldest) {
+    batches.push((await spool.read(oldest)).events);
+    await spool.done(oldest);
+  }
+  return batches;
 }
 
 const logOf = async (pod: string, container: string) => {
@@ -156,8 +162,8 @@ test("lost files are counted once, however often a process begins that may read 
     await log.write([`file ${rotations}`]);
   }
   const events: LogEvent[] = [];
-  for (const isFull of [true, true, true]) {
-    const { collector, all } = await open(plenty, isFull);
+  for (let time = 0; time < 3; time += 1) {
+    const { collector, all } = await open(plenty, 0);
     await collector.step();
     events.push(...(await all()));
   }
@@ -173,23 +179,56 @@ test("lost files are counted once, however often a process begins that may read 
   expect(events.map(({ text }) => text).filter((text) => text !== "")).toEqual(["file 1", "file 2", "file 3"]);
 });
 
+// Shows: docs/logs.md#over-v1: an organization that fills its share of the buffer leaves room for others
+test("while the store is away, one organization fills no more than a quarter of the buffer, and another's lines are read", async () => {
+  const bufferBytes = 8_000_000;
+  const { collector, spool, events, take } = await open(plenty, bufferBytes);
+  const loud = await logOf("slipway-org-o1_loud-1_uid1", "app");
+  const quiet = await logOf("slipway-org-o2_quiet-0_uid2", "database");
+  // What cannot be compressed.
+  for (let round = 0; round < 4; round += 1) {
+    await loud.write(Array.from({ length: 1_000 }, () => randomBytes(4_500).toString("base64")));
+  }
+  let idle = 0;
+  for (let step = 0; step < 2_000 && idle < 3; step += 1) {
+    const pause = await collector.step();
+    idle = pause === 0 ? 0 : idle + 1;
+    await sleep(pause);
+  }
+  expect(spool.bytes).toBeGreaterThan(bufferBytes / 5);
+  expect(spool.bytes).toBeLessThan(bufferBytes / 1.5);
+  await quiet.write(["LOG:  checkpoint"]);
+  await expect
+    .poll(
+      async () => {
+        await collector.step();
+        return spool.unsentBytesOf("o2");
+      },
+      { timeout: 10_000 },
+    )
+    .toBeGreaterThan(0);
+  // Once the store takes batches again, the others' lines come, each once.
+  for (let step = 0; step < 2_000 && events.length < 4_001; step += 1) {
+    await take();
+    await sleep(await collector.step());
+  }
+  await take();
+  expect(new Set(events.map(({ offset, project }) => `${project} ${offset}`)).size).toBe(4_001);
+  expect(events).toHaveLength(4_001);
+}, 60_000);
+
 test("a batch is bounded in the bytes that its JSON has, whatever the lines are made of", async () => {
   const log = await logOf("slipway-org-o1_loud-1_uid1", "app");
   await log.write(Array.from({ length: 300 }, () => "\u0001".repeat(10_000)));
   const { collector, spool } = await open();
-  const sizes: number[] = [];
-  let lines = 0;
-  for (let step = 0; step < 100 && lines < 300; step += 1) {
+  const batches: LogEvent[][] = [];
+  for (let step = 0; step < 100 && batches.flat().length < 300; step += 1) {
     await sleep(await collector.step());
-    for (let oldest = spool.oldest; oldest; oldest = spool.oldest) {
-      const { events } = await spool.read(oldest);
-      lines += events.length;
-      sizes.push(Buffer.byteLength(JSON.stringify(events)));
-      await spool.done(oldest);
-    }
+    batches.push(...(await drain(spool)));
   }
-  expect(lines).toBe(300);
-  expect(Math.max(...sizes)).toBeLessThan(4.5 * 1024 * 1024);
+  expect(batches.flat()).toHaveLength(300);
+  const bytes = batches.map((events) => Buffer.byteLength(JSON.stringify(events)));
+  expect(Math.max(...bytes)).toBeLessThan(4.5 * 1024 * 1024);
 });
 
 test("what is no text is kept as far as it is, and a piece is bounded", async () => {
