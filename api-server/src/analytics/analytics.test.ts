@@ -48,6 +48,7 @@ test("the oldest answers go when there are many", async () => {
 
 const store = { database: "d", cluster: undefined } as Store;
 const project = { organizationId: "o", id: "p" };
+const { signal: connected } = new AbortController();
 const question = { about: ["summary"], window: { rangeMs: 60_000 }, filter: {} };
 let windowTime: number;
 let analytics: Analytics;
@@ -105,14 +106,44 @@ test("without a store, and without an answer of it, there is a failure of its ow
 // Shows: docs/logs.md#over-v1: 503 `ANALYTICS_NOT_CONFIGURED`: the platform has no store
 // Shows: docs/logs.md#over-v1: 503 `ANALYTICS_BUSY`: the search needs more than
 test("a search fails as other queries do, and is never given again", async () => {
-  expect(() => new Analytics(undefined).search("acme", async () => 1)).toThrow(
+  expect(() => new Analytics(undefined).search("acme", connected, async () => 1)).toThrow(
     expect.objectContaining({ status: 503, code: "ANALYTICS_NOT_CONFIGURED" }),
   );
   const failing = (busy: boolean) =>
-    analytics.search("acme", async () => Promise.reject(new StoreUnavailable(new Error("x"), busy)));
+    analytics.search("acme", connected, async () =>
+      Promise.reject(new StoreUnavailable(new Error("x"), busy)),
+    );
   await expect(failing(false)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_UNAVAILABLE" });
   await expect(failing(true)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_BUSY" });
   let asked = 0;
-  const search = () => analytics.search("acme", async () => ++asked);
+  const search = () => analytics.search("acme", connected, async () => ++asked);
   expect([await search(), await search()]).toEqual([1, 2]);
+});
+
+// Shows: docs/logs.md#over-v1: searches keep network analytics and other organizations' searches from nothing
+test("searches take no place of other queries, and one organization's wait for each other alone", async () => {
+  const { promise: long, resolve: end } = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const search = (organization: string) =>
+    analytics.search(organization, connected, async () => {
+      begun.push(organization);
+      await long;
+    });
+  const searches = [search("o"), search("o"), search("o"), search("p")];
+  expect(await analytics.answer(project, question, async () => "an answer")).toMatchObject({
+    value: "an answer",
+  });
+  expect(begun).toEqual(["o", "p"]);
+  end();
+  await Promise.all(searches);
+  expect(begun).toEqual(["o", "p", "o", "o"]);
+});
+
+test("a search whose client has disconnected when its turn comes does not begin", async () => {
+  let hasBegun = false;
+  const search = analytics.search("acme", AbortSignal.abort(), async () => {
+    hasBegun = true;
+  });
+  await expect(search).rejects.toMatchObject({ status: 503, code: "ANALYTICS_UNAVAILABLE" });
+  expect(hasBegun).toBe(false);
 });

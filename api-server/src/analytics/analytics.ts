@@ -56,6 +56,9 @@ const RECENT_ANSWERS = 1_000;
 /** Queries that the store works at for this process, and for one organization. */
 const LIMITS = { total: 8, perKey: 2, waiting: 200, waitingPerKey: 50, waitMs: 5_000 };
 
+/** The same of searches, which may take as long as the store allows: apart from others, and four organizations' concurrently. */
+const SEARCH_LIMITS = { total: 4, perKey: 1, waiting: 100, waitingPerKey: 20, waitMs: 5_000 };
+
 /** The window as the client requested it: a range ends now. */
 export type RequestedWindow = { rangeMs: number } | Window;
 
@@ -78,6 +81,7 @@ export class Analytics {
   readonly #now: () => Date;
   readonly #recent = new Recent<Answered<unknown>>(RECENT_MS, RECENT_ANSWERS);
   readonly #limiter = new ConcurrencyLimiter({ ...LIMITS, refuse: failures.analyticsBusy });
+  readonly #searches = new ConcurrencyLimiter({ ...SEARCH_LIMITS, refuse: failures.analyticsBusy });
 
   /** @param store undefined where the platform has none */
   constructor(store: Store | undefined, now: () => Date = () => new Date()) {
@@ -108,15 +112,21 @@ export class Analytics {
   }
 
   /**
-   * Answers a question whose answer is too long to be given again. It waits for its turn as {@link answer} does.
-   * @throws Failure likewise
+   * Answers a question whose answer is too long to be given again. It waits for its turn among searches, and keeps its place until `read` ends.
+   * @param signal one that has aborted when its turn comes begins nothing
+   * @throws Failure as {@link answer}
    */
-  search<T>(organization: string, read: (store: Store) => Promise<T>): Promise<T> {
+  search<T>(organization: string, signal: AbortSignal, read: (store: Store) => Promise<T>): Promise<T> {
     const store = this.#store;
     if (store === undefined) {
       throw failures.analyticsNotConfigured();
     }
-    return this.#limiter.run(organization, () => read(store).catch(asFailure));
+    return this.#searches.run(organization, async () => {
+      if (signal.aborted) {
+        throw failures.analyticsUnavailable(signal.reason);
+      }
+      return read(store).catch(asFailure);
+    });
   }
 
   async close(): Promise<void> {

@@ -61,3 +61,22 @@ export function onceOver(request: FastifyRequest, reply: FastifyReply, then: () 
     over();
   }
 }
+
+/** Runs work with a signal that aborts when the client's connection is closed before the work has ended. */
+export async function whileConnected<T>(
+  { raw: { socket } }: FastifyRequest,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const gone = new AbortController();
+  const abort = () => gone.abort();
+  socket.once("close", abort);
+  if (socket.destroyed) {
+    abort();
+  }
+  try {
+    return await work(gone.signal);
+  } finally {
+    // The connection may serve other requests.
+    socket.off("close", abort);
+  }
+}

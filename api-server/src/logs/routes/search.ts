@@ -2,6 +2,7 @@ import * as analytics from "@slipway/analytics";
 import { DEFAULT_LOG_DAYS, databaseTypes, logRetentionDays } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
+import { whileConnected } from "../../http/exchange.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/validate.ts";
 import { requireType } from "../../projects/api-project.ts";
@@ -147,31 +148,32 @@ export const searchLogs = defineProjectRoute({
     },
   },
   refusals: [400, 503],
-  handler: async ({ project, query }, { analytics: queries, catalog, now }) => {
+  handler: async ({ project, query, request }, { analytics: queries, catalog, now }) => {
     requireType(project, ["http", "worker", ...databaseTypes]);
     const { organizationId: organization, id, resource } = project;
     const window = searchWindow(query, logRetentionDays(catalog.current, resource.spec.plan), now());
     const { q: text, instance, order, limit, cursor } = query;
     const about = { organization, project: id, window, instance };
-    const [found, lacking] = await queries.search(organization, (store) =>
-      Promise.all([
-        analytics.searchLogs(store, {
-          ...about,
-          ...{ text, order, levels: levelsOf(query.level), after: decodeCursor(cursor ?? "")?.after },
-          limit: limit + 1,
-          maxSize: MAX_PAGE_BYTES,
-        }),
-        analytics.omittedLogs(store, about),
-      ]),
+    const lines = {
+      ...about,
+      ...{ text, order, levels: levelsOf(query.level), after: decodeCursor(cursor ?? "")?.after },
+      ...{ limit: limit + 1, maxSize: MAX_PAGE_BYTES },
+    };
+    const [found, lacking] = await whileConnected(request, (signal) =>
+      queries.search(organization, signal, async (store) => {
+        // One after the other: the place is given back when neither runs any more.
+        const first = await analytics.searchLogs(store, lines, signal);
+        return [first, await analytics.omittedLogs(store, about, signal)] as const;
+      }),
     );
-    const { lines, isLast } = pageOf(found, limit);
-    const after = lines.at(-1);
+    const { lines: shown, isLast } = pageOf(found, limit);
+    const after = shown.at(-1);
     return {
       status: 200,
       headers: { "cache-control": "no-store" },
       body: {
         status: "success",
-        data: lines.map(view),
+        data: shown.map(view),
         from: new Date(window.from).toISOString(),
         to: new Date(window.to).toISOString(),
         next_cursor: isLast || !after ? null : encodeCursor({ window, after }),

@@ -60,15 +60,31 @@ export interface Omitted {
   files: number;
 }
 
-/** Lines in the requested order, at most `limit`, up to the one with which they exceed `maxSize`. @throws StoreUnavailable */
-export async function searchLogs(store: Store, query: LogQuery): Promise<FoundLine[]> {
-  const { rows } = await rowsOf<LogRow>(store, linesOf(store, query));
+/**
+ * Lines in the requested order, at most `limit`, up to the one with which they exceed `maxSize`.
+ * @param signal cancels it
+ * @throws StoreUnavailable
+ */
+export async function searchLogs(
+  store: Store,
+  query: LogQuery,
+  signal?: AbortSignal,
+): Promise<FoundLine[]> {
+  const { rows } = await rowsOf<LogRow>(store, linesOf(store, query), { signal });
   return rows.map((row) => ({ ...row, level: LEVELS.find((one) => one === row.level) ?? null }));
 }
 
-/** What the window lacks, of all lines of the project or one instance whatever their text. @throws StoreUnavailable */
-export async function omittedLogs(store: Store, query: LogSelection): Promise<Omitted> {
-  const { rows } = await rowsOf<Omitted>(store, omittedOf(store, query));
+/**
+ * What the window lacks, of all lines of the project or one instance whatever their text.
+ * @param signal cancels it
+ * @throws StoreUnavailable
+ */
+export async function omittedLogs(
+  store: Store,
+  query: LogSelection,
+  signal?: AbortSignal,
+): Promise<Omitted> {
+  const { rows } = await rowsOf<Omitted>(store, omittedOf(store, query), { signal });
   return rows[0] ?? { lines: 0, bytes: 0, files: 0 };
 }
 

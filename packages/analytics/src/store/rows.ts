@@ -1,3 +1,4 @@
+import { addAbortSignal, type Readable } from "node:stream";
 import type { Counting, Statement } from "./statement.ts";
 import { ask, type Store } from "./store.ts";
 
@@ -23,6 +24,8 @@ export interface CountRow {
 const LIMITS = {
   // Reads alone, and the settings below.
   readonly: "2",
+  // A closed connection ends the query.
+  cancel_http_readonly_queries_on_client_close: 1,
   timeout_overflow_mode: "throw",
   max_memory_usage: "1000000000",
   max_threads: 2,
@@ -38,21 +41,24 @@ const MOST_BYTES = 8 * 1024 * 1024;
 
 /**
  * Rows of a statement, and how many there would be without its LIMIT.
- * @param seconds after which the store gives it up
- * @throws StoreUnavailable, also for an answer of more than 8 MiB
+ * @param options.seconds after which the store gives it up
+ * @param options.signal cancels it
+ * @throws StoreUnavailable, also when it is cancelled, and for an answer of more than 8 MiB
  */
 export async function rowsOf<Row>(
   { client }: Store,
   { query, parameters }: Statement,
-  seconds = MOST_SECONDS,
+  { seconds = MOST_SECONDS, signal }: { seconds?: number; signal?: AbortSignal } = {},
 ): Promise<{ rows: Row[]; total: number }> {
   const answer = await ask(async () => {
     const { stream } = await client.exec({
       query: `${query}\nFORMAT JSON`,
       query_params: parameters,
       clickhouse_settings: { ...LIMITS, max_execution_time: seconds },
+      abort_signal: signal,
     });
-    return JSON.parse(await textOf(stream)) as Answer<Row>;
+    // The client itself heeds the signal until the answer begins.
+    return JSON.parse(await textOf(signal ? addAbortSignal(signal, stream) : stream)) as Answer<Row>;
   });
   return { rows: answer.data, total: answer.rows_before_limit_at_least ?? answer.data.length };
 }
@@ -64,7 +70,7 @@ interface Answer<Row> {
 }
 
 /** A body as text. @throws RangeError once it has more than {@link MOST_BYTES}: the rest of it is not read */
-async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+async function textOf(body: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -89,6 +95,6 @@ export async function freeBytes(store: Store): Promise<number | null> {
   const query = `SELECT minOrNull(free_space) AS free FROM system.disks
     WHERE name IN (SELECT disk_name FROM system.parts WHERE database = {p0:String} AND active)`;
   const statement = { query, parameters: { p0: store.database } };
-  const { rows } = await rowsOf<{ free: number | null }>(store, statement, FREE_SECONDS);
+  const { rows } = await rowsOf<{ free: number | null }>(store, statement, { seconds: FREE_SECONDS });
   return rows[0]?.free ?? null;
 }

@@ -345,5 +345,13 @@ test("an unavailable store and a wrong query fail with different errors", async 
     cause: { message: expect.stringContaining("more than 8388608 bytes") },
   });
   const endless = { query: "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", parameters: {} };
-  await expect(rowsOf(store, endless, 1)).rejects.toMatchObject({ name: "StoreUnavailable", busy: true });
+  await expect(rowsOf(store, endless, { seconds: 1 })).rejects.toMatchObject({ name: "StoreUnavailable", busy: true });
+  const cancelled = new AbortController();
+  const began = performance.now();
+  setTimeout(() => cancelled.abort(), 100);
+  await expect(rowsOf(store, endless, { signal: cancelled.signal })).rejects.toMatchObject({
+    name: "StoreUnavailable",
+    busy: false,
+  });
+  expect(performance.now() - began).toBeLessThan(5_000);
 });
