@@ -41,6 +41,8 @@ const knownLines = (): LogEvent[] => [
   line({ ago: 5 * HOUR, text: "earlier", level: "warn" }),
   line({ ago: 6 * 24 * HOUR, text: "days ago" }),
   line({ ago: 40_000, omittedLines: 12, omittedBytes: 3_400 }),
+  // A line that was over the bounds in part.
+  line({ ago: 42_000, omittedBytes: 5 }),
   line({ ago: 41_000, lostFiles: 1, instance: "gone-1" }),
   // Others'.
   line({ project: "pother", text: "secret" }),
@@ -170,7 +172,7 @@ describe("search of logs", () => {
       ...{ instance: "plog-abc-1", container: "app", stream: "stdout", level: null },
       ...{ message: "100%_sure' OR 1=1 --\\", continues: true },
     });
-    expect([omitted, next_cursor]).toEqual([{ lines: 12, bytes: 3_400, files: 1 }, null]);
+    expect([omitted, next_cursor]).toEqual([{ lines: 12, bytes: 3_405, files: 1 }, null]);
     expect((await search("instance=gone-1")).omitted).toEqual({ lines: 0, bytes: 0, files: 1 });
     expect((await search(`to=${ago(HOUR)}`)).omitted).toEqual({ lines: 0, bytes: 0, files: 0 });
   });

@@ -104,7 +104,7 @@ type LogRow = Omit<FoundLine, "level"> & { level: string };
 export function linesOf(place: Place, query: LogQuery): Statement {
   const { add, parameters } = collectValues();
   const { text, levels, order, after, limit, maxSize = Number.MAX_SAFE_INTEGER } = query;
-  const where = [selected(query, add), "omitted_lines = 0", "lost_files = 0"];
+  const where = [selected(query, add), "omitted_lines = 0", "omitted_bytes = 0", "lost_files = 0"];
   if (text !== undefined) {
     where.push(`positionCaseInsensitive(text, ${add("String", text)}) > 0`);
   }
