@@ -114,6 +114,7 @@ describe("search of logs", () => {
     ["from=<5-1>&to=<4>", []],
     ["from=<6>&to=<5>", []],
     ["to=<144-1>", ["days ago"]],
+    ["q=days&from=2020-01-01T00:00:00Z&to=9999-12-31T23:59:59.999Z", ["days ago"]],
   ])("%s", async (text, want) => {
     // Hours ago, and milliseconds less.
     const query = text.replace(/<(\d+)(?:-(\d+))?>/g, (_, hours, less) => ago(hours * HOUR - (less ?? 0)));
@@ -199,7 +200,9 @@ describe("search of logs", () => {
     ["order=up", "order"],
     ["cursor=abc", "cursor"],
     ["from=yesterday", "from"],
-    ["from=2020-01-01T00:00:00Z", "from"],
+    ["from=2036-01-01T00:00:00Z", "from"],
+    ["to=2020-01-01T00:00:00Z", "to"],
+    ["from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z", "to"],
   ])("%s is refused", async (query, field) => {
     const { status, body } = await get(query);
     expect([status, body.code]).toEqual([400, "VALIDATION_FAILED"]);

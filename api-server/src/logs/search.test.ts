@@ -1,7 +1,6 @@
 import type { FoundLine } from "@slipway/analytics";
 import { expect, test } from "vitest";
-import { searchWindow } from "./routes/search.ts";
-import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf } from "./search.ts";
+import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf, searchWindow } from "./search.ts";
 
 const line = (text: string): FoundLine => ({
   ...{ at: "1795322529175373603", instance: "p-1", container: "app", file: "0123456789abcdef", offset: 7 },
@@ -43,19 +42,35 @@ test.each([
   [{}, at("22T11:00"), at("22T12:00")],
   [{ from: "2026-11-22T10:00:00Z" }, at("22T10:00"), at("22T12:00")],
   [{ to: "2026-11-20T10:00:00+02:00" }, at("20T07:00"), at("20T08:00")],
-  [{ from: "2026-11-15T12:00:00Z", to: "2026-11-30T00:00:00Z" }, at("15T12:00"), at("30T00:00")],
+  [{ from: "2026-11-15T12:00:00Z", to: "2026-11-22T13:00:00Z" }, at("15T12:00"), at("22T13:00")],
+  // What is kept no longer is left out: a client that asks for all days cannot know the moment of its call.
+  [{ from: "2026-11-15T11:59:59.999Z" }, at("15T12:00"), at("22T12:00")],
+  [{ from: "0000-01-01T00:00:00Z", to: "2026-11-16T12:00:00Z" }, at("15T12:00"), at("16T12:00")],
+  [{ to: "2026-11-15T12:30:00Z" }, at("15T12:00"), at("15T12:30")],
+  // The last hour, and what clocks that are ahead wrote.
+  [{ to: "2026-11-22T13:00:00Z" }, at("22T11:00"), at("22T13:00")],
+  [{ to: "2250-01-01T00:00:00Z" }, at("22T11:00"), at("23T12:00")],
+  [{ to: "9999-12-31T23:59:59Z" }, at("22T11:00"), at("23T12:00")],
 ])("the window of %j", (query, from, to) => {
   expect(searchWindow(query, 7, now)).toEqual({ from, to });
 });
 
 test.each([
-  [{ from: "2026-11-15T11:59:59Z" }, "at most 7 days ago"],
+  [{ to: "2026-11-15T12:00:00Z" }, "less than 7 days ago"],
+  [{ from: "2026-11-14T12:00:00Z", to: "2026-11-15T11:00:00Z" }, "less than 7 days ago"],
   [{ from: "2026-11-22T12:00:00Z" }, "must not lie ahead"],
   [{ from: "2026-11-21T12:00:00Z", to: "2026-11-21T12:00:00Z" }, "must be before to"],
 ])("the window of %j is refused", (query, message) => {
   expect(() => searchWindow(query, 7, now)).toThrow(
     expect.objectContaining({ status: 400, message: expect.stringContaining(message) }),
   );
+});
+
+test.each(["9999-12-31T23:59:59Z", "2250-01-01T00:00:00Z"])("a cursor of a window to %s goes on", (to) => {
+  const window = searchWindow({ to }, 7, now);
+  const { at: time, instance, container, file, offset } = line("");
+  const cursor = encodeCursor({ window, after: { at: time, instance, container, file, offset } });
+  expect(searchWindow({ cursor }, 7, now)).toEqual(window);
 });
 
 test("a cursor's window stays, but for what the plan no longer keeps", () => {

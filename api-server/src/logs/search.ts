@@ -1,7 +1,13 @@
 import type { FoundLine, LogCursor, Window } from "@slipway/analytics";
 import { z } from "zod";
+import { failures } from "../errors/catalog.ts";
 
-/** Where a search goes on, and how much one answer has. Pure. */
+/** Which window a search is about, where it goes on, and how much one answer has. Pure. */
+
+const DEFAULT_RANGE_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+/** How far ahead a window may end: clocks of nodes may be ahead, and a later moment is none that the store has. */
+const AHEAD_MS = DAY_MS;
 
 /** Bytes of the texts of one answer as JSON; a line that would exceed it begins the next page. */
 export const MAX_PAGE_BYTES = 1024 * 1024;
@@ -22,6 +28,37 @@ const members = z.tuple([
   z.string().regex(/^[0-9a-f]{16}$/),
   z.int().min(0),
 ]);
+
+/**
+ * The window of a search, in milliseconds since the epoch: of the cursor's search, or the requested one as far as the plan keeps lines.
+ * @param days for which it keeps them
+ * @throws Failure 400 for one that ends before the plan's days, lies ahead, or is empty
+ */
+export function searchWindow(
+  { from, to, cursor }: { from?: string; to?: string; cursor?: string },
+  days: number,
+  now: Date,
+): Window {
+  const earliest = now.getTime() - days * DAY_MS;
+  const known = decodeCursor(cursor ?? "");
+  if (known) {
+    // It began within the plan's days; they have gone on since.
+    return { from: Math.max(known.window.from, earliest), to: known.window.to };
+  }
+  const end = Math.min(to === undefined ? now.getTime() : Date.parse(to), now.getTime() + AHEAD_MS);
+  const begin = from === undefined ? Math.min(end, now.getTime()) - DEFAULT_RANGE_MS : Date.parse(from);
+  const refuse = (field: string, message: string) => failures.validation([{ field, message }]);
+  if (end <= earliest) {
+    throw refuse("to", `must be less than ${days} days ago: that is how long logs are kept on this plan`);
+  }
+  if (begin >= now.getTime()) {
+    throw refuse("from", "must not lie ahead");
+  }
+  if (begin >= end) {
+    throw refuse("from", "must be before to");
+  }
+  return { from: Math.max(begin, earliest), to: end };
+}
 
 /** A cursor as clients get it. They are not to read it, and it gives them nothing: each page is about their own project alone. */
 export function encodeCursor({ window, after }: SearchCursor): string {

@@ -1,16 +1,13 @@
 import * as analytics from "@slipway/analytics";
 import { DEFAULT_LOG_DAYS, databaseTypes, logRetentionDays } from "@slipway/crds";
 import { z } from "zod";
-import { failures } from "../../errors/catalog.ts";
 import { whileConnected } from "../../http/exchange.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/validate.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf } from "../search.ts";
+import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf, searchWindow } from "../search.ts";
 
-const DEFAULT_RANGE_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 const NO_LEVEL = "none";
 const levelNames = [...analytics.LEVELS, NO_LEVEL] as const;
 
@@ -39,8 +36,10 @@ const searchQuery = z
       .max(253)
       .describe("Name of one instance, also of one that is gone: only its lines.")
       .optional(),
-    from: moment("First moment of the window; an hour before `to` without it.").optional(),
-    to: moment("First moment after the window; now without it.").optional(),
+    from: moment(
+      "First moment of the window; an hour before `to` without it. One before the plan's days is where these begin.",
+    ).optional(),
+    to: moment("First moment after the window; now without it. At most a day ahead.").optional(),
     order: z.enum(["newest", "oldest"]).default("newest").describe("Which lines come first."),
     limit: wholeNumber(1, 200).default(100),
     cursor: z
@@ -55,38 +54,6 @@ const searchQuery = z
     message: "cursor and from, to exclude each other",
     when: () => true,
   });
-
-type SearchQuery = z.output<typeof searchQuery>;
-
-/**
- * The window of a search, in milliseconds since the epoch.
- * @throws Failure 400 for one that begins before the plan's days, lies ahead, or is empty
- */
-export function searchWindow(
-  { from, to, cursor }: Pick<SearchQuery, "from" | "to" | "cursor">,
-  days: number,
-  now: Date,
-): analytics.Window {
-  const earliest = now.getTime() - days * DAY_MS;
-  const known = decodeCursor(cursor ?? "");
-  if (known) {
-    // It began within the plan's days; they have gone on since.
-    return { from: Math.max(known.window.from, earliest), to: known.window.to };
-  }
-  const end = to === undefined ? now.getTime() : Date.parse(to);
-  const begin = from === undefined ? end - DEFAULT_RANGE_MS : Date.parse(from);
-  const refuse = (field: string, message: string) => failures.validation([{ field, message }]);
-  if (begin < earliest) {
-    throw refuse("from", `must be at most ${days} days ago: that is how long logs are kept on this plan`);
-  }
-  if (begin >= now.getTime()) {
-    throw refuse("from", "must not lie ahead");
-  }
-  if (begin >= end) {
-    throw refuse("from", "must be before to");
-  }
-  return { from: begin, to: end };
-}
 
 /** The levels of a query; undefined: all. */
 const levelsOf = (text: string | undefined): (analytics.Level | null)[] | undefined =>
