@@ -143,6 +143,26 @@ describe("search of logs", () => {
     expect(times).toEqual(order === "oldest" ? [...times].sort() : [...times].sort().reverse());
   });
 
+  // Shows: docs/logs.md#over-v1: 400 `VALIDATION_FAILED`: each wrong parameter is named
+  it("a cursor goes on in its own search alone, without another window", async () => {
+    const { next_cursor: next } = await search("limit=1&level=info&q=burst");
+    const own = `limit=2&level=info&q=burst&cursor=${next}`;
+    expect((await search(own)).data).toHaveLength(2);
+    for (const query of [
+      own.replace("level=info", "level=info,warn"),
+      own.replace("&q=burst", ""),
+      `${own}&order=oldest`,
+      `${own}&instance=plog-abc-1`,
+      `${own}&from=${ago(HOUR)}`,
+      `${own}&to=${ago(0)}`,
+    ]) {
+      const { status, body } = await get(query);
+      expect([query, status, body.code]).toEqual([query, 400, "VALIDATION_FAILED"]);
+      expect(JSON.stringify(body)).toContain(`"cursor"`);
+    }
+    expect((await get(own, "plong")).status).toBe(400);
+  });
+
   // Shows: docs/logs.md#over-v1: a page has at most 1 MiB of text as JSON
   it.each(["newest", "oldest"])("pages end by their bytes as JSON, %s first", async (order) => {
     // Six bytes of JSON for each, so that 10 of them fill a page.

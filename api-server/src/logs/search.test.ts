@@ -1,6 +1,6 @@
 import type { FoundLine } from "@slipway/analytics";
 import { expect, test } from "vitest";
-import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf, searchWindow } from "./search.ts";
+import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf, type Search, searchId, searchWindow } from "./search.ts";
 
 const line = (text: string): FoundLine => ({
   ...{ at: "1795322529175373603", instance: "p-1", container: "app", file: "0123456789abcdef", offset: 7 },
@@ -9,7 +9,7 @@ const line = (text: string): FoundLine => ({
 
 test("a cursor is what it was made of", () => {
   const { at, instance, container, file, offset } = line("");
-  const cursor = { window: { from: 1, to: 2 }, after: { at, instance, container, file, offset } };
+  const cursor = { search: searchId("p", { order: "newest" }), window: { from: 1, to: 2 }, after: { at, instance, container, file, offset } };
   expect(decodeCursor(encodeCursor(cursor))).toEqual(cursor);
 });
 
@@ -17,10 +17,11 @@ test.each([
   "",
   "x",
   "W10",
-  Buffer.from('[1,2,"9223372036854775808","p","app","0123456789abcdef",7]').toString("base64url"),
-  Buffer.from('[1,2,"1","p","app","0123456789abcdeg",7]').toString("base64url"),
-  Buffer.from('[1,2,"1","p","app","0123456789abcdef",-1]').toString("base64url"),
-  Buffer.from('[1,8640000000000001,"1","p","app","0123456789abcdef",1]').toString("base64url"),
+  Buffer.from('["0123456789abcdef",1,2,"9223372036854775808","p","app","0123456789abcdef",7]').toString("base64url"),
+  Buffer.from('["0123456789abcdef",1,2,"1","p","app","0123456789abcdeg",7]').toString("base64url"),
+  Buffer.from('["0123456789abcdef",1,2,"1","p","app","0123456789abcdef",-1]').toString("base64url"),
+  Buffer.from('["0123456789abcde",1,2,"1","p","app","0123456789abcdef",1]').toString("base64url"),
+  Buffer.from('["0123456789abcdef",1,8640000000000001,"1","p","app","0123456789abcdef",1]').toString("base64url"),
 ])("%j is no cursor", (text) => {
   expect(decodeCursor(text)).toBeUndefined();
 });
@@ -35,6 +36,19 @@ test("a page ends at its limit, or before the line that is too much", () => {
   expect(pageOf([whole, half], 200)).toEqual({ lines: [whole], isLast: false });
 });
 
+test("each part of a search makes another one", () => {
+  const searches: [string, Search][] = [
+    ["p", { order: "newest" }],
+    ["q", { order: "newest" }],
+    ["p", { order: "oldest" }],
+    ["p", { order: "newest", q: "a" }],
+    ["p", { order: "newest", level: "a" }],
+    ["p", { order: "newest", instance: "a" }],
+  ];
+  expect(new Set(searches.map(([project, one]) => searchId(project, one))).size).toBe(searches.length);
+});
+
+const search = searchId("p", { order: "newest" });
 const now = new Date("2026-11-22T12:00:00Z");
 const at = (time: string) => Date.parse(`2026-11-${time}:00Z`);
 
@@ -69,13 +83,13 @@ test.each([
 test.each(["9999-12-31T23:59:59Z", "2250-01-01T00:00:00Z"])("a cursor of a window to %s goes on", (to) => {
   const window = searchWindow({ to }, 7, now);
   const { at: time, instance, container, file, offset } = line("");
-  const cursor = encodeCursor({ window, after: { at: time, instance, container, file, offset } });
+  const cursor = encodeCursor({ search, window, after: { at: time, instance, container, file, offset } });
   expect(searchWindow({ cursor }, 7, now)).toEqual(window);
 });
 
 test("a cursor's window stays, but for what the plan no longer keeps", () => {
   const { at: time, instance, container, file, offset } = line("");
   const after = { at: time, instance, container, file, offset };
-  const cursor = encodeCursor({ window: { from: at("14T12:00"), to: at("21T12:00") }, after });
+  const cursor = encodeCursor({ search, window: { from: at("14T12:00"), to: at("21T12:00") }, after });
   expect(searchWindow({ cursor }, 7, now)).toEqual({ from: at("15T12:00"), to: at("21T12:00") });
 });

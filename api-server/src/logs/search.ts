@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { FoundLine, LogCursor, Window } from "@slipway/analytics";
 import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
@@ -12,14 +13,17 @@ const AHEAD_MS = DAY_MS;
 /** Bytes of the texts of one answer as JSON; a line that would exceed it begins the next page. */
 export const MAX_PAGE_BYTES = 1024 * 1024;
 
-/** The last line of a page, and the window that all pages are about. */
+/** The last line of a page, and the search and the window that all pages are about. */
 export interface SearchCursor {
+  /** What {@link searchId} gives of it. */
+  search: string;
   window: Window;
   after: LogCursor;
 }
 
 const MOMENT = z.int().min(0).max(8_640_000_000_000);
 const members = z.tuple([
+  z.string().regex(/^[\w-]{16}$/),
   MOMENT,
   MOMENT,
   z.string().regex(/^\d{1,18}$|^[1-8]\d{18}$/),
@@ -61,9 +65,9 @@ export function searchWindow(
 }
 
 /** A cursor as clients get it. They are not to read it, and it gives them nothing: each page is about their own project alone. */
-export function encodeCursor({ window, after }: SearchCursor): string {
+export function encodeCursor({ search, window, after }: SearchCursor): string {
   const { at, instance, container, file, offset } = after;
-  const values = [window.from, window.to, at, instance, container, file, offset];
+  const values = [search, window.from, window.to, at, instance, container, file, offset];
   return Buffer.from(JSON.stringify(values)).toString("base64url");
 }
 
@@ -79,8 +83,22 @@ export function decodeCursor(text: string): SearchCursor | undefined {
   if (!parsed.success) {
     return undefined;
   }
-  const [from, to, at, instance, container, file, offset] = parsed.data;
-  return { window: { from, to }, after: { at, instance, container, file, offset } };
+  const [search, from, to, at, instance, container, file, offset] = parsed.data;
+  return { search, window: { from, to }, after: { at, instance, container, file, offset } };
+}
+
+/** Which lines a search finds in its window, and in which order. */
+export interface Search {
+  q?: string;
+  level?: string;
+  instance?: string;
+  order: string;
+}
+
+/** Identifies a search of a project's lines: a cursor of one does not go on in another. */
+export function searchId(project: string, { q, level, instance, order }: Search): string {
+  const text = JSON.stringify([project, q ?? null, level ?? null, instance ?? null, order]);
+  return createHash("sha256").update(text).digest("base64url").slice(0, 16);
 }
 
 /**

@@ -1,12 +1,13 @@
 import * as analytics from "@slipway/analytics";
 import { DEFAULT_LOG_DAYS, databaseTypes, logRetentionDays } from "@slipway/crds";
 import { z } from "zod";
+import { failures } from "../../errors/catalog.ts";
 import { whileConnected } from "../../http/exchange.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/validate.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf, searchWindow } from "../search.ts";
+import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf, searchId, searchWindow } from "../search.ts";
 
 const NO_LEVEL = "none";
 const levelNames = [...analytics.LEVELS, NO_LEVEL] as const;
@@ -46,7 +47,9 @@ const searchQuery = z
       .string()
       .max(2_048)
       .refine((text) => decodeCursor(text) !== undefined, "must be a `next_cursor` of this operation")
-      .describe("`next_cursor` of an answer: the lines that follow, in the window of that answer.")
+      .describe(
+        "`next_cursor` of an answer: the lines that follow, in the window of that answer. `q`, `level`, `instance` and `order` have to be those of it.",
+      )
       .optional(),
   })
   .refine(({ cursor, from, to }) => cursor === undefined || (from ?? to) === undefined, {
@@ -119,11 +122,17 @@ export const searchLogs = defineProjectRoute({
     requireType(project, ["http", "worker", ...databaseTypes]);
     const { organizationId: organization, id, resource } = project;
     const window = searchWindow(query, logRetentionDays(catalog.current, resource.spec.plan), now());
-    const { q: text, instance, order, limit, cursor } = query;
+    const { q: text, instance, order, limit } = query;
+    const cursor = decodeCursor(query.cursor ?? "");
+    const search = searchId(id, query);
+    if (cursor !== undefined && cursor.search !== search) {
+      const message = "is of another search: q, level, instance and order have to be those of the page before";
+      throw failures.validation([{ field: "cursor", message }]);
+    }
     const about = { organization, project: id, window, instance };
     const lines = {
       ...about,
-      ...{ text, order, levels: levelsOf(query.level), after: decodeCursor(cursor ?? "")?.after },
+      ...{ text, order, levels: levelsOf(query.level), after: cursor?.after },
       ...{ limit: limit + 1, maxSize: MAX_PAGE_BYTES },
     };
     const [found, lacking] = await whileConnected(request, (signal) =>
@@ -143,7 +152,7 @@ export const searchLogs = defineProjectRoute({
         data: shown.map(view),
         from: new Date(window.from).toISOString(),
         to: new Date(window.to).toISOString(),
-        next_cursor: isLast || !after ? null : encodeCursor({ window, after }),
+        next_cursor: isLast || !after ? null : encodeCursor({ search, window, after }),
         omitted: lacking,
       },
     };
