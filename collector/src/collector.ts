@@ -85,7 +85,7 @@ export class Collector<Event extends Owned> {
     let found = 0;
     const held = new Set<string>();
     for (const [folder, tail] of this.#tails) {
-      const organization = input.ownerOf?.(folder)?.organization;
+      const organization = input.kept?.(folder).owner?.organization;
       if (organization !== undefined) {
         const unsent = spool.unsentBytesOf(organization);
         if (!isWithinShare(unsent, await quota.remainingBytes())) {

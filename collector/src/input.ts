@@ -1,7 +1,6 @@
 import type { ContainerLogOptions, LogLine } from "./container-log.ts";
 import type { OpenBatch, Owned } from "./open-batch.ts";
-import type { Positions } from "./spool-files.ts";
-import type { Owner } from "./traefik-names.ts";
+import type { Positions, WithPosition } from "./spool-files.ts";
 
 /** Which containers' logs are read, and what becomes of their lines. */
 export interface Input<Event extends Owned> {
@@ -14,8 +13,8 @@ export interface Input<Event extends Owned> {
   onGap(folder: string, files: number, batch: OpenBatch<Event>): void;
   /** A log is removed and read to its end. */
   closed?(folder: string): void;
-  /** Whose the log is, which is recorded with its position. */
-  ownerOf?(folder: string): Owner | undefined;
+  /** What is recorded with the position behind the last line that was taken. */
+  kept?(folder: string): WithPosition;
   /** Pause when nothing new was found, in milliseconds. */
   idleMs: number;
 }

@@ -40,7 +40,32 @@ test("files that are removed before they are read are in the log as lost", async
   const { all } = await node.collect();
   const events = await all();
   expect(events.reduce((sum, { lostFiles }) => sum + lostFiles, 0)).toBeGreaterThan(0);
-  expect(events.filter(({ lostFiles }) => lostFiles > 0)).toMatchObject([{ project: "loud", text: "" }]);
+  // Behind the last line that was read, also by a process that has not read it.
+  expect(events.filter(({ lostFiles }) => lostFiles > 0)).toMatchObject([
+    { project: "loud", text: "", at: `${Date.parse("2026-11-22T04:42:09Z")}000001` },
+  ]);
+});
+
+test("what is left out of several minutes is in each of them, though it is read at the same time", async () => {
+  const log = await node.logOf("slipway-org-o1_loud-1_uid1", "app");
+  const minutes = ["2026-11-22T04:42", "2026-11-22T04:43", "2026-11-22T05:10"];
+  for (const [index, minute] of minutes.entries()) {
+    log.second = `${minute}:09`;
+    await log.write(Array.from({ length: 10 + index }, () => "x"));
+  }
+  await log.writeRaw("no line of a container's log\n");
+  const { all } = await node.collect({ bounds: atMost(4) });
+  const records = (await all()).filter(({ omittedLines }) => omittedLines > 0);
+  expect(
+    records.map(({ at, omittedLines }) => [
+      new Date(Number(at.slice(0, -6))).toISOString().slice(0, 16),
+      omittedLines,
+    ]),
+  ).toEqual([
+    [minutes[0], 6],
+    [minutes[1], 7],
+    [minutes[2], 9],
+  ]);
 });
 
 test("lost files are counted once, however often a process begins that may read nothing yet", async () => {

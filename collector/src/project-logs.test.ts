@@ -59,3 +59,38 @@ test("what is no text is kept as far as it is, and a piece is bounded", async ()
   expect(events.find(({ text }) => text !== "")?.text).toBe("y".repeat(MAX_LOG_TEXT_BYTES));
   expect(events.filter(({ text }) => text === "")).toMatchObject([{ omittedLines: 1, omittedBytes: 5 }]);
 });
+
+test("a line whose pieces are left out gives its level to no other", async () => {
+  const log = await node.logOf("slipway-org-o1_loud-1_uid1", "app");
+  // The second piece is over the bounds.
+  await log.writePieces("[error] ab", 8);
+  log.second = "2026-11-22T04:42:10";
+  await log.write(["first"]);
+  // And here the first one is.
+  await log.writePieces("[error] ab", 8, 1);
+  log.second = "2026-11-22T04:42:11";
+  await log.writeRaw(`${log.second}.1Z stdout F ERROR: in the middle\n`);
+  log.second = "2026-11-22T04:42:12";
+  await log.write(["ERROR: last"]);
+  const { all } = await node.collect({ bounds: atMost(1) });
+  const lines = (await all()).filter(({ omittedLines }) => omittedLines === 0);
+  expect(lines.map(({ text, level }) => [text, level])).toEqual([
+    ["[error] ", "error"],
+    ["first", null],
+    ["ERROR: in the middle", null],
+    ["ERROR: last", "error"],
+  ]);
+});
+
+test("a process that begins within a line takes no level from the middle of it", async () => {
+  const log = await node.logOf("slipway-org-o1_loud-1_uid1", "app");
+  await log.writePieces("a beginning and its end", 11, 1);
+  await node.collect().then((first) => first.all());
+  await log.writeRaw("2026-11-22T04:42:10.1Z stdout F ERROR: in the middle\n");
+  await log.write(["ERROR: last"]);
+  const { all } = await node.collect();
+  expect((await all()).map(({ text, level }) => [text, level])).toEqual([
+    ["ERROR: in the middle", null],
+    ["ERROR: last", "error"],
+  ]);
+});

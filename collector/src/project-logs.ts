@@ -1,6 +1,13 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { type LogEvent, type LogSource, MAX_LOG_TEXT_BYTES, nanoseconds, STAMP } from "@slipway/analytics";
+import {
+  type LogEvent,
+  type LogSource,
+  MAX_LOG_TEXT_BYTES,
+  nanoseconds,
+  STAMP,
+  type Stream,
+} from "@slipway/analytics";
 import type { Clock } from "@slipway/process";
 import type { LogLine } from "./container-log.ts";
 import type { Input } from "./input.ts";
@@ -8,9 +15,10 @@ import { levelOf } from "./level.ts";
 import type { LogBounds } from "./log-bounds.ts";
 import { ignoreMissing } from "./log-files.ts";
 import type { CollectorMetrics } from "./metrics.ts";
+import { FILE, NOTHING_OMITTED, Omissions } from "./omissions.ts";
 import type { OpenBatch } from "./open-batch.ts";
 import type { LoggingPod } from "./pod-owners.ts";
-import type { Positions } from "./spool-files.ts";
+import type { KeptPosition, Positions, WithPosition } from "./spool-files.ts";
 
 export interface ProjectLogsOptions {
   /** Pods of this node by their uids. */
@@ -22,14 +30,15 @@ export interface ProjectLogsOptions {
   clock: Clock;
 }
 
-/** A record of left out lines in a batch that is still open. */
-interface OpenRecord {
-  batch: number;
-  event: LogEvent;
+/** One container's log. */
+interface SourceLog {
+  source: LogSource;
+  /** When the last line that was read was written, in nanoseconds since the epoch. */
+  lastAt: string | undefined;
+  /** Levels of lines that go on in their next piece, by the output. */
+  unfinished: Map<Stream, LogEvent["level"]>;
+  omissions: Omissions;
 }
-
-/** Characters of an identity that are kept. */
-const FILE = 16;
 
 /** The logs of applications' and databases' instances: each piece of a line of either output is an event. */
 export class ProjectLogs implements Input<LogEvent> {
@@ -37,10 +46,7 @@ export class ProjectLogs implements Input<LogEvent> {
   // A node has a hundred instances, most of them silent.
   readonly idleMs = 500;
   readonly #options: ProjectLogsOptions;
-  readonly #sources = new Map<string, LogSource>();
-  readonly #records = new Map<string, OpenRecord>();
-  /** Levels of lines that go on in their next piece, by folder and stream. */
-  readonly #unfinished = new Map<string, LogEvent["level"]>();
+  readonly #logs = new Map<string, SourceLog>();
 
   constructor(options: ProjectLogsOptions) {
     this.#options = options;
@@ -54,44 +60,65 @@ export class ProjectLogs implements Input<LogEvent> {
       if (known) {
         const { container, ...owner } = known;
         const folder = join(pod, container);
-        this.#sources.set(folder, { ...owner, instance, container });
+        this.#begin(folder, { ...owner, instance, container }, kept[folder]);
         return [folder];
       }
       return [];
     });
     // A pod that is deleted may still have its log, of which an earlier process has recorded the owner.
     const there = new Set(pods);
-    for (const [folder, { owner }] of Object.entries(kept)) {
-      if (owner && there.has(dirname(folder)) && !found.includes(folder)) {
+    for (const [folder, position] of Object.entries(kept)) {
+      if (position.owner && there.has(dirname(folder)) && !found.includes(folder)) {
         const [, instance = ""] = dirname(folder).split("_");
-        this.#sources.set(folder, { ...owner, instance, container: basename(folder) });
+        this.#begin(folder, { ...position.owner, instance, container: basename(folder) }, position);
         found.push(folder);
       }
     }
     return found;
   }
 
-  ownerOf(folder: string) {
-    const source = this.#sources.get(folder);
-    return source && { organization: source.organization, project: source.project };
+  kept(folder: string): WithPosition {
+    const log = this.#logs.get(folder);
+    if (!log) {
+      return {};
+    }
+    const { organization, project } = log.source;
+    const within = [...log.unfinished.keys()];
+    return {
+      owner: { organization, project },
+      ...(log.lastAt === undefined ? {} : { at: log.lastAt }),
+      ...(within.length > 0 ? { within } : {}),
+    };
   }
 
   take({ content, piece, next }: LogLine, folder: string, batch: OpenBatch<LogEvent>): boolean {
-    const { bounds, days, metrics, clock } = this.#options;
-    const source = this.#sources.get(folder);
-    if (!source) {
+    const { bounds, days, metrics } = this.#options;
+    const log = this.#logs.get(folder);
+    if (!log) {
       return false;
     }
     if (typeof content === "string" || !piece) {
       metrics.refused("damaged");
-      this.#record(folder, source, nanosecondsOf(clock.now()), batch).omittedLines += 1;
+      this.#record(log, batch).omittedLines += 1;
       return true;
     }
+    const { stream, isPartial } = piece;
     const stamp = STAMP.exec(piece.time);
-    const at = stamp ? String(nanoseconds(stamp)) : nanosecondsOf(clock.now());
-    if (!bounds.admits(source, Number(at.slice(0, -6)), content.length)) {
+    const at = stamp ? String(nanoseconds(stamp)) : this.#timeOf(log);
+    log.lastAt = at;
+    const isAdmitted = bounds.admits(log.source, Number(at.slice(0, -6)), content.length);
+    const text = isAdmitted ? content.toString("utf8", 0, MAX_LOG_TEXT_BYTES) : "";
+    const begun = log.unfinished.get(stream);
+    // Of a line whose beginning is left out the level is not known.
+    const level = begun === undefined && isAdmitted ? levelOf(text) : (begun ?? null);
+    if (isPartial) {
+      log.unfinished.set(stream, level);
+    } else {
+      log.unfinished.delete(stream);
+    }
+    if (!isAdmitted) {
       metrics.omitted(1);
-      const record = this.#record(folder, source, at, batch);
+      const record = this.#record(log, batch);
       record.omittedLines += 1;
       record.omittedBytes += content.length;
       return true;
@@ -99,71 +126,45 @@ export class ProjectLogs implements Input<LogEvent> {
     // No runtime writes longer pieces.
     const over = content.length - MAX_LOG_TEXT_BYTES;
     if (over > 0) {
-      this.#record(folder, source, at, batch).omittedBytes += over;
+      this.#record(log, batch).omittedBytes += over;
     }
-    const text = content.toString("utf8", 0, MAX_LOG_TEXT_BYTES);
-    const line = `${folder}/${piece.stream}`;
-    const begun = this.#unfinished.get(line);
-    const level = begun === undefined ? levelOf(text) : begun;
-    if (piece.isPartial) {
-      this.#unfinished.set(line, level);
-    } else {
-      this.#unfinished.delete(line);
-    }
-    const event: LogEvent = {
-      ...source,
-      at,
-      stream: piece.stream,
-      level,
-      text,
-      continues: piece.isPartial,
-      file: next.file.slice(0, FILE),
-      offset: next.offset,
+    batch.add({
+      ...log.source,
+      ...{ at, stream, level, text, continues: isPartial },
+      ...{ file: next.file.slice(0, FILE), offset: next.offset },
       ...NOTHING_OMITTED,
       days,
-    };
-    batch.add(event);
+    });
     return true;
   }
 
   onGap(folder: string, files: number, batch: OpenBatch<LogEvent>): void {
-    const source = this.#sources.get(folder);
-    if (source) {
-      this.#record(folder, source, nanosecondsOf(this.#options.clock.now()), batch).lostFiles += files;
+    const log = this.#logs.get(folder);
+    if (log) {
+      this.#record(log, batch).lostFiles += files;
+      // The end of a line is lost, too.
+      log.unfinished.clear();
     }
   }
 
   closed(folder: string): void {
-    this.#sources.delete(folder);
-    this.#records.delete(folder);
-    this.#unfinished.delete(`${folder}/stdout`);
-    this.#unfinished.delete(`${folder}/stderr`);
+    this.#logs.delete(folder);
   }
 
-  /** The record of what this batch lacks of a log: it is written together with the position behind those lines. */
-  #record(folder: string, source: LogSource, at: string, batch: OpenBatch<LogEvent>): LogEvent {
-    const known = this.#records.get(folder);
-    if (known?.batch === batch.number) {
-      return known.event;
+  #begin(folder: string, source: LogSource, kept: KeptPosition | undefined): void {
+    if (!this.#logs.has(folder)) {
+      // Within a line, whose first piece an earlier process has read.
+      const unfinished = new Map(kept?.within?.map((stream): [Stream, null] => [stream, null]));
+      this.#logs.set(folder, { source, lastAt: kept?.at, unfinished, omissions: new Omissions() });
     }
-    const event: LogEvent = {
-      ...source,
-      at,
-      stream: "stdout",
-      level: null,
-      text: "",
-      continues: false,
-      file: "0".repeat(FILE),
-      offset: 0,
-      ...NOTHING_OMITTED,
-      days: this.#options.days,
-    };
-    this.#records.set(folder, { batch: batch.number, event });
-    batch.add(event);
-    return event;
+  }
+
+  /** The record of what is left out behind the last line that was read. */
+  #record(log: SourceLog, batch: OpenBatch<LogEvent>): LogEvent {
+    return log.omissions.of(log.source, this.#timeOf(log), this.#options.days, batch);
+  }
+
+  #timeOf({ lastAt }: SourceLog): string {
+    return lastAt ?? `${this.#options.clock.now().getTime()}000000`;
   }
 }
-
-const nanosecondsOf = (now: Date): string => `${now.getTime()}000000`;
-
-const NOTHING_OMITTED = { omittedLines: 0, omittedBytes: 0, lostFiles: 0 } as const;

@@ -1,14 +1,23 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
+import { STREAMS, type Stream } from "@slipway/analytics";
 import { z } from "zod";
 import type { Position } from "./container-log.ts";
 import type { Owner } from "./traefik-names.ts";
 
-/** Where to continue in a container's log, and whose it is, where only the cluster knows that: its pod may be deleted by then. */
-export interface KeptPosition extends Position {
+/** What is recorded with a position, for a process that has read nothing before it. */
+export interface WithPosition {
+  /** Whose the log is, where only the cluster knows that: its pod may be deleted by then. */
   owner?: Owner;
+  /** When the last line before it was written: nanoseconds since the epoch, as decimal digits. */
+  at?: string;
+  /** Outputs of which the last line before it goes on behind it. */
+  within?: Stream[];
 }
+
+/** Where to continue in a container's log. */
+export type KeptPosition = Position & WithPosition;
 
 /** The same of each container's log, by the container's folder. */
 export type Positions = Record<string, KeptPosition>;
@@ -33,6 +42,11 @@ export const positions = z.record(
     file: z.string(),
     offset: z.number().int().min(0),
     owner: z.object({ organization: z.string(), project: z.string() }).optional(),
+    at: z
+      .string()
+      .regex(/^-?\d{1,24}$/)
+      .optional(),
+    within: z.array(z.enum(STREAMS)).optional(),
   }),
 );
 export const cursor = z.object({ sequence: z.number().int().min(0), positions });

@@ -93,8 +93,7 @@ export class Tail<Event extends Owned> {
 
   #moveTo(position: Position): void {
     const { input, batch } = this.#options;
-    const owner = input.ownerOf?.(this.folder);
-    batch.moveTo(this.folder, owner ? { ...position, owner } : position);
+    batch.moveTo(this.folder, { ...position, ...input.kept?.(this.folder) });
   }
 
   /** Recorded once: with it the position passes what is lost. */
