@@ -39,6 +39,7 @@ const environment = z.object({
   SLIPWAY_RATE_LIMIT_SCALE: z.coerce.number().positive().default(1),
   SLIPWAY_TRUSTED_PROXIES: addressList.default([]),
   ...analyticsVariables,
+  SLIPWAY_ANALYTICS_LOGS: z.enum(["true", "false"]).default("false"),
   ...tracingVariables,
   SLIPWAY_LOG_LEVEL: logLevel.default("info"),
   SLIPWAY_LISTEN_ADDRESS: listenAddress.default("0.0.0.0"),
@@ -83,6 +84,8 @@ export interface Config {
   trustedProxies: string[];
   /** Where access events are kept; undefined: nowhere. */
   analytics: AnalyticsSettings | undefined;
+  /** Whether projects' logs are collected into it, too. */
+  keepsLogs: boolean;
   /** Where traces go; undefined: there are none. */
   tracing: TracingSettings | undefined;
   logLevel: string;
@@ -120,6 +123,7 @@ export function loadConfig(env: Environment): Config {
     rateLimitScale: e.SLIPWAY_RATE_LIMIT_SCALE,
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,
     analytics: settingsFrom(e),
+    keepsLogs: e.SLIPWAY_ANALYTICS_LOGS === "true",
     tracing: tracingSettings(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     listenAddress: e.SLIPWAY_LISTEN_ADDRESS,

@@ -54,7 +54,7 @@ let windowTime: number;
 let analytics: Analytics;
 beforeEach(() => {
   windowTime = 1_000_000;
-  analytics = new Analytics(store, () => new Date(windowTime));
+  analytics = new Analytics(store, { now: () => new Date(windowTime) });
 });
 
 test("a range ends now, and the answer says which window it is about, although a later call gets it", async () => {
@@ -103,12 +103,14 @@ test("without a store, and without an answer of it, there is a failure of its ow
   await expect(failing(true)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_BUSY" });
 });
 
-// Shows: docs/logs.md#over-v1: 503 `ANALYTICS_NOT_CONFIGURED`: the platform has no store
+// Shows: docs/logs.md#over-v1: 503 `ANALYTICS_NOT_CONFIGURED`: the platform has no store, or collects no logs
 // Shows: docs/logs.md#over-v1: 503 `ANALYTICS_BUSY`: the search needs more than
 test("a search fails as other queries do, and is never given again", async () => {
-  expect(() => new Analytics(undefined).search("acme", connected, async () => 1)).toThrow(
-    expect.objectContaining({ status: 503, code: "ANALYTICS_NOT_CONFIGURED" }),
-  );
+  for (const without of [new Analytics(undefined), new Analytics(store, { keepsLogs: false })]) {
+    expect(() => without.search("acme", connected, async () => 1)).toThrow(
+      expect.objectContaining({ status: 503, code: "ANALYTICS_NOT_CONFIGURED" }),
+    );
+  }
   const failing = (busy: boolean) =>
     analytics.search("acme", connected, async () =>
       Promise.reject(new StoreUnavailable(new Error("x"), busy)),

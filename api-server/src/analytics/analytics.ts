@@ -78,14 +78,22 @@ export interface Answered<T> {
 /** Reads what became of projects' requests. */
 export class Analytics {
   readonly #store: Store | undefined;
+  readonly #keepsLogs: boolean;
   readonly #now: () => Date;
   readonly #recent = new Recent<Answered<unknown>>(RECENT_MS, RECENT_ANSWERS);
   readonly #limiter = new ConcurrencyLimiter({ ...LIMITS, refuse: failures.analyticsBusy });
   readonly #searches = new ConcurrencyLimiter({ ...SEARCH_LIMITS, refuse: failures.analyticsBusy });
 
-  /** @param store undefined where the platform has none */
-  constructor(store: Store | undefined, now: () => Date = () => new Date()) {
+  /**
+   * @param store undefined where the platform has none
+   * @param options.keepsLogs whether projects' logs are collected into it
+   */
+  constructor(
+    store: Store | undefined,
+    { keepsLogs = true, now = () => new Date() }: { keepsLogs?: boolean; now?: () => Date } = {},
+  ) {
     this.#store = store;
+    this.#keepsLogs = keepsLogs;
     this.#now = now;
   }
 
@@ -112,14 +120,14 @@ export class Analytics {
   }
 
   /**
-   * Answers a question whose answer is too long to be given again. It waits for its turn among searches, and keeps its place until `read` ends.
+   * Answers a question about logs, whose answer is too long to be given again. It waits for its turn among searches, and keeps its place until `read` ends.
    * @param signal one that has aborted when its turn comes begins nothing
    * @throws Failure as {@link answer}
    */
   search<T>(organization: string, signal: AbortSignal, read: (store: Store) => Promise<T>): Promise<T> {
     const store = this.#store;
-    if (store === undefined) {
-      throw failures.analyticsNotConfigured();
+    if (store === undefined || !this.#keepsLogs) {
+      throw failures.analyticsNotConfigured("logs of projects");
     }
     return this.#searches.run(organization, async () => {
       if (signal.aborted) {

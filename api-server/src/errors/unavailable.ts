@@ -107,8 +107,8 @@ export const unavailable = {
       headers: { "retry-after": "5" },
       cause,
     }),
-  analyticsNotConfigured: () =>
-    new Failure(503, "ANALYTICS_NOT_CONFIGURED", "this platform keeps no network analytics"),
+  analyticsNotConfigured: (what = "network analytics") =>
+    new Failure(503, "ANALYTICS_NOT_CONFIGURED", `this platform keeps no ${what}`),
   analyticsUnavailable: (cause?: unknown) =>
     new Failure(503, "ANALYTICS_UNAVAILABLE", "the store of network analytics does not answer, try again", {
       headers: { "retry-after": "5" },
