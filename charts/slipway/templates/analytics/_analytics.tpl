@@ -71,10 +71,10 @@
 {{- end }}
 {{- end }}
 
-{{/* Days for which the store keeps lines of logs: the longest of all plans, 8 where one names none. */}}
+{{/* Days for which the store keeps lines of logs: the longest of all plans. 8 where one names none, and at least, for projects on a plan that the catalog no longer has. */}}
 {{- define "slipway.logs.days" -}}
 {{- $catalog := .Values.catalog | default (.Files.Get "files/catalog.yaml" | fromYaml) }}
-{{- $days := 1 }}
+{{- $days := 8 }}
 {{- range concat (default list $catalog.httpPlans) (default list $catalog.databasePlans) }}
 {{- $days = max $days (int (default 8 .logDays)) }}
 {{- end }}
