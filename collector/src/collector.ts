@@ -65,7 +65,7 @@ export class Collector<Event extends Owned> {
       log.warn({ err: error }, "the last batch could not be written");
     });
     for (const tail of this.#tails.values()) {
-      await tail.close();
+      await tail.close().catch((error: unknown) => log.warn({ err: error }, "a log could not be closed"));
     }
     this.#tails.clear();
   }

@@ -1,12 +1,11 @@
 /** The collector: reads the ingress's access log and projects' logs of this node, and writes them to the store. */
 
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AccessEvent,
   insertEvents,
   insertLogs,
-  type LogEvent,
+  type LogBatch,
   migrate,
   openStore,
 } from "@slipway/analytics";
@@ -15,13 +14,10 @@ import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slip
 import type { AccessLine } from "./access-line.ts";
 import { accessLog } from "./access-log.ts";
 import { Collector } from "./collector.ts";
-import { reservedFor } from "./disk-quota.ts";
-import { LogBounds } from "./log-bounds.ts";
-import { CollectorMetrics, LOG_REFUSALS } from "./metrics.ts";
+import { keepLogs } from "./keep-logs.ts";
+import { CollectorMetrics } from "./metrics.ts";
 import { createReceiver } from "./otlp-receiver.ts";
 import { openPipeline } from "./pipeline.ts";
-import { PodOwners } from "./pod-owners.ts";
-import { ProjectLogs } from "./project-logs.ts";
 import { Resolver } from "./resolver.ts";
 import { type CollectorSettings, collectorSettings } from "./settings.ts";
 
@@ -69,9 +65,12 @@ async function main(settings: CollectorSettings): Promise<void> {
   const { systemNamespace, isTrusted, otlpPort, otlpTokenFile: tokenFile } = settings;
   const resolver = new Resolver({ client: kube, clock: systemClock, systemNamespace, events });
   const resolving = resolver.run(stopping);
-  const keepingLogs = keepLogs();
+  const sink = { prepare, insert: (batch: LogBatch) => insertLogs(store, batch) };
+  const keepingLogs = keepLogs({ settings, requests, sink, kube, events, metrics, log }, stopping);
   // Until then a request has no known owner.
-  await untilSynced(resolver);
+  while (!resolver.hasSynced && !stopping.aborted) {
+    await sleep(50, undefined, { signal: stopping }).catch(() => undefined);
+  }
   const shared = { ...requests, metrics, log, clock: systemClock };
   const resolve = (line: AccessLine) => resolver.resolve(line);
   const input = accessLog({ source, resolve, isTrusted, metrics, clock: systemClock });
@@ -89,49 +88,6 @@ async function main(settings: CollectorSettings): Promise<void> {
   await ops.close();
   log.info({ batches: requests.spool.count }, "ended");
   process.exit(0);
-
-  async function untilSynced(objects: { hasSynced: boolean }): Promise<void> {
-    while (!objects.hasSynced && !stopping.aborted) {
-      await sleep(50, undefined, { signal: stopping }).catch(() => undefined);
-    }
-  }
-
-  /** Keeps the logs of projects' instances until the process is to end, beside the requests and apart from them. */
-  async function keepLogs(): Promise<void> {
-    const { logs } = settings;
-    if (!logs) {
-      return;
-    }
-    const ofLogs = new CollectorMetrics(metrics.registry, "slipway_collector_logs", LOG_REFUSALS);
-    const pipeline = await openPipeline<LogEvent>(
-      {
-        ...{ folder: join(folder, "logs"), maxBufferBytes: logs.maxBufferBytes, metrics: ofLogs, log },
-        keepFreeBytes: reservedFor({ spool: requests.spool, maxBufferBytes }, keepFreeBytes),
-        sink: { prepare, insert: (batch) => insertLogs(store, batch) },
-        endOf: ({ at }) => Number(at.slice(0, -6)),
-      },
-      stopping,
-    );
-    const pods = new PodOwners({ client: kube, clock: systemClock, node: logs.node, events });
-    const following = pods.run(stopping);
-    await untilSynced(pods);
-    const input = new ProjectLogs({
-      find: (uid) => pods.find(uid),
-      bounds: new LogBounds(logs.bounds),
-      days: logs.days,
-      metrics: ofLogs,
-      clock: systemClock,
-    });
-    const options = {
-      spool: pipeline.spool,
-      quota: pipeline.quota,
-      metrics: ofLogs,
-      log,
-      clock: systemClock,
-    };
-    await new Collector<LogEvent>({ ...options, podLogs, input }).run(stopping);
-    await Promise.all([pipeline.sending, following]);
-  }
 }
 
 try {

@@ -33,7 +33,6 @@ export async function openPipeline<Event extends object>(
     metrics.batchLost("damaged");
     log.error({ file }, "a file of the buffer cannot be read");
   });
-  metrics.watch(() => spool);
   const quota = new DiskQuota({
     ...{ spool, disk: realDisk, folder, maxBufferBytes, keepFreeBytes },
     ...{ metrics, clock: systemClock },
@@ -43,5 +42,7 @@ export async function openPipeline<Event extends object>(
   if (remainingBytes < maxBufferBytes - spool.bytes) {
     log.warn({ remainingBytes }, "the disk has less room than the buffer may take");
   }
+  // Last: where something fails before it, it is tried again, and registers these once.
+  metrics.watch(() => spool);
   return { spool, quota, sending: sendBatches({ spool, sink, endOf, metrics, log }, signal) };
 }

@@ -47,8 +47,6 @@ const environment = z.object({
 export interface LogSettings {
   /** Days for which the store keeps them: the longest of all plans. */
   days: number;
-  /** Bytes of batches of logs from which on no more of them are read. */
-  maxBufferBytes: number;
   bounds: LogBoundsOptions;
   /** The node whose pods these are. */
   node: string;
@@ -71,6 +69,8 @@ export interface CollectorSettings {
   otlpPort: number | undefined;
   /** File with the token of those who send them; undefined: none is required. */
   otlpTokenFile: string | undefined;
+  /** Bytes of batches of projects' logs from which on no more of those are read. */
+  logBufferBytes: number;
   /** Undefined: logs of projects are not kept. */
   logs: LogSettings | undefined;
   systemNamespace: string;
@@ -95,6 +95,7 @@ export function collectorSettings(env: Environment): CollectorSettings {
     source: { namespace: e.SLIPWAY_INGRESS_NAMESPACE, container: e.SLIPWAY_COLLECTOR_CONTAINER },
     otlpPort: e.SLIPWAY_COLLECTOR_OTLP_PORT,
     otlpTokenFile: e.SLIPWAY_COLLECTOR_OTLP_TOKEN_FILE,
+    logBufferBytes: e.SLIPWAY_COLLECTOR_LOG_BUFFER_BYTES,
     logs: logSettings(e),
     systemNamespace: e.SLIPWAY_NAMESPACE,
     isTrusted: trustedProxies(e.SLIPWAY_TRUSTED_PROXIES),
@@ -113,7 +114,6 @@ function logSettings(e: z.output<typeof environment>): LogSettings | undefined {
   }
   return {
     days: e.SLIPWAY_COLLECTOR_LOG_DAYS,
-    maxBufferBytes: e.SLIPWAY_COLLECTOR_LOG_BUFFER_BYTES,
     bounds: {
       project: {
         linesPerSecond: e.SLIPWAY_COLLECTOR_LOG_PROJECT_LINES,

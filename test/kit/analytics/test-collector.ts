@@ -45,6 +45,11 @@ export class TestCollector {
     return collector;
   }
 
+  /** Folder of its buffers. */
+  get stateFolder(): string {
+    return join(this.#folder, "state");
+  }
+
   /** Makes the Service and the Ingress of a project of `o1`. */
   async addProject(name: string): Promise<void> {
     const labels = { "slipway.dev/organization": "o1", "slipway.dev/project": name };
@@ -92,7 +97,7 @@ export class TestCollector {
       ...process.env,
       KUBECONFIG: join(this.#folder, "kubeconfig"),
       SLIPWAY_COLLECTOR_POD_LOGS: this.podLogs,
-      SLIPWAY_COLLECTOR_STATE: join(this.#folder, "state"),
+      SLIPWAY_COLLECTOR_STATE: this.stateFolder,
       SLIPWAY_COLLECTOR_OTLP_PORT: String(this.#ports[1]),
       SLIPWAY_METRICS_PORT: String(this.#ports[0]),
       SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
