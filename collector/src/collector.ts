@@ -5,7 +5,7 @@ import type { Input } from "./input.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import { OpenBatch, type Owned } from "./open-batch.ts";
 import type { Log } from "./sender.ts";
-import { isWithinShare } from "./shares.ts";
+import { firstOfMost, isWithinShare } from "./shares.ts";
 import type { Spool } from "./spool.ts";
 import { Tail } from "./tail.ts";
 
@@ -24,6 +24,9 @@ export interface CollectorOptions<Event extends Owned> {
 /** Pause when the disk is full, and between searches for new containers. */
 const FULL_MS = 500;
 const SCAN_MS = 1_000;
+/** Removed logs that stay open although they have not been read for so long: their files take room on the disk as long as they do. */
+const MOST_UNREAD = 50;
+const UNREAD_MS = 60_000;
 /** How long the position of a log is kept whose folder is removed. */
 const FORGET_MS = 3_600_000;
 
@@ -130,7 +133,25 @@ export class Collector<Event extends Owned> {
     for (const tail of this.#tails.values()) {
       await tail.observeFiles();
     }
-    this.#forget(new Set(folders), now);
+    const there = new Set(folders);
+    await this.#abandonUnread(there);
+    this.#forget(there, now);
+  }
+
+  /** Closes removed logs beyond the bound, first the oldest of the organization that has the most. */
+  async #abandonUnread(there: ReadonlySet<string>): Promise<void> {
+    const { input } = this.#options;
+    const unread = [...this.#tails.values()].filter(
+      ({ folder, unreadMs }) => !there.has(folder) && unreadMs >= UNREAD_MS,
+    );
+    for (let left = unread; left.length > MOST_UNREAD; ) {
+      const tail = firstOfMost(left, ({ folder }) => input.kept?.(folder).owner?.organization ?? "");
+      left = left.filter((other) => other !== tail);
+      if (tail) {
+        this.#tails.delete(tail.folder);
+        await tail.abandon();
+      }
+    }
   }
 
   /** Logs once when reading stops, and once when it continues. */

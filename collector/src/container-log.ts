@@ -139,6 +139,11 @@ export class ContainerLog {
     }
   }
 
+  /** How many files have something that was not read, as far as they were seen. */
+  async countUnread(): Promise<number> {
+    return ((await this.#open?.hasMore()) ? 1 : 0) + this.#following.length;
+  }
+
   async close(): Promise<void> {
     await this.#open?.close();
     this.#open = undefined;

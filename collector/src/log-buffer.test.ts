@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LogEvent } from "@slipway/analytics";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
 import { drain, LogsNode } from "../../test/kit/analytics/logs-node.ts";
+import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 
 let node: LogsNode;
 beforeEach(async () => {
@@ -60,4 +62,36 @@ test("a batch is bounded in the bytes that its JSON has, whatever the lines are 
   expect(batches.flat()).toHaveLength(300);
   const bytes = batches.map((events) => Buffer.byteLength(JSON.stringify(events)));
   expect(Math.max(...bytes)).toBeLessThan(4.5 * 1024 * 1024);
+});
+
+test.each([
+  { has: "something", lines: ["a line that is not read"], lost: 10 },
+  { has: "nothing", lines: [], lost: 0 },
+])("of removed instances whose logs may not be read and have $has, so many stay open, and the others are recorded as lost", async ({
+  lines,
+  lost,
+}) => {
+  const clock = new FakeClock();
+  const { collector, end } = await node.collect({ bufferBytes: 0, clock });
+  const logs: FakeContainerLog[] = [];
+  for (let pod = 0; pod < 60; pod += 1) {
+    const [organization, project] = pod < 3 ? ["o2", "quiet"] : ["o1", "loud"];
+    node.pods.set(`pod${pod}`, { organization, project, container: "app" });
+    const log = await node.logOf(`slipway-org_${project}-${pod}_pod${pod}`, "app");
+    await log.write(lines);
+    logs.push(log);
+  }
+  const stepAfter = async (ms: number) => {
+    await clock.advance(ms);
+    await collector.step();
+  };
+  await stepAfter(0);
+  await Promise.all(logs.map((log) => log.remove()));
+  await stepAfter(30_000);
+  expect(collector.size).toBe(60);
+  await stepAfter(31_000);
+  expect(collector.size).toBe(50);
+  const records = await end();
+  expect(records).toHaveLength(lost);
+  expect(records.every(({ project, lostFiles }) => project === "loud" && lostFiles === 1)).toBe(true);
 });

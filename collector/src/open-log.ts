@@ -18,6 +18,8 @@ export interface OpenFile {
   /** Whether the last read found that the rest cannot be read: it is at its end, too. */
   isDamaged: boolean;
   readLines(): Promise<RawLine[]>;
+  /** Whether there is more than has been read. */
+  hasMore(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -83,6 +85,10 @@ class PlainLog implements OpenFile {
     return lines;
   }
 
+  async hasMore(): Promise<boolean> {
+    return (await this.#handle.stat()).size > this.#offset;
+  }
+
   async close(): Promise<void> {
     await this.#handle.close();
   }
@@ -132,6 +138,10 @@ class CompressedLog implements OpenFile {
       this.isDamaged = true;
       return { done: true, value: undefined };
     }
+  }
+
+  async hasMore(): Promise<boolean> {
+    return !this.isAtEnd;
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isWithinShare, UnsentBytes } from "./shares.ts";
+import { firstOfMost, isWithinShare, UnsentBytes } from "./shares.ts";
 
 test("a batch's bytes are those of its organizations, as long as it waits", () => {
   const unsent = new UnsentBytes();
@@ -37,4 +37,9 @@ test.each([
   expect(Math.min(...unsent)).toBeGreaterThanOrEqual(each - 2);
   // The next one, who has nothing yet, may write.
   expect(isWithinShare(0, left())).toBe(true);
+});
+
+test("the one that has the most gives the first of its own", () => {
+  expect(firstOfMost(["b1", "a1", "a2", "b2", "a3"], (item) => item.slice(0, 1))).toBe("a1");
+  expect(firstOfMost([], String)).toBe(undefined);
 });

@@ -27,11 +27,14 @@ export class Tail<Event extends Owned> {
   #lines: LogLine[] = [];
   #failures = 0;
   #retryAt = Number.NEGATIVE_INFINITY;
+  /** When it was last read, by the monotonic clock. */
+  #readAt: number;
 
   constructor(folder: string, options: TailOptions<Event>) {
     const { podLogs, input, batch, clock } = options;
     this.folder = folder;
     this.#options = options;
+    this.#readAt = clock.monotonic();
     this.#log = new ContainerLog(join(podLogs, folder), batch.positions[folder], {
       ...{ lines: input.lines, clock },
       onGap: (files, next) => this.#gap(files, next),
@@ -57,6 +60,7 @@ export class Tail<Event extends Owned> {
       }
       const taken = this.#take();
       this.#failures = 0;
+      this.#readAt = this.#options.clock.monotonic();
       return taken;
     });
   }
@@ -64,6 +68,22 @@ export class Tail<Event extends Owned> {
   /** Records which files exist, also while nothing is read. Never rejects. */
   async observeFiles(): Promise<void> {
     await this.#attempt(undefined, () => this.#log.observeFiles());
+  }
+
+  /** Milliseconds for which it has not been read. */
+  get unreadMs(): number {
+    return this.#options.clock.monotonic() - this.#readAt;
+  }
+
+  /** Closes a removed log, whose files nobody but this process has any more: what was not read of it is lost, and recorded. */
+  async abandon(): Promise<void> {
+    const unread = await this.#log.countUnread();
+    const lost = Math.max(unread, this.#lines.length > 0 ? 1 : 0);
+    if (lost > 0) {
+      this.#gap(lost, undefined);
+    }
+    await this.#log.close();
+    this.#options.input.closed?.(this.folder);
   }
 
   async close(): Promise<void> {
