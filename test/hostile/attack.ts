@@ -33,6 +33,8 @@ export interface Attack {
   readonly ends?: string;
   /** All that it may be answered, statuses without their codes; any other answer is a finding. */
   readonly expected: readonly string[];
+  /** Of these, what it has to be answered at least once: otherwise it attacked nothing, which is a finding, too. */
+  readonly required?: readonly string[];
   /** Makes what the attack needs, before anything is measured. */
   prepare(target: Target): Promise<Prepared>;
 }

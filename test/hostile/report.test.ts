@@ -31,6 +31,7 @@ const rowOf = (change: Partial<Row> = {}): Row => ({
   after: [server()],
   answers: { "401": 5 },
   expected: ["401"],
+  required: ["401"],
   ends: [],
   slowdown: 2,
   ...change,
@@ -71,6 +72,7 @@ test.each<[string, Partial<Row>, string]>([
     { answers: { "500 INTERNAL_ERROR": 1 } },
     "the attacker was answered 500 INTERNAL_ERROR",
   ],
+  ["an attack that attacked nothing", { answers: { "503": 9 } }, "the attacker was never answered 401"],
 ])("%s is a fault", (_, change, fault) => {
   expect(faults(rowOf(change))).toContain(fault);
 });

@@ -20,6 +20,8 @@ export interface Row {
   readonly answers: Answers;
   /** Answers that the attack may be given. */
   readonly expected: readonly string[];
+  /** Those that it has to be given at least once. */
+  readonly required: readonly string[];
   /** Processes that the attack itself ends, by the beginning of their names. */
   readonly ends: readonly string[];
   /** How many times the quiet latency the victim's may be. */
@@ -89,6 +91,9 @@ export function faults(row: Row): string[] {
   }
   for (const answer of unexpected(row.answers, row.expected)) {
     found.push(`the attacker was answered ${answer}`);
+  }
+  for (const answer of row.required.filter((one) => (row.answers[one] ?? 0) === 0)) {
+    found.push(`the attacker was never answered ${answer}`);
   }
   return found;
 }

@@ -100,8 +100,9 @@ export async function run(options: RunOptions): Promise<Results> {
     await Promise.all(attackers.map((one) => one.ended()));
     const after = await observer.take();
     const expected = attackers.flatMap(({ attack }) => attack.expected);
+    const required = attackers.flatMap(({ attack }) => attack.required ?? []);
     const ends = attackers.flatMap(({ attack }) => attack.ends ?? []);
-    return { attack: name, seen, loopDelay, build, before, after, answers, expected, ends, slowdown };
+    return { attack: name, seen, loopDelay, build, before, after, answers, expected, required, ends, slowdown };
   }
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { spreadOf } from "../bench/job-audit.ts";
 
 /** Kinds of what the victim does. */
-export const kinds = ["app", "read", "write", "row"] as const;
+export const kinds = ["app", "read", "search", "write", "row"] as const;
 export type Kind = (typeof kinds)[number];
 
 /** One request. Milliseconds of this process's monotonic clock; latency counts from when the request was due. */

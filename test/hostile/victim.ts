@@ -25,7 +25,8 @@ const TIMEOUT_MS = 10_000;
 
 /** Requests a second. The API's own limits bound them where they are not scaled up. */
 function rates(rateLimitScale: number) {
-  return { app: 40, row: 10, read: rateLimitScale < 10 ? 1 : 10, write: rateLimitScale < 10 ? 0.1 : 2 };
+  const isLimited = rateLimitScale < 10;
+  return { app: 40, row: 10, read: isLimited ? 1 : 10, search: isLimited ? 0.2 : 0.5, write: isLimited ? 0.1 : 2 };
 }
 
 export interface Victim {
@@ -82,10 +83,13 @@ export async function startVictim(
   const begun = Date.now();
   const rows = rowWriter(async () => rowsOver(await connectPostgresql(database), "victim"), acknowledged);
   const http = requests(route, organization, app);
+  const { body } = await call("GET", `/v1/project/${app.project_id}/logs/search`);
+  const keepsLogs = body.code !== "ANALYTICS_NOT_CONFIGURED";
   const rate = rates(rateLimitScale);
   const work = Promise.all([
     openLoop("app", rate.app, http.app, load, stop.signal),
     openLoop("read", rate.read, http.read, load, stop.signal),
+    keepsLogs && openLoop("search", rate.search, http.search, load, stop.signal),
     openLoop("write", rate.write, http.write, load, stop.signal),
     openLoop("row", rate.row, rows.insert, load, stop.signal),
   ]);
@@ -195,6 +199,8 @@ function requests(
     app: () => send(ingress, { method: "GET", path: "/victim", headers: { host: app.domain } }),
     read: (index: number) =>
       send(api, { method: "GET", path: paths[index % paths.length] ?? project, headers }),
+    search: (index: number) =>
+      send(api, { method: "GET", path: `${project}/logs/search?q=line-${index}`, headers }),
     write: (index: number) =>
       send(api, {
         method: "PATCH",
