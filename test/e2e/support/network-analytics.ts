@@ -129,11 +129,13 @@ export function networkAnalytics(call: Call, project: string, from: Date) {
 
 export const collectorNamespace = "slipway-collector";
 
-/** Name of the collector's pod on the embedded cluster's one node. */
-export async function collectorPod(): Promise<string> {
+/** Name of the collector's pod on a node; without one on the embedded cluster's only node. */
+export async function collectorPod(node?: string): Promise<string> {
   const labelSelector = "app.kubernetes.io/name=slipway-collector";
   const pods = await cluster.core.listNamespacedPod({ namespace: collectorNamespace, labelSelector });
-  const pod = pods.items.find(({ status }) => status?.phase === "Running");
+  const pod = pods.items.find(
+    ({ spec, status }) => status?.phase === "Running" && spec?.nodeName === (node ?? spec?.nodeName),
+  );
   if (!pod?.metadata?.name) {
     throw new Error("no collector runs");
   }
