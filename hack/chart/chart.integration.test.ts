@@ -138,6 +138,16 @@ describe("rendering", () => {
     await expect(catalogOf(set)).rejects.toThrow("job-basic is no plan of an application or a database");
   });
 
+  test("values of a release that kept no logs are taken over: none are kept", async () => {
+    const objects = await renderChart(valuesOf("everything"), ["analytics.collector.logs=null"]);
+    const collector = objects.find(
+      ({ kind, metadata }) => kind === "DaemonSet" && metadata.name === "slipway-collector",
+    );
+    const names = containersOf(collector as Rendered).flatMap(({ env = [] }) => env.map(({ name }) => name));
+    expect(names).toContain("SLIPWAY_COLLECTOR_STATE");
+    expect(names.filter((name) => name.startsWith("SLIPWAY_COLLECTOR_LOG"))).toEqual([]);
+  });
+
   test("lint finds nothing", async () => {
     for (const name of cases) {
       const args = ["lint", chartDir, "--strict", "--values", valuesOf(name), "--kube-version", "1.34.4"];
