@@ -92,6 +92,20 @@ test("every reason of a missed occurrence but Overlap is in exactly one alert", 
   );
 });
 
+test("what alerts ask of the pipeline of requests they ask of that of logs, too", () => {
+  const asked = rules.flatMap(({ expr }) => [...expr.matchAll(/slipway_collector_[a-z_]+(?:\{[^}]*\})?/g)]);
+  const all = new Set(asked.map(([selector]) => selector));
+  const ofRequests = [...all].filter((selector) => !selector.startsWith("slipway_collector_logs_"));
+  // Whether there is a collector at all, one pipeline says.
+  const paired = ofRequests.filter((selector) => selector !== "slipway_collector_lines_total");
+  expect(paired.length).toBeGreaterThan(6);
+  expect([...all]).toEqual(
+    expect.arrayContaining(
+      paired.map((selector) => selector.replace("slipway_collector_", "slipway_collector_logs_")),
+    ),
+  );
+});
+
 test("no two alerts share a name, and each says how bad it is", () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   expect(rules).toEqual(
