@@ -123,6 +123,25 @@ describe.concurrent("a project", () => {
     });
   });
 
+  // Shows: docs/console.md#what-is-promised: logs that stay, of one instance and of a chosen time
+  test("finds lines of one instance, and of a chosen time", async () => {
+    await look(there, "desk", async (page) => {
+      await signIn(there, page, at(there.shop.id, "logs", "search"));
+      const lines = page.getByRole("table", { name: "Lines found" });
+      await lines.getByText("listening on").first().waitFor();
+      await lines.getByRole("link").first().click();
+      await page.getByText("Only lines of").waitFor();
+      await lines.getByText("listening on").first().waitFor();
+      await page.getByRole("link", { name: "All instances" }).click();
+      await page.getByText("Only lines of").waitFor({ state: "detached" });
+      // Before the project was made, in any time zone.
+      const before = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 19);
+      await page.getByLabel("To", { exact: true }).fill(before);
+      await page.getByRole("button", { name: "Search" }).click();
+      await page.getByText("No lines found").waitFor();
+    });
+  });
+
   // Shows: docs/console.md#what-is-promised: a plan without metrics, and projects that do not exist
   test("that is not there, or not of this key, is said to be so", async () => {
     await look(

@@ -126,6 +126,11 @@ export function date(moment: Date): string {
   return `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
 }
 
+/** A moment as an input of type `datetime-local` has it. */
+export function localDateTime(moment: Date): string {
+  return `${date(moment)}T${clock(moment, true)}`;
+}
+
 /** Time of day, with seconds where they matter. */
 export function clock(moment: Date, seconds = false): string {
   const minutes = `${two(moment.getHours())}:${two(moment.getMinutes())}`;

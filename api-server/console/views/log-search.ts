@@ -1,8 +1,9 @@
 import { type Envelope, projectPath } from "../lib/api.ts";
 import { h } from "../lib/dom.ts";
-import { count } from "../lib/format.ts";
-import { choice, fullMoment, table, text } from "../lib/parts.ts";
-import { link, withQuery } from "../lib/route.ts";
+import { count, localDateTime } from "../lib/format.ts";
+import { CHOSEN, isoOf, momentsOf, RANGES, rangeOf, windowOf } from "../lib/log-window.ts";
+import { type Column, choice, fullMoment, table, text } from "../lib/parts.ts";
+import { link, type Route, withQuery } from "../lib/route.ts";
 import { empty, type ProjectContext, refreshed } from "../lib/view.ts";
 
 interface Line {
@@ -26,17 +27,13 @@ const LEVELS = [
   ["info,debug,trace", "Information"],
   ["none", "None stated"],
 ] as const;
-const RANGES = [
-  ["3600", "Last hour"],
-  ["86400", "Last day"],
-  ["604800", "Last 7 days"],
-] as const;
 const LIMIT = 100;
 
-/** What the instances wrote, also those that are gone: by text, level and time, newest first. */
+/** What the instances wrote, also those that are gone: by text, level, instance and time, newest first. */
 export function logSearch({ api, signal, route }: ProjectContext): HTMLElement {
   const given = (name: string) => route.query.get(name) || undefined;
-  const [range] = RANGES.find(([seconds]) => seconds === given("range")) ?? RANGES[0];
+  const range = rangeOf(route.query);
+  const moments = momentsOf(route.query);
   const cursor = given("cursor");
   const filters = { q: given("q"), level: given("level"), instance: given("instance") };
   const go = (change: Record<string, string | undefined>) => {
@@ -52,10 +49,18 @@ export function logSearch({ api, signal, route }: ProjectContext): HTMLElement {
     autocomplete: "off",
     spellcheck: "false",
   });
-  const form = h("form", { class: "toolbar", role: "search" }, box, h("button", {}, "Search"));
+  const [from, to] = [momentInput("From", moments.from), momentInput("To", moments.to)];
+  const form = h(
+    "form",
+    { class: "toolbar", role: "search" },
+    box,
+    h("label", { class: "check" }, "From", from),
+    h("label", { class: "check" }, "To", to),
+    h("button", {}, "Search"),
+  );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    go({ q: box.value || undefined });
+    go({ q: box.value || undefined, from: isoOf(from.value), to: isoOf(to.value) });
   });
   const place = h("div", {});
   refreshed(
@@ -63,13 +68,13 @@ export function logSearch({ api, signal, route }: ProjectContext): HTMLElement {
     {
       intervalMs: 60_000,
       load: () => {
-        const from = new Date(Date.now() - Number(range) * 1_000).toISOString();
-        const query = { ...filters, limit: LIMIT, ...(cursor === undefined ? { from } : { cursor }) };
+        const window = cursor === undefined ? windowOf(route.query, Date.now()) : { cursor };
+        const query = { ...filters, limit: LIMIT, ...window };
         return api.get<Line[]>(projectPath(route.project, "logs", "search"), query, signal) as Promise<Found>;
       },
       show: ({ data, next_cursor, omitted }) => [
         ...lacking(omitted),
-        data.length === 0 ? empty("No lines found") : table("Lines found", columns, data),
+        data.length === 0 ? empty("No lines found") : table("Lines found", columnsOf(route), data),
         h(
           "div",
           { class: "foot" },
@@ -96,13 +101,40 @@ export function logSearch({ api, signal, route }: ProjectContext): HTMLElement {
       { class: "card-head" },
       h("h2", {}, "Search the log"),
       choice("Level", LEVELS, filters.level ?? "", (level) => go({ level: level || undefined })),
-      choice("Time", RANGES, range, (to) => go({ range: to })),
+      choice("Time", range === CHOSEN ? [...RANGES, [CHOSEN, "From and to"]] : RANGES, range, (seconds) =>
+        go({ range: seconds, from: undefined, to: undefined }),
+      ),
       h("a", { class: "button", href: link(["project", route.project, "logs"]), "data-key": "live" }, "Live"),
     ),
     form,
+    filters.instance === undefined ? undefined : onlyOf(filters.instance, route),
     place,
   );
 }
+
+/** A moment in the browser's time zone, to the second. */
+const momentInput = (name: string, iso: string | undefined): HTMLInputElement =>
+  h("input", {
+    type: "datetime-local",
+    step: 1,
+    value: iso === undefined ? "" : localDateTime(new Date(iso)),
+    "data-key": name,
+  });
+
+/** Which instance's lines alone are shown, and the way back to all. */
+const onlyOf = (instance: string, route: Route): HTMLElement =>
+  h(
+    "p",
+    { class: "quiet" },
+    "Only lines of ",
+    h("code", {}, text(instance)),
+    " · ",
+    h(
+      "a",
+      { href: withQuery(route, { instance: undefined, cursor: undefined }), "data-key": "all instances" },
+      "All instances",
+    ),
+  );
 
 /** What the window lacks, in words; nothing where it lacks nothing. */
 function lacking({ lines, files }: Found["omitted"]): HTMLElement[] {
@@ -115,12 +147,20 @@ function lacking({ lines, files }: Found["omitted"]): HTMLElement[] {
     : [h("p", { class: "quiet", role: "status" }, `Missing here: ${parts.join(", ")}.`)];
 }
 
-const columns = [
-  { name: "When", cell: (one: Line) => fullMoment(one.timestamp) },
-  { name: "Level", cell: (one: Line) => one.level ?? "–" },
-  { name: "Instance", cell: (one: Line) => h("small", { title: one.instance }, one.instance.slice(-5)) },
+const columnsOf = (route: Route): Column<Line>[] => [
+  { name: "When", cell: (one) => fullMoment(one.timestamp) },
+  { name: "Level", cell: (one) => one.level ?? "–" },
+  {
+    name: "Instance",
+    cell: (one) =>
+      h(
+        "a",
+        { href: withQuery(route, { instance: one.instance, cursor: undefined }), title: text(one.instance) },
+        text(one.instance.slice(-5)),
+      ),
+  },
   {
     name: "Line",
-    cell: (one: Line) => h("code", { class: "long" }, `${text(one.message)}${one.continues ? " …" : ""}`),
+    cell: (one) => h("code", { class: "long" }, `${text(one.message)}${one.continues ? " …" : ""}`),
   },
 ];

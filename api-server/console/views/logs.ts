@@ -40,7 +40,7 @@ export function logs({ api, signal, route, project }: ProjectContext): HTMLEleme
             "a",
             {
               class: "button",
-              href: link(["project", route.project, "logs", "search"]),
+              href: link(["project", route.project, "logs", "search"], { instance }),
               "data-key": "search",
             },
             "Search",

@@ -2,6 +2,7 @@ import { projectPath } from "../lib/api.ts";
 import { h, replace } from "../lib/dom.ts";
 import { words } from "../lib/format.ts";
 import { badge, card, facts, fullMoment, moment, table, text } from "../lib/parts.ts";
+import { link } from "../lib/route.ts";
 import type { Deployment, PreDeployRun, Project } from "../lib/shapes.ts";
 import { empty, type ProjectContext, refreshed } from "../lib/view.ts";
 
@@ -34,6 +35,9 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
     references,
     variable_groups: groups,
   } = project;
+  const { last_termination: ended, pre_deploy_command: command, references } = project;
+  const logOf = (instance: string) =>
+    link(["project", id, "logs", "search"], { instance, range: "604800" });
   return [
     failure
       ? h(
@@ -80,7 +84,7 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
       ? card(
           "Last instance that ended",
           facts([
-            ["Instance", h("code", {}, text(ended.instance))],
+            ["Instance", h("a", { href: logOf(ended.instance) }, h("code", {}, text(ended.instance)))],
             ["Reason", words(ended.reason)],
             ["Exit code", String(ended.exit_code)],
             ["Restarts", String(ended.restarts)],
