@@ -50,10 +50,13 @@ function connect(database: string): void {
 }
 
 const unbounded = Object.fromEntries(
-  ["PROJECT_LINES", "PROJECT_BYTES", "ORGANIZATION_LINES", "ORGANIZATION_BYTES"].map((name) => [
-    `SLIPWAY_COLLECTOR_LOG_${name}`,
-    "1000000000",
-  ]),
+  [
+    "PROJECT_LINES",
+    "PROJECT_BYTES",
+    "ORGANIZATION_LINES",
+    "ORGANIZATION_BYTES",
+    "ORGANIZATION_DAY_BYTES",
+  ].map((name) => [`SLIPWAY_COLLECTOR_LOG_${name}`, "1000000000"]),
 );
 
 const second = () => new Date().toISOString().slice(0, 19);

@@ -33,6 +33,7 @@ const environment = z.object({
   SLIPWAY_COLLECTOR_LOG_PROJECT_BYTES: positive.default(131_072),
   SLIPWAY_COLLECTOR_LOG_ORGANIZATION_LINES: positive.default(2_000),
   SLIPWAY_COLLECTOR_LOG_ORGANIZATION_BYTES: positive.default(524_288),
+  SLIPWAY_COLLECTOR_LOG_ORGANIZATION_DAY_BYTES: positive.default(536_870_912),
   SLIPWAY_COLLECTOR_LOG_BURST_SECONDS: positive.default(60),
   SLIPWAY_NODE_NAME: z.string().min(1).max(253).optional(),
   SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
@@ -124,6 +125,7 @@ function logSettings(e: z.output<typeof environment>): LogSettings | undefined {
         bytesPerSecond: e.SLIPWAY_COLLECTOR_LOG_ORGANIZATION_BYTES,
       },
       burstSeconds: e.SLIPWAY_COLLECTOR_LOG_BURST_SECONDS,
+      organizationBytesPerDay: e.SLIPWAY_COLLECTOR_LOG_ORGANIZATION_DAY_BYTES,
     },
     node: e.SLIPWAY_NODE_NAME,
   };

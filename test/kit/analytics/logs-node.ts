@@ -14,7 +14,10 @@ import { FakeContainerLog } from "./fake-kubelet.ts";
 
 const rate = (linesPerSecond: number) => ({ linesPerSecond, bytesPerSecond: 1_000_000_000 });
 /** Bounds that no test reaches. */
-export const plenty: LogBoundsOptions = { project: rate(1e9), organization: rate(1e9), burstSeconds: 1 };
+export const plenty: LogBoundsOptions = {
+  ...{ project: rate(1e9), organization: rate(1e9), burstSeconds: 1 },
+  organizationBytesPerDay: 1e12,
+};
 /** The same lines of a project as of its organization, within a second. */
 export const atMost = (lines: number): LogBoundsOptions => ({
   ...plenty,
