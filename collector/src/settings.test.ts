@@ -23,6 +23,22 @@ test("defaults, and an empty variable counts as absent", () => {
   expect(settings.isTrusted("10.0.0.1")).toBe(false);
 });
 
+test("logs of projects are kept where that is said, of the node that is named", () => {
+  const logs = { ...env, SLIPWAY_COLLECTOR_LOGS: "true" };
+  expect(collectorSettings(env)).toMatchObject({ logs: undefined, logBufferBytes: 268_435_456 });
+  expect(() => collectorSettings(logs)).toThrow("SLIPWAY_NODE_NAME");
+  expect(collectorSettings({ ...logs, SLIPWAY_NODE_NAME: "node-1" }).logs).toEqual({
+    days: 8,
+    bounds: {
+      project: { linesPerSecond: 500, bytesPerSecond: 131_072 },
+      organization: { linesPerSecond: 2_000, bytesPerSecond: 524_288 },
+      organizationBytesPerDay: 536_870_912,
+      burstSeconds: 60,
+    },
+    node: "node-1",
+  });
+});
+
 test("proxies are addresses and CIDRs", () => {
   const { isTrusted } = collectorSettings({ ...env, SLIPWAY_TRUSTED_PROXIES: "10.0.0.0/8, 2001:db8::1" });
   expect(["10.9.8.7", "2001:db8::1", "11.0.0.1"].map(isTrusted)).toEqual([true, true, false]);

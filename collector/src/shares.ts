@@ -25,7 +25,12 @@ export class UnsentBytes {
   add(sequence: number, bytes: number, weights: ReadonlyMap<string, number>): void {
     const total = weights.values().reduce((sum, weight) => sum + weight, 0);
     const parts = new Map(
-      weights.entries().map(([organization, weight]) => [organization, Math.ceil((bytes * weight) / total)]),
+      weights
+        .entries()
+        .map(([organization, weight]): [string, number] => [
+          organization,
+          Math.ceil((bytes * weight) / total),
+        ]),
     );
     this.#batches.set(sequence, parts);
     for (const [organization, part] of parts) {

@@ -25,7 +25,8 @@ export class Tail<Event extends Owned> {
   readonly #options: TailOptions<Event>;
   readonly #log: ContainerLog;
   #lines: LogLine[] = [];
-  #failures = 0;
+  /** How often each step has failed one time after the other. */
+  readonly #failures = { read: 0, observe: 0 };
   #retryAt = Number.NEGATIVE_INFINITY;
   /** When it was last read, by the monotonic clock. */
   #readAt: number;
@@ -46,8 +47,11 @@ export class Tail<Event extends Owned> {
    * @returns how many lines were taken, fewer than there are when the batch is full; `removed` once the log is, and has been read to its end
    */
   async read(): Promise<number | "removed"> {
-    const { input, metrics } = this.#options;
-    return this.#attempt<number | "removed">(0, async () => {
+    const { input, metrics, clock } = this.#options;
+    if (clock.monotonic() < this.#retryAt) {
+      return 0;
+    }
+    return this.#attempt<number | "removed">("read", 0, async () => {
       if (this.#lines.length === 0) {
         const read = await this.#log.read();
         if (read === "removed") {
@@ -59,15 +63,14 @@ export class Tail<Event extends Owned> {
         this.#lines = read;
       }
       const taken = this.#take();
-      this.#failures = 0;
-      this.#readAt = this.#options.clock.monotonic();
+      this.#readAt = clock.monotonic();
       return taken;
     });
   }
 
   /** Records which files exist, also while nothing is read. Never rejects. */
   async observeFiles(): Promise<void> {
-    await this.#attempt(undefined, () => this.#log.observeFiles());
+    await this.#attempt("observe", undefined, () => this.#log.observeFiles());
   }
 
   /** Milliseconds for which it has not been read. */
@@ -77,7 +80,8 @@ export class Tail<Event extends Owned> {
 
   /** Closes a removed log, whose files nobody but this process has any more: what was not read of it is lost, and recorded. */
   async abandon(): Promise<void> {
-    const unread = await this.#log.countUnread();
+    // What cannot be read any more is at least one.
+    const unread = await this.#log.countUnread().catch(() => 1);
     const lost = Math.max(unread, this.#lines.length > 0 ? 1 : 0);
     if (lost > 0) {
       this.#gap(lost, undefined);
@@ -130,19 +134,25 @@ export class Tail<Event extends Owned> {
     }
   }
 
-  async #attempt<Result>(otherwise: Result, step: () => Promise<Result>): Promise<Result> {
+  async #attempt<Result>(
+    step: "read" | "observe",
+    otherwise: Result,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
     const { clock, metrics, log } = this.#options;
-    if (clock.monotonic() < this.#retryAt) {
-      return otherwise;
-    }
     try {
-      return await step();
+      const result = await work();
+      this.#failures[step] = 0;
+      return result;
     } catch (error) {
-      this.#retryAt = clock.monotonic() + RETRY_MS;
-      this.#failures += 1;
+      if (step === "read") {
+        this.#retryAt = clock.monotonic() + RETRY_MS;
+      }
+      this.#failures[step] += 1;
       metrics.failed("read");
-      if (this.#failures === 1 || this.#failures % 60 === 0) {
-        log.error({ err: error, folder: this.folder, failures: this.#failures }, "logs cannot be read");
+      const failures = this.#failures[step];
+      if (failures === 1 || failures % 60 === 0) {
+        log.error({ err: error, folder: this.folder, failures }, "logs cannot be read");
       }
       return otherwise;
     }
