@@ -191,8 +191,8 @@ test("what a long log lacks is read without its lines", async () => {
   const selection = { organization: "o1", project: "p1", window: { from: now - 120_000, to: now } };
   const { query, parameters } = omittedOf(store, selection);
   const answer = await store.client.query({ query, query_params: parameters, format: "JSON" });
-  const { data, statistics } = await answer.json();
-  expect(data).toEqual([{ lines: "0", bytes: "7", files: "2" }]);
+  const { statistics } = await answer.json();
+  expect(statistics?.rows_read).toBeGreaterThan(0);
   expect(statistics?.rows_read).toBeLessThanOrEqual(2 * GRANULE);
   expect(await omittedLogs(store, selection)).toEqual({ lines: 0, bytes: 7, files: 2 });
 });
