@@ -35,7 +35,9 @@ describe("loadConfig", () => {
   it("searches logs where they are said to be collected", () => {
     expect(loadConfig(complete).keepsLogs).toBe(false);
     expect(loadConfig({ ...complete, SLIPWAY_ANALYTICS_LOGS: "true" }).keepsLogs).toBe(true);
-    expect(() => loadConfig({ ...complete, SLIPWAY_ANALYTICS_LOGS: "yes" })).toThrow("SLIPWAY_ANALYTICS_LOGS");
+    expect(() => loadConfig({ ...complete, SLIPWAY_ANALYTICS_LOGS: "yes" })).toThrow(
+      "SLIPWAY_ANALYTICS_LOGS",
+    );
   });
 
   it("exports no traces without an endpoint, and all of them without a ratio", () => {

@@ -14,8 +14,8 @@ function variableOf(objects: readonly Rendered[], workload: string, variable: st
   const found = objects.find(
     ({ kind, metadata }) => ["DaemonSet", "Deployment"].includes(kind) && metadata.name === workload,
   );
-  const { env = [] } = (found?.spec as Workload).template.spec.containers[0] ?? {};
-  return env.find(({ name }) => name === variable)?.value;
+  const { containers } = (found?.spec as Workload | undefined)?.template.spec ?? {};
+  return containers?.[0]?.env?.find(({ name }) => name === variable)?.value;
 }
 
 const rendered = (sets: string[]): Promise<Rendered[]> =>

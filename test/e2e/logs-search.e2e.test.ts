@@ -161,7 +161,9 @@ test(
       return lines;
     });
     expect(new Set(found.map(({ container }) => container))).toEqual(new Set(["database"]));
-    expect(await allLines(call, database.id, { ...said, level: "trace,debug,warn,error,fatal,none" })).toEqual([]);
+    expect(
+      await allLines(call, database.id, { ...said, level: "trace,debug,warn,error,fatal,none" }),
+    ).toEqual([]);
     const all = await allLines(call, database.id, {});
     expect(all.length).toBeGreaterThan(found.length);
     expect(JSON.stringify(all)).not.toContain(database.connection.password);

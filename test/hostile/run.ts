@@ -102,7 +102,19 @@ export async function run(options: RunOptions): Promise<Results> {
     const expected = attackers.flatMap(({ attack }) => attack.expected);
     const required = attackers.flatMap(({ attack }) => attack.required ?? []);
     const ends = attackers.flatMap(({ attack }) => attack.ends ?? []);
-    return { attack: name, seen, loopDelay, build, before, after, answers, expected, required, ends, slowdown };
+    return {
+      attack: name,
+      seen,
+      loopDelay,
+      build,
+      before,
+      after,
+      answers,
+      expected,
+      required,
+      ends,
+      slowdown,
+    };
   }
 }
 

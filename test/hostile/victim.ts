@@ -26,7 +26,13 @@ const TIMEOUT_MS = 10_000;
 /** Requests a second. The API's own limits bound them where they are not scaled up. */
 function rates(rateLimitScale: number) {
   const isLimited = rateLimitScale < 10;
-  return { app: 40, row: 10, read: isLimited ? 1 : 10, search: isLimited ? 0.2 : 0.5, write: isLimited ? 0.1 : 2 };
+  return {
+    app: 40,
+    row: 10,
+    read: isLimited ? 1 : 10,
+    search: isLimited ? 0.2 : 0.5,
+    write: isLimited ? 0.1 : 2,
+  };
 }
 
 export interface Victim {
@@ -83,8 +89,9 @@ export async function startVictim(
   const begun = Date.now();
   const rows = rowWriter(async () => rowsOver(await connectPostgresql(database), "victim"), acknowledged);
   const http = requests(route, organization, app);
-  const { body } = await call("GET", `/v1/project/${app.project_id}/logs/search`);
-  const keepsLogs = body.code !== "ANALYTICS_NOT_CONFIGURED";
+  // A platform may collect none, or be of a release that has no search.
+  const { status, body } = await call("GET", `/v1/project/${app.project_id}/logs/search`);
+  const keepsLogs = status !== 404 && body.code !== "ANALYTICS_NOT_CONFIGURED";
   const rate = rates(rateLimitScale);
   const work = Promise.all([
     openLoop("app", rate.app, http.app, load, stop.signal),

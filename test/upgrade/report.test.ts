@@ -7,7 +7,7 @@ const step: Step = {
   name: "0.1.0 → 0.2.0",
   seconds: 44.4,
   kills: 0,
-  seen: { app: none, read: none, write: none, row: none },
+  seen: { app: none, read: none, search: none, write: none, row: none },
   replacedPods: [],
   builds: { succeeded: 3, failures: [] },
 };

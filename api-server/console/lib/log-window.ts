@@ -30,9 +30,7 @@ export function momentsOf(query: Query): { from?: string; to?: string } {
 /** What the API is asked for. @param now milliseconds since the epoch */
 export function windowOf(query: Query, now: number): { from?: string; to?: string } {
   const range = rangeOf(query);
-  return range === CHOSEN
-    ? momentsOf(query)
-    : { from: new Date(now - Number(range) * 1_000).toISOString() };
+  return range === CHOSEN ? momentsOf(query) : { from: new Date(now - Number(range) * 1_000).toISOString() };
 }
 
 /** A moment as ISO 8601 in UTC; without a zone it is in the browser's, as inputs have it. */

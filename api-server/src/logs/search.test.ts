@@ -1,6 +1,14 @@
 import type { FoundLine } from "@slipway/analytics";
 import { expect, test } from "vitest";
-import { decodeCursor, encodeCursor, MAX_PAGE_BYTES, pageOf, type Search, searchId, searchWindow } from "./search.ts";
+import {
+  decodeCursor,
+  encodeCursor,
+  MAX_PAGE_BYTES,
+  pageOf,
+  type Search,
+  searchId,
+  searchWindow,
+} from "./search.ts";
 
 const line = (text: string): FoundLine => ({
   ...{ at: "1795322529175373603", instance: "p-1", container: "app", file: "0123456789abcdef", offset: 7 },
@@ -9,7 +17,11 @@ const line = (text: string): FoundLine => ({
 
 test("a cursor is what it was made of", () => {
   const { at, instance, container, file, offset } = line("");
-  const cursor = { search: searchId("p", { order: "newest" }), window: { from: 1, to: 2 }, after: { at, instance, container, file, offset } };
+  const cursor = {
+    search: searchId("p", { order: "newest" }),
+    window: { from: 1, to: 2 },
+    after: { at, instance, container, file, offset },
+  };
   expect(decodeCursor(encodeCursor(cursor))).toEqual(cursor);
 });
 
@@ -17,11 +29,15 @@ test.each([
   "",
   "x",
   "W10",
-  Buffer.from('["0123456789abcdef",1,2,"9223372036854775808","p","app","0123456789abcdef",7]').toString("base64url"),
+  Buffer.from('["0123456789abcdef",1,2,"9223372036854775808","p","app","0123456789abcdef",7]').toString(
+    "base64url",
+  ),
   Buffer.from('["0123456789abcdef",1,2,"1","p","app","0123456789abcdeg",7]').toString("base64url"),
   Buffer.from('["0123456789abcdef",1,2,"1","p","app","0123456789abcdef",-1]').toString("base64url"),
   Buffer.from('["0123456789abcde",1,2,"1","p","app","0123456789abcdef",1]').toString("base64url"),
-  Buffer.from('["0123456789abcdef",1,8640000000000001,"1","p","app","0123456789abcdef",1]').toString("base64url"),
+  Buffer.from('["0123456789abcdef",1,8640000000000001,"1","p","app","0123456789abcdef",1]').toString(
+    "base64url",
+  ),
 ])("%j is no cursor", (text) => {
   expect(decodeCursor(text)).toBeUndefined();
 });

@@ -126,7 +126,8 @@ export const searchLogs = defineProjectRoute({
     const cursor = decodeCursor(query.cursor ?? "");
     const search = searchId(id, query);
     if (cursor !== undefined && cursor.search !== search) {
-      const message = "is of another search: q, level, instance and order have to be those of the page before";
+      const message =
+        "is of another search: q, level, instance and order have to be those of the page before";
       throw failures.validation([{ field: "cursor", message }]);
     }
     const about = { organization, project: id, window, instance };

@@ -65,11 +65,7 @@ export interface Omitted {
  * @param signal cancels it
  * @throws StoreUnavailable
  */
-export async function searchLogs(
-  store: Store,
-  query: LogQuery,
-  signal?: AbortSignal,
-): Promise<FoundLine[]> {
+export async function searchLogs(store: Store, query: LogQuery, signal?: AbortSignal): Promise<FoundLine[]> {
   const { rows } = await rowsOf<LogRow>(store, linesOf(store, query), { signal });
   return rows.map((row) => ({ ...row, level: LEVELS.find((one) => one === row.level) ?? null }));
 }
@@ -79,11 +75,7 @@ export async function searchLogs(
  * @param signal cancels it
  * @throws StoreUnavailable
  */
-export async function omittedLogs(
-  store: Store,
-  query: LogSelection,
-  signal?: AbortSignal,
-): Promise<Omitted> {
+export async function omittedLogs(store: Store, query: LogSelection, signal?: AbortSignal): Promise<Omitted> {
   const { rows } = await rowsOf<Omitted>(store, omittedOf(store, query), { signal });
   return rows[0] ?? { lines: 0, bytes: 0, files: 0 };
 }

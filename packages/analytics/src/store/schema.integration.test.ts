@@ -148,7 +148,9 @@ test("lines wait while the store's disk is short of room, and requests do not", 
   const [table] = (await rowsOf<{ text: string }>(store, { query: kept, parameters: {} })).rows;
   expect(table?.text).toContain(`${keepFree} = ${LOGS_KEEP_FREE_BYTES}`);
   const keep = (bytes: number) =>
-    store.client.command({ query: `ALTER TABLE ${name(store, "logs")} MODIFY SETTING ${keepFree} = ${bytes}` });
+    store.client.command({
+      query: `ALTER TABLE ${name(store, "logs")} MODIFY SETTING ${keepFree} = ${bytes}`,
+    });
   const at = Date.now();
   const line = {
     ...{ organization: "o1", project: "p1", instance: "i", container: "app", stream: "stdout" as const },

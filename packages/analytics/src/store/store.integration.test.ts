@@ -345,7 +345,10 @@ test("an unavailable store and a wrong query fail with different errors", async 
     cause: { message: expect.stringContaining("more than 8388608 bytes") },
   });
   const endless = { query: "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", parameters: {} };
-  await expect(rowsOf(store, endless, { seconds: 1 })).rejects.toMatchObject({ name: "StoreUnavailable", busy: true });
+  await expect(rowsOf(store, endless, { seconds: 1 })).rejects.toMatchObject({
+    name: "StoreUnavailable",
+    busy: true,
+  });
   const cancelled = new AbortController();
   const began = performance.now();
   setTimeout(() => cancelled.abort(), 100);
