@@ -14,10 +14,16 @@ import { CollectorMetrics } from "./metrics.ts";
 import { Spool } from "./spool.ts";
 
 let folder: string;
+let opened: Collector<AccessEvent> | undefined;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "collector-"));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(async () => {
+  const ended = new AbortController();
+  ended.abort();
+  await opened?.run(ended.signal);
+  await rm(folder, { recursive: true, force: true });
+});
 
 const inputWith = (metrics: CollectorMetrics) =>
   accessLog({
@@ -44,6 +50,7 @@ async function open(change: { input?: Input<AccessEvent> } = {}) {
     clock: systemClock,
     ...change,
   });
+  opened = collector;
   return { collector, podLogs, spool, metrics, errors };
 }
 
@@ -72,9 +79,7 @@ test("a log that cannot be read holds up none of the others", async () => {
       return spool.count;
     })
     .toBe(1);
-  expect(await metrics.registry.metrics()).toMatch(
-    /slipway_collector_failures_total\{step="read"\} [1-9]/,
-  );
+  expect(await metrics.registry.metrics()).toMatch(/slipway_collector_failures_total\{step="read"\} [1-9]/);
   // Where its files are searched for, and where it is read: once each, however often that fails.
   expect(errors).toEqual(["logs cannot be read", "logs cannot be read"]);
 });
@@ -141,6 +146,7 @@ test("what a full disk does not take is read once, kept, and written when there 
     log: { info: () => {}, warn: () => {}, error: () => {} },
     clock: systemClock,
   });
+  opened = collector;
   const log = new FakeContainerLog(join(folder, "pod-logs"), "slipway-ingress_traefik-1_uid");
   await log.start();
   const count = 12_000;

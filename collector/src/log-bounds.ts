@@ -54,7 +54,11 @@ export class LogBounds {
       this.#ofOrganization.at(organization, at),
       this.#ofDay.at(organization, at),
     ];
-    if (counted.some(({ written, most }) => written.lines + 1 > most.lines || written.bytes + bytes > most.bytes)) {
+    if (
+      counted.some(
+        ({ written, most }) => written.lines + 1 > most.lines || written.bytes + bytes > most.bytes,
+      )
+    ) {
       return false;
     }
     for (const { written } of counted) {

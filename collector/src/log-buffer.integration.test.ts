@@ -39,11 +39,7 @@ const lines = (): unknown[][] =>
   store.rows.map((row) => JSON.parse(row) as unknown[]).filter((columns) => columns.length > 12);
 const figure = (name: string) => collector.figure(`slipway_collector_${name}`);
 const untilEmpty = () =>
-  eventually(
-    "nothing waits",
-    async () => (await figure("logs_buffered_batches")) === 0,
-    60_000,
-  );
+  eventually("nothing waits", async () => (await figure("logs_buffered_batches")) === 0, 60_000);
 
 test("a batch that is sent again after the plans' days have changed is the same batch", async () => {
   const log = await logOf("p1-abc-x1");

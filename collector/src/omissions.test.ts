@@ -91,5 +91,9 @@ test("lost files are counted once, however often a process begins that may read 
   }
   events.push(...found);
   expect(events.filter(({ lostFiles }) => lostFiles > 0)).toMatchObject([{ lostFiles: 1 }]);
-  expect(events.map(({ text }) => text).filter((text) => text !== "")).toEqual(["file 1", "file 2", "file 3"]);
+  expect(events.map(({ text }) => text).filter((text) => text !== "")).toEqual([
+    "file 1",
+    "file 2",
+    "file 3",
+  ]);
 });

@@ -1,6 +1,6 @@
 import { MAX_LOG_TEXT_BYTES } from "@slipway/analytics";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { LogsNode } from "../../test/kit/analytics/logs-node.ts";
+import { atMost, LogsNode } from "../../test/kit/analytics/logs-node.ts";
 
 let node: LogsNode;
 beforeEach(async () => {
@@ -10,7 +10,9 @@ afterEach(() => node.close());
 
 test("each piece of a line of either output is an event, whose place in its file identifies it", async () => {
   const log = await node.logOf("slipway-org-o1_loud-1_uid1", "app");
-  await node.logOf("slipway-org-o1_loud-1_uid1", "sidecar").then((other) => other.write(["not the project's"]));
+  await node
+    .logOf("slipway-org-o1_loud-1_uid1", "sidecar")
+    .then((other) => other.write(["not the project's"]));
   await node.logOf("slipway-org-o1_run-1_uid9", "app").then((other) => other.write(["of no known pod"]));
   await log.write(["one"]);
   await log.write(["ERROR: two"], "stderr");

@@ -25,19 +25,22 @@ test.each([
   [2, 200],
   [10, 76],
   [50, 18],
-])("of %i organizations that write without end each has about %i of 1,000, and some is left", (count, each) => {
-  const unsent = Array.from({ length: count }, () => 0);
-  const left = () => 1_000 - unsent.reduce((sum, one) => sum + one, 0);
-  for (let round = 0; round < 1_000; round += 1) {
-    for (const [index, bytes] of unsent.entries()) {
-      unsent[index] = bytes + (isWithinShare(bytes, left()) ? 1 : 0);
+])(
+  "of %i organizations that write without end each has about %i of 1,000, and some is left",
+  (count, each) => {
+    const unsent = Array.from({ length: count }, () => 0);
+    const left = () => 1_000 - unsent.reduce((sum, one) => sum + one, 0);
+    for (let round = 0; round < 1_000; round += 1) {
+      for (const [index, bytes] of unsent.entries()) {
+        unsent[index] = bytes + (isWithinShare(bytes, left()) ? 1 : 0);
+      }
     }
-  }
-  expect(Math.max(...unsent)).toBeLessThanOrEqual(each + 2);
-  expect(Math.min(...unsent)).toBeGreaterThanOrEqual(each - 2);
-  // The next one, who has nothing yet, may write.
-  expect(isWithinShare(0, left())).toBe(true);
-});
+    expect(Math.max(...unsent)).toBeLessThanOrEqual(each + 2);
+    expect(Math.min(...unsent)).toBeGreaterThanOrEqual(each - 2);
+    // The next one, who has nothing yet, may write.
+    expect(isWithinShare(0, left())).toBe(true);
+  },
+);
 
 test("the one that has the most gives the first of its own", () => {
   expect(firstOfMost(["b1", "a1", "a2", "b2", "a3"], (item) => item.slice(0, 1))).toBe("a1");

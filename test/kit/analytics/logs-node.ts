@@ -40,6 +40,7 @@ export class LogsNode {
   ]);
   readonly #folder: string;
   readonly #podLogs: string;
+  readonly #ends: (() => Promise<unknown>)[] = [];
 
   private constructor(folder: string) {
     this.#folder = folder;
@@ -53,6 +54,9 @@ export class LogsNode {
   }
 
   async close(): Promise<void> {
+    for (const end of this.#ends) {
+      await end();
+    }
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -82,6 +86,7 @@ export class LogsNode {
       await take();
       return events;
     };
+    this.#ends.push(end);
     /** What is read until no more comes, as the collector ends. */
     const all = async () => {
       while ((await collector.step()) === 0) {
