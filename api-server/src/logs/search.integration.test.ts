@@ -1,10 +1,11 @@
-import { insertLogs, type LogEvent, migrate, openStore, type Store } from "@slipway/analytics";
+import { insertLogs, type LogEvent, migrate, openStore, type Store, searchLogs } from "@slipway/analytics";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseSpec } from "../../../test/kit/api-server/databases.ts";
 import { type FakeHarness, jobSpec, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
 import { Analytics } from "../analytics/analytics.ts";
 import { routes } from "../routes.ts";
+import { MAX_PAGE_BYTES } from "./search.ts";
 
 /** The API over a real store, whose lines are known. */
 
@@ -198,6 +199,10 @@ describe("search of logs", () => {
       next = page.next_cursor;
     }
     expect(seen).toHaveLength(rows.length);
+    // And no more than the line that begins the next page comes from the store.
+    const window = { from: now - HOUR, to: now };
+    const about = { organization: "acme", project: "plong", window, order: order as "newest" | "oldest" };
+    expect(await searchLogs(store, { ...about, limit: 201, maxSize: MAX_PAGE_BYTES })).toHaveLength(11);
     expect(seen).toEqual(order === "oldest" ? seen.toSorted() : seen.toSorted().reverse());
   });
 
