@@ -35,7 +35,6 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
     references,
     variable_groups: groups,
   } = project;
-  const { last_termination: ended, pre_deploy_command: command, references } = project;
   const logOf = (instance: string) => link(["project", id, "logs", "search"], { instance, range: "604800" });
   return [
     failure
