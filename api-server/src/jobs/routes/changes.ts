@@ -1,18 +1,13 @@
 import { normalizeCron, patchScheduleBody } from "@slipway/crds";
 import { z } from "zod";
-import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { validate } from "../../http/validate.ts";
-import { newManualRunId } from "../../ids.ts";
-import { refuseBlocked } from "../../organizations/service.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { changeProject } from "../../projects/change.ts";
-import { idempotencyKeyErrors, isIdempotencyKey } from "../../projects/creation/body.ts";
 import { idempotencyKeyHeader, success } from "../../projects/routes/schemas.ts";
 import { cancelRun } from "../cancel.ts";
 import { runSummary, runSummarySchema } from "../run.ts";
-import { startRun } from "../start.ts";
-import { startRunByKey } from "../start-by-key.ts";
+import { startRequestedRun } from "../start-requested.ts";
 
 export const startJobRun = defineProjectRoute({
   operationId: "startJobRun",
@@ -37,14 +32,7 @@ export const startJobRun = defineProjectRoute({
   handler: async ({ project: job, request }, services) => {
     requireType(job, ["job"]);
     const key = request.headers["idempotency-key"];
-    const errors = idempotencyKeyErrors(key);
-    if (errors.length > 0) {
-      throw failures.validation(errors);
-    }
-    await refuseBlocked(services, job.organizationId);
-    const { id, scheduledAt } = isIdempotencyKey(key)
-      ? await startRunByKey(job, key, services)
-      : await startRun(job, newManualRunId(job.id, services.now()), services);
+    const { id, scheduledAt } = await startRequestedRun(job, key, services);
     const run = { id, scheduled_at: scheduledAt.toISOString() };
     return { status: 202, body: { status: "success", message: "the run starts", data: { run } } };
   },

@@ -1,16 +1,11 @@
 import { oneOffTypes, startRunBody } from "@slipway/crds";
 import { z } from "zod";
-import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { newManualRunId } from "../../ids.ts";
-import { refuseBlocked } from "../../organizations/service.ts";
 import { requireType } from "../../projects/api-project.ts";
-import { idempotencyKeyErrors, isIdempotencyKey } from "../../projects/creation/body.ts";
 import { idempotencyKeyHeader, success } from "../../projects/routes/schemas.ts";
 import { cancelRun } from "../cancel.ts";
 import { runSummary, runSummarySchema } from "../run.ts";
-import { startRun } from "../start.ts";
-import { startRunByKey } from "../start-by-key.ts";
+import { startRequestedRun } from "../start-requested.ts";
 
 export const startOneOffRun = defineProjectRoute({
   operationId: "startRun",
@@ -37,16 +32,9 @@ export const startOneOffRun = defineProjectRoute({
   handler: async ({ project, body, request }, services) => {
     requireType(project, oneOffTypes);
     const key = request.headers["idempotency-key"];
-    const errors = idempotencyKeyErrors(key);
-    if (errors.length > 0) {
-      throw failures.validation(errors);
-    }
-    await refuseBlocked(services, project.organizationId);
     const { command, timeout_seconds: timeoutSeconds } = body;
     const wanted = { command, ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) };
-    const { id, scheduledAt } = isIdempotencyKey(key)
-      ? await startRunByKey(project, key, services, wanted)
-      : await startRun(project, newManualRunId(project.id, services.now()), services, wanted);
+    const { id, scheduledAt } = await startRequestedRun(project, key, services, wanted);
     const run = { id, requested_at: scheduledAt.toISOString() };
     return { status: 202, body: { status: "success", message: "the run starts", data: { run } } };
   },
