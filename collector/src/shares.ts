@@ -9,14 +9,14 @@ export function isWithinShare(unsent: number, remaining: number): boolean {
   return unsent * 3 < remaining;
 }
 
-/** The first item of whoever has the most of them; undefined of none. */
+/** The first item of the owner that has the most of them; undefined of none. */
 export function firstOfMost<Item>(items: readonly Item[], ownerOf: (item: Item) => string): Item | undefined {
   const groups = Map.groupBy(items, ownerOf);
   const [first] = [...groups.values()].sort((a, b) => b.length - a.length);
   return first?.[0];
 }
 
-/** Bytes of batches by organization. What an earlier process wrote is nobody's: it only leaves less for all. */
+/** Bytes of batches by organization. What an earlier process wrote is of no organization: it only leaves less for all. */
 export class UnsentBytes {
   readonly #batches = new Map<number, ReadonlyMap<string, number>>();
   readonly #bytes = new Map<string, number>();

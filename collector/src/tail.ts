@@ -78,7 +78,7 @@ export class Tail<Event extends Owned> {
     return this.#options.clock.monotonic() - this.#readAt;
   }
 
-  /** Closes a removed log, whose files nobody but this process has any more: what was not read of it is lost, and recorded. */
+  /** Closes a removed log, whose files only this process still has: what was not read of it is lost, and recorded. */
   async abandon(): Promise<void> {
     // What cannot be read any more is at least one.
     const unread = await this.#log.countUnread().catch(() => 1);

@@ -1,4 +1,4 @@
-/** What the chart tells the collector and the API server of projects' logs. */
+/** What the chart sets for the collector and the API server about projects' logs. */
 
 import { join } from "node:path";
 import { DEFAULT_LOG_DAYS } from "@slipway/crds";

@@ -18,7 +18,7 @@ export function requireReadOfAdded(
 }
 
 /**
- * Checks the groups that a project is to attach. Those that it has already may stay, whoever sends them.
+ * Checks the groups that a project is to attach. Those that it has already may stay, whatever the caller may read.
  * @throws Failure 403 when the caller may not read groups, 400 that names each one that the organization does not have, 503
  */
 export async function checkGroups(

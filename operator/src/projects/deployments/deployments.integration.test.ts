@@ -463,45 +463,45 @@ describe("a paused project", () => {
 
 describe("while the ledger is away", () => {
   test("rollouts continue, and all of them are recorded afterwards", async () => {
-    await running("patient");
+    await running("unrecorded");
     ledgerIsDown = true;
-    await patch("patient", image("2.0.0"));
-    await until("patient", (_, list) => list.length === 2);
-    await serve("patient", "2.0.0", "b");
+    await patch("unrecorded", image("2.0.0"));
+    await until("unrecorded", (_, list) => list.length === 2);
+    await serve("unrecorded", "2.0.0", "b");
     await served(
-      "patient",
+      "unrecorded",
       ({ status }, list) => list[0]?.status === "succeeded" && status?.phase === "running",
     );
-    expect((await get("patient")).status?.deployments?.[0]?.recorded).toBeUndefined();
+    expect((await get("unrecorded")).status?.deployments?.[0]?.recorded).toBeUndefined();
     rows = [];
     ledgerIsDown = false;
-    await newest("patient", "succeeded", 2);
-    expect(recorded("patient")).toEqual(["succeeded"]);
+    await newest("unrecorded", "succeeded", 2);
+    expect(recorded("unrecorded")).toEqual(["succeeded"]);
   });
 
   test("a restarted operator records what the one before could not, under the same id", async () => {
     ledgerIsDown = true;
-    await patch("patient", image("3.0.0"));
-    const { status } = await until("patient", (_, list) => list.length === 3);
+    await patch("unrecorded", image("3.0.0"));
+    const { status } = await until("unrecorded", (_, list) => list.length === 3);
     await operator.stop();
     ledgerIsDown = false;
     rows = [];
     operator = await start();
-    const { id } = await newest("patient", "in_progress", 3);
+    const { id } = await newest("unrecorded", "in_progress", 3);
     expect(id).toBe(status?.deployments?.[0]?.id);
-    expect(recorded("patient")).toEqual(["in_progress"]);
+    expect(recorded("unrecorded")).toEqual(["in_progress"]);
   });
 
   test("ten are kept, and the next waits until the ledger has one of them", async () => {
     ledgerIsDown = true;
     // Three are there; of those one may go, since the last that succeeded stays.
     for (let tag = 0; tag < 8; tag += 1) {
-      await patch("patient", image(`many-${tag}`));
-      await until("patient", (_, list) => list[0]?.image.reference.endsWith(`many-${tag}`) === true);
+      await patch("unrecorded", image(`many-${tag}`));
+      await until("unrecorded", (_, list) => list[0]?.image.reference.endsWith(`many-${tag}`) === true);
     }
-    await patch("patient", image("waits"));
+    await patch("unrecorded", image("waits"));
     const waiting = await until(
-      "patient",
+      "unrecorded",
       ({ status }) => status?.conditions?.[0]?.reason === "LedgerUnavailable",
     );
     expect(waiting.status?.deployments).toHaveLength(10);
@@ -509,7 +509,7 @@ describe("while the ledger is away", () => {
       false,
     );
     ledgerIsDown = false;
-    await until("patient", (_, list) => list[0]?.image.reference.endsWith("waits") === true);
+    await until("unrecorded", (_, list) => list[0]?.image.reference.endsWith("waits") === true);
   }, 240_000);
 });
 
