@@ -24,6 +24,7 @@ export const notOnKind: Readonly<Record<string, string>> = {
   exec: builds,
   nodes: "needs three nodes: the stage e2e-nodes",
   "nodes-databases": "needs three nodes: the stage e2e-nodes",
+  readme: builds,
   tracing: "reads the audit log of the embedded cluster's kube-apiserver",
   unchanged: "reads the audit log of the embedded cluster's kube-apiserver",
 };

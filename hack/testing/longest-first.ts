@@ -62,6 +62,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/e2e/jobs.e2e.test.ts": 250,
   "test/e2e/operator-failover.e2e.test.ts": 55,
   "test/e2e/pre-deploy.e2e.test.ts": 150,
+  "test/e2e/readme.e2e.test.ts": 180,
   "test/e2e/workers.e2e.test.ts": 60,
   "test/simulator/simulation.test.ts": 75,
   "test/tracing.integration.test.ts": 40,

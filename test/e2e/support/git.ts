@@ -77,6 +77,15 @@ export async function createRepository(name: string, files: Files): Promise<Repo
   };
 }
 
+/** Deletes a repository, if there is one. @param path `owner/name` */
+export async function removeRepository(path: string): Promise<void> {
+  await api("DELETE", `/repos/${path}`).catch((error: Error) => {
+    if (!error.message.includes(" answered 404: ")) {
+      throw error;
+    }
+  });
+}
+
 /** Who makes connections: an owner by their token. */
 export interface Owner {
   readonly organization: string;
