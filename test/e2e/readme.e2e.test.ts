@@ -38,7 +38,9 @@ afterAll(async () => {
 function script(): string {
   const readme = readFileSync(join(root, "README.md"), "utf8");
   const before = functionsOf(shellOf(readme, "From a Git repository"), ["owner", "field"]);
-  return `set -euo pipefail\n${before}${shellOf(readme, "A database, a queue and a worker")}`;
+  // Of a creation that is refused the answer is in a variable.
+  const explain = `trap 'echo "\${CREATED-}" >&2' ERR`;
+  return `set -euo pipefail\n${explain}\n${before}${shellOf(readme, "A database, a queue and a worker")}`;
 }
 
 test("the README's shop has an order written, queued and handled", { timeout: 1_200_000 }, async () => {
