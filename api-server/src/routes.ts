@@ -68,6 +68,7 @@ import { searchLogs } from "./logs/routes/search.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
 import { docs, docsFile } from "./openapi/docs.ts";
 import { readOpenApi } from "./openapi/document.ts";
+import { updateCommand } from "./projects/routes/command.ts";
 import { create } from "./projects/routes/create.ts";
 import { deployments, rollback } from "./projects/routes/deployments.ts";
 import { readEnvs, updateEnvs } from "./projects/routes/envs.ts";
@@ -117,6 +118,7 @@ export const routes: readonly AnyRoute[] = [
   updateName,
   updateDescription,
   updateHealth,
+  updateCommand,
   updatePreDeploy,
   updateDomain,
   updateCustomDomains,

@@ -11,7 +11,7 @@ import {
   timestamp,
 } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
-import { words } from "./project/words.ts";
+import { COMMAND_MAX_BYTES, celCommandShort, isCommandShort, words } from "./project/words.ts";
 import { type Rule, type TransitionRule, withRules } from "./rule.ts";
 
 /** Condition types of a JobRun. */
@@ -80,16 +80,8 @@ export const ONE_OFF_ACTIVE_MAX = { project: 5, freeProject: 1, organization: 20
 export const oneOffLimit = (plan: { free: boolean } | undefined): number =>
   plan?.free ? ONE_OFF_ACTIVE_MAX.freeProject : ONE_OFF_ACTIVE_MAX.project;
 
-/** Most bytes of UTF-8 of all words of a one-off run's command together: its JobRun is kept for a while. */
-export const ONE_OFF_COMMAND_MAX_BYTES = 4_096;
-
-const encoder = new TextEncoder();
-/** Whether a command is no longer than that. */
-export const isCommandShort = (command: readonly string[]): boolean =>
-  command.reduce((sum, word) => sum + encoder.encode(word).length, 0) <= ONE_OFF_COMMAND_MAX_BYTES;
-
 export const oneOffCommand = words(
-  `Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume. At most ${ONE_OFF_COMMAND_MAX_BYTES} bytes of UTF-8 in all. All who may read the project are shown it: secrets are to be variables.`,
+  `Runs once, without a shell, in the image that an application serves with now, with its variables and beside its instances. It has no volume. At most ${COMMAND_MAX_BYTES} bytes of UTF-8 in all. All who may read the project are shown it: secrets are to be variables.`,
 ).min(1);
 
 export const oneOffTimeoutSeconds = integer(
@@ -124,9 +116,9 @@ const rules: Rule<JobRunSpec>[] = [
     fields: ["command", "trigger"],
   },
   {
-    cel: `!has(self.command) || self.command.map(word, bytes(word).size()).sum() <= ${ONE_OFF_COMMAND_MAX_BYTES}`,
+    cel: `!has(self.command) || ${celCommandShort("command")}`,
     check: ({ command = [] }) => isCommandShort(command),
-    message: `{command} must be at most ${ONE_OFF_COMMAND_MAX_BYTES} bytes of UTF-8 in all`,
+    message: `{command} must be at most ${COMMAND_MAX_BYTES} bytes of UTF-8 in all`,
     fields: ["command"],
   },
   {

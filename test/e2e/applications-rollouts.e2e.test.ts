@@ -143,7 +143,7 @@ describe.concurrent("a version that cannot start", () => {
     expect((await call("GET", `/v1/project/${id}/envs`)).body.data).toEqual(envs);
   });
 
-  // Shows: docs/applications.md#project-settings: rollback: image (by its digest), port, variables
+  // Shows: docs/applications.md#project-settings: rollback: image (by its digest), command, port, variables
   test("of a plan is reverted by a rollback, and an unknown deployment is not found", async () => {
     const { project_id: id } = await runningProject();
     const good = await deployed(id, "succeeded");

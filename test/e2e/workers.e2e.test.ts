@@ -140,6 +140,36 @@ test("a worker runs without an address, is scaled, deployed, paused, rolled back
   expect((await cluster.apps.listNamespacedDeployment({ namespace, labelSelector })).items).toEqual([]);
 });
 
+// Shows: docs/applications.md#command: it runs without a shell, in the image's working directory
+// Shows: docs/applications.md#command: another command is a deployment, and a rollback restores it
+// Shows: docs/applications.md#command: its words stay as they are: neither `$` nor `$(NAME)` means anything
+test("an image runs with a command of the project's own, another one, and after a rollback the first", async () => {
+  const { config, ...body } = worker(uniqueName("worker"));
+  const { readiness: _, ...unprobed } = config;
+  // $0 is the word after the script, which nothing has replaced.
+  const saying = (word: string) => ["sh", "-c", `echo "says $0"; exec sleep 3600`, word];
+  const { project_id: id } = await createProject(call, {
+    ...body,
+    config: {
+      ...unprobed,
+      image: { url: stack.imageJob, is_public: true },
+      command: saying("$(QUEUE) $$ first"),
+      termination_grace_period_seconds: 1,
+    },
+  });
+  made.push(id);
+  const first = await deployed(id);
+  await eventually(async () => expect(await messages(id)).toContain("says $(QUEUE) $$ first"));
+  const answer = await call("PATCH", `/v1/project/${id}/command`, { command: saying("second") });
+  expect(answer.status).toBe(200);
+  const second = await deployed(id, first);
+  await eventually(async () => expect(await messages(id)).toContain("says second"));
+  expect((await call("POST", `/v1/project/${id}/rollback`, { deployment_id: first })).status).toBe(200);
+  await deployed(id, second);
+  const [pod] = (await podsOf(id)).filter(({ metadata }) => !metadata?.deletionTimestamp);
+  expect(pod?.spec?.containers[0]?.command?.at(-1)).toBe("$$(QUEUE) $$$$ first");
+});
+
 // Shows: docs/applications.md#workers: without a command an instance is ready that has run for 5 seconds
 test("a version of a worker that ends within seconds replaces nothing", async () => {
   const { config, ...body } = worker(uniqueName("worker"));

@@ -1,6 +1,6 @@
-import { nextSourceRevision, type Project, type ProjectSpec } from "@slipway/crds";
+import { type Deployment, nextSourceRevision, type Project, type ProjectSpec } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { withRevision } from "./change-source.ts";
+import { withoutSource, withRevision } from "./change-source.ts";
 
 const from = (branch: string): ProjectSpec => ({
   type: "http",
@@ -31,4 +31,22 @@ test("a source that others changed, and /v1 changes back, has a greater revision
 test("what changes nothing else does not change the revision either", () => {
   const unrecorded = live(from("main"));
   expect(withRevision(from("main"), unrecorded)).toEqual(from("main"));
+});
+
+test("without its source a project keeps what serves: the image, and its command of before the source", () => {
+  const image = { url: "registry.example.com/shop:1", isPublic: true };
+  const serving = (command?: string[]): Deployment => ({
+    id: "d1",
+    status: "succeeded",
+    startedAt: "2026-01-01T00:00:00Z",
+    settingsHash: "0123456789abcdef",
+    updatedImage: true,
+    image: { reference: image.url },
+    settings: { image, command, plan: "basic" },
+  });
+  const without = (command?: string[]) =>
+    withoutSource(from("main"), { status: { deployments: [serving(command)] } });
+  expect(without(["node", "worker.js"])).toMatchObject({ image, command: ["node", "worker.js"] });
+  expect(without()).not.toHaveProperty("command");
+  expect(without()).toMatchObject({ image });
 });

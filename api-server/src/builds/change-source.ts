@@ -107,7 +107,8 @@ export async function attachSource(
   const { opened, head } = await checkSource({ source }, project.organizationId, services, place);
   requireBuilds(services);
   const changed = await changeSource(project, services, (spec) => {
-    const { image: _image, github: _github, ...rest } = spec;
+    // The start command of the build takes the place of the command.
+    const { image: _image, command: _command, github: _github, ...rest } = spec;
     return { ...rest, source, build };
   });
   await followSource(changed.resource, opened, services);
@@ -143,7 +144,7 @@ export async function followSource(
 }
 
 /**
- * The spec without its source. What is published keeps running: its image becomes the project's own.
+ * The spec without its source. What is published keeps running: its image becomes the project's own, and its command, where it is of before the source.
  * @throws Failure 409 when nothing was published
  */
 export function withoutSource(spec: ProjectSpec, { status }: Pick<Project, "status">): ProjectSpec {
@@ -151,18 +152,22 @@ export function withoutSource(spec: ProjectSpec, { status }: Pick<Project, "stat
     return spec;
   }
   const { source: _source, build: _build, ...rest } = spec;
-  const image = publishedImage(status);
-  if (image === undefined) {
+  const published = publishedImage(status);
+  if (published === undefined) {
     throw failures.projectNotPublished();
   }
-  return { ...rest, image };
+  return { ...rest, ...published };
 }
 
-function publishedImage(status: Project["status"]): ProjectSpec["image"] {
+function publishedImage(status: Project["status"]): Pick<ProjectSpec, "image" | "command"> | undefined {
   const serving = status?.deployments?.find((deployment) => deployment.status === "succeeded");
   if (serving?.settings.image) {
     const { digest } = serving.image;
-    return { ...serving.settings.image, ...(digest === undefined ? {} : { digest }) };
+    const { image, command } = serving.settings;
+    return {
+      image: { ...image, ...(digest === undefined ? {} : { digest }) },
+      ...(command === undefined ? {} : { command }),
+    };
   }
   const built = status?.build;
   // Delivered and not published: its deployment has failed, or its outcome is not known yet.
@@ -171,5 +176,5 @@ function publishedImage(status: Project["status"]): ProjectSpec["image"] {
   }
   const { reference, digest } = built.image;
   const url = reference.replace(/@sha256:[a-f0-9]{64}$/, "");
-  return { url, digest, isPublic: false, pullSecretRef: { name: BUILDS_PULL_SECRET } };
+  return { image: { url, digest, isPublic: false, pullSecretRef: { name: BUILDS_PULL_SECRET } } };
 }

@@ -176,6 +176,7 @@ export const policies = {
   updateProjectEnvs: onProject("project.envs.update", { audited: true }),
   updateProjectVariableGroups: onProject("project.envs.update", { audited: true }),
   updateProjectImage: onProject("project.image.update", { audited: true }),
+  updateProjectCommand: onProject("project.image.update", { audited: true }),
   updateProjectPlan: onProject("project.plan.update", { audited: true }),
   updateProjectSchedule: onProject("project.schedule.update", { audited: true }),
   pauseProject: onProject("project.lifecycle.update", { audited: true }),

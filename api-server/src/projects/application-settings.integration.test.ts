@@ -421,7 +421,7 @@ describe("rollback", () => {
   /** Lets the operator have deployed what the spec now says. */
   async function deployed(app: Application, id: string): Promise<Deployment> {
     const { spec, status } = await app.live();
-    const { image, port, plan, paymentMode, envsFrom, healthcheck } = spec;
+    const { image, command, port, plan, paymentMode, envsFrom, healthcheck } = spec;
     const deployment: Deployment = {
       id,
       status: "succeeded",
@@ -429,7 +429,7 @@ describe("rollback", () => {
       settingsHash: id,
       updatedImage: true,
       image: { reference: image?.url ?? "", digest },
-      settings: { image, port, plan, paymentMode, envsFrom, healthcheck },
+      settings: { image, command, port, plan, paymentMode, envsFrom, healthcheck },
     };
     const deployments = [deployment, ...(status?.deployments ?? [])];
     const patch = { status: { observedGeneration: 1, deployments } };
@@ -475,6 +475,19 @@ describe("rollback", () => {
     // An image by its tag is no longer that manifest.
     await succeeded(app.send("PATCH", "image", { image: "registry.example.com/shop:1" }));
     expect((await app.live()).spec.image).not.toHaveProperty("digest");
+  });
+
+  // Shows: docs/applications.md#command: another command is a deployment, and a rollback restores it
+  it("restores the command, or that the image's own ran", async () => {
+    const app = await application({ plan: "basic" });
+    await deployed(app, "d1");
+    await succeeded(app.send("PATCH", "command", { command: ["node", "a.js"] }));
+    await deployed(app, "d2");
+    await succeeded(app.send("PATCH", "command", { command: ["node", "b.js"] }));
+    await succeeded(app.send("POST", "rollback", { deployment_id: "d2" }));
+    expect((await app.live()).spec.command).toEqual(["node", "a.js"]);
+    await succeeded(app.send("POST", "rollback", { deployment_id: "d1" }));
+    expect((await app.live()).spec).not.toHaveProperty("command");
   });
 
   // Shows: docs/applications.md#pre-deploy-command: a rollback does not run it, unless its body has

@@ -150,11 +150,13 @@ describe("POST /v1/project", () => {
   });
 
   // Shows: docs/applications.md#fields-of-answers: single project | `domain` is the default domain
+  // Shows: docs/applications.md#fields-of-answers: single project | `command`, where the instances have one
   // Shows: docs/applications.md#workers: created like an HTTP project, without port, domain
   it("creates a worker without an address, lists and reads it, and changes its plan", async () => {
     const { id: org, headers } = await organization();
     const config = {
       envs: [{ name: "QUEUE", value: "mail" }],
+      command: ["node", "worker.js"],
       readiness: { command: ["cat", "/tmp/ready"] },
     };
     const created = await post(headers, exampleWorkerBody({ plan: "basic" }, config));
@@ -165,12 +167,22 @@ describe("POST /v1/project", () => {
     });
     const { project_id: id } = created.json().data;
     const { spec } = await liveProject(org, id);
-    expect(spec).toMatchObject({ type: "worker", instances: 1, readiness: config.readiness });
+    expect(spec).toMatchObject({
+      type: "worker",
+      instances: 1,
+      command: config.command,
+      readiness: config.readiness,
+    });
     expect(await admin.listAll(domainClaimResource, { labelSelector: `slipway.dev/project=${id}` })).toEqual(
       [],
     );
     const read = (await on("GET", id, headers)).json().data;
-    expect(read).toMatchObject({ type_project: "worker", instances: 1, readiness: config.readiness });
+    expect(read).toMatchObject({
+      type_project: "worker",
+      instances: 1,
+      command: config.command,
+      readiness: config.readiness,
+    });
     for (const absent of ["domain", "exposure", "port", "custom_domains", "network_access", "healthcheck"]) {
       expect(read).not.toHaveProperty(absent);
     }

@@ -68,6 +68,7 @@ describe("the permissions of a rollback", () => {
     expect(permissionsOf(now, { ...now, image: { ...image, url: "registry.example.com/shop:1" } })).toEqual([
       "project.image.update",
     ]);
+    expect(permissionsOf(now, { ...now, command: ["node"] })).toEqual(["project.image.update"]);
     const { envsFrom: _, ...without } = now;
     expect(permissionsOf({ ...without }, { ...without, envsFrom: [] })).toEqual([]);
   });
@@ -124,7 +125,7 @@ describe("withDeployment", () => {
     expect([envsFrom, variableGroups]).toEqual([[{ name: "old" }], ["mail", "logs"]]);
   });
 
-  // Shows: docs/applications.md#project-settings: rollback: image (by its digest), port, variables
+  // Shows: docs/applications.md#project-settings: rollback: image (by its digest), command, port, variables
   it("restores image, port, environment, health check, plan and payment mode, and nothing else", () => {
     const settings = {
       image: {
@@ -152,6 +153,16 @@ describe("withDeployment", () => {
     const earlier = deployment({ port: undefined, readiness: { command: ["true"] } });
     expect(back(earlier, from).readiness).toEqual({ command: ["true"] });
     expect(back(deployment({ port: undefined }), from)).not.toHaveProperty("readiness");
+  });
+
+  // Shows: docs/applications.md#command: another command is a deployment, and a rollback restores it
+  it("restores the command, or that the image's own ran, and gives none to a project that is built", () => {
+    const earlier = deployment({ command: ["node", "worker.js"] });
+    expect(back(earlier, { ...now, command: ["other"] }).command).toEqual(["node", "worker.js"]);
+    expect(back(deployment({}), { ...now, command: ["other"] })).not.toHaveProperty("command");
+    const { image: _, ...others } = now;
+    const source = { connectionId: "g1", repositoryId: "r1", branch: "main", autoDeploy: true };
+    expect(back(earlier, { ...others, source, build: {} })).not.toHaveProperty("command");
   });
 
   it("removes what the deployment did not have", () => {

@@ -39,7 +39,7 @@ const MAX_CONCURRENT_READS = 4;
 
 /**
  * Creates a deployment from the settings of an earlier one: image (the exact manifest that ran), port, environment,
- * health check or readiness, time to stop, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
+ * command, health check or readiness, time to stop, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is requested
  * for later has one.
  * It does not run the pre-deploy command unless asked to.
  * @param grants what the caller may do: a rollback needs the permission of each of its changes, and of each reference that the project does not have now
@@ -147,9 +147,10 @@ export function withDeployment(
   catalog: Catalog,
 ): ProjectSpec {
   const { image: _image, port: _port, envsFrom: _envs, healthcheck: _check, ...others } = spec;
-  const { readiness: _ready, terminationGracePeriodSeconds: _grace, preDeploySkip: _skip, ...rest } = others;
+  const { command: _command, readiness: _ready, terminationGracePeriodSeconds: _grace, ...unset } = others;
+  const { preDeploySkip: _skip, ...rest } = unset;
   const { image, port, envsFrom, healthcheck, readiness, plan, paymentMode } = settings;
-  const { terminationGracePeriodSeconds } = settings;
+  const { command, terminationGracePeriodSeconds } = settings;
   if (image === undefined || findPlan(catalog, plan) === undefined) {
     throw failures.deploymentNotAvailable(id);
   }
@@ -157,6 +158,8 @@ export function withDeployment(
   const wanted: ProjectSpec = {
     ...rest,
     ...(isBuilt(spec) ? {} : { image: { ...image, ...(digest === undefined ? {} : { digest }) } }),
+    // A project that is built from Git has none: the start command is in its image.
+    ...(command === undefined || isBuilt(spec) ? {} : { command }),
     ...(port === undefined ? {} : { port }),
     ...(envsFrom === undefined || envsFrom.length === 0 ? {} : { envsFrom }),
     ...(healthcheck === undefined ? {} : { healthcheck }),
@@ -179,7 +182,7 @@ export function permissionsOf(before: ProjectSpec, wanted: ProjectSpec): Permiss
   const changes: [Permission, boolean][] = [
     [
       "project.image.update",
-      !isSame(({ image }) => [image?.url, image?.pullSecretRef, image?.awsCredentialsRef]),
+      !isSame(({ image, command }) => [image?.url, image?.pullSecretRef, image?.awsCredentialsRef, command]),
     ],
     ["project.envs.update", !isSame(({ envsFrom = [] }) => envsFrom)],
     ["project.plan.update", !isSame(({ plan, paymentMode }) => [plan, paymentMode])],

@@ -91,6 +91,7 @@ export function projectData(project: Project, derived: Derived) {
     ...(spec.terminationGracePeriodSeconds === undefined
       ? {}
       : { termination_grace_period_seconds: spec.terminationGracePeriodSeconds }),
+    ...(spec.command === undefined ? {} : { command: spec.command }),
     ...(spec.readiness === undefined ? {} : { readiness: spec.readiness }),
     ...(spec.preDeployCommand === undefined ? {} : { pre_deploy_command: spec.preDeployCommand }),
     ...(spec.preDeployTimeoutSeconds === undefined

@@ -12,7 +12,7 @@ import {
   timestamp,
 } from "../fields.ts";
 import { mapOf, rule, withRules } from "../rule.ts";
-import { words } from "./words.ts";
+import { COMMAND_MAX_BYTES, words } from "./words.ts";
 
 /** The objects inside a Project's spec. */
 
@@ -254,6 +254,10 @@ export const job = z
     ).optional(),
   })
   .describe("When a scheduled job runs, and what.");
+
+export const instanceCommand = words(
+  `Runs in each instance in place of the image's entrypoint and command, without a shell; of a project from an image. At most ${COMMAND_MAX_BYTES} bytes of UTF-8 in all. All who may read the project are shown it: secrets are to be variables.`,
+).min(1);
 
 export const readiness = z
   .strictObject({

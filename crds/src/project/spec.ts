@@ -12,6 +12,7 @@ import {
   typesWith,
   versionsOfType,
 } from "./types.ts";
+import { COMMAND_MAX_BYTES, celCommandShort, isCommandShort } from "./words.ts";
 
 type SpecRule = Rule<ProjectSpecFields>;
 
@@ -154,6 +155,22 @@ const sizes: SpecRule[] = [
   },
 ];
 
+const commands: SpecRule[] = [
+  {
+    cel: "!has(self.command) || (!has(self.source) && !has(self.github))",
+    check: ({ command, source, github }) =>
+      command === undefined || (source === undefined && github === undefined),
+    message: "{command} is not of projects from Git: they have the start command of their build",
+    fields: ["command", "source", "github"],
+  },
+  {
+    cel: `!has(self.command) || ${celCommandShort("command")}`,
+    check: ({ command = [] }) => isCommandShort(command),
+    message: `{command} must be at most ${COMMAND_MAX_BYTES} bytes of UTF-8 in all`,
+    fields: ["command"],
+  },
+];
+
 const preDeploy: SpecRule[] = [
   {
     cel: "!has(self.preDeployTimeoutSeconds) || has(self.preDeployCommand)",
@@ -182,6 +199,7 @@ export const projectRules: readonly SpecRule[] = [
   ...images,
   ...exposure,
   ...sizes,
+  ...commands,
   ...preDeploy,
   ...versions,
 ];

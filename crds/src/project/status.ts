@@ -19,6 +19,7 @@ import {
   envSource,
   healthcheckFields,
   imageFields,
+  instanceCommand,
   readiness,
   terminationGracePeriodSeconds,
 } from "./parts.ts";
@@ -88,6 +89,7 @@ export const deploymentSettings = z
     healthcheck: healthcheckFields.optional(),
     terminationGracePeriodSeconds: terminationGracePeriodSeconds.optional(),
     readiness: readiness.optional(),
+    command: instanceCommand.optional(),
   })
   .describe("What the pods were made from.");
 export type DeploymentSettings = z.output<typeof deploymentSettings>;

@@ -76,6 +76,7 @@ const valid = {
       instances: 2,
       storage: { persistent: false, capacity: 5 },
       envs: [{ name: "QUEUE", value: "mail" }],
+      command: ["node", "worker.js"],
       readiness: { command: ["cat", "/tmp/ready"] },
       pre_deploy_command: ["node", "migrate.js"],
       pre_deploy_timeout_seconds: 60,
@@ -197,6 +198,15 @@ describe("parseCreateProject", () => {
     ["worker", set("config.custom_domains", []), "config.custom_domains", /only to: http/],
     ["worker", set("config.network_access", open), "config.network_access", /only to: http/],
     ["worker", set("config.healthcheck", { enabled: false }), "config.healthcheck", /only to: http/],
+    ["worker", set("config.command", []), "config.command", />=1/],
+    ["worker", set("config.command", Array(65).fill("a")), "config.command", /<=64/],
+    [
+      "worker",
+      set("config.command", Array(5).fill("a".repeat(1_000))),
+      "config.command",
+      /at most 4096 bytes/,
+    ],
+    ["job", set("config.command", ["node"]), "config.command", /only to: http, worker/],
     ["worker", set("config.readiness.command", []), "config.readiness.command", />=1/],
     ["worker", set("config.readiness.command", Array(65).fill("a")), "config.readiness.command", /<=64/],
     ["worker", set("config.instances", undefined), "config.instances", /is required/],
@@ -375,6 +385,7 @@ describe("parseCreateProject", () => {
   // Shows: docs/applications.md#errors-project-creation: 400 | plan incompatible with the type
   // Shows: docs/applications.md#errors-project-creation: 400 | unsupported version (databases)
   // Shows: docs/databases-api.md#rules-of-a-creation: 400: plan by type and profile: `db-*`
+  // Shows: docs/applications.md#create: `config.command`: [what runs](#command) in place of the image's own
   // Shows: docs/applications.md#workers: `config.readiness.command`, 1 to 64 words
   it.each(broken)("refuses a body of %s broken by case %#", (name, change, field, message) => {
     const body = structuredClone(valid[name]());

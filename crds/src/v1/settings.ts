@@ -15,14 +15,16 @@ import {
   subdomain,
   text,
 } from "../fields.ts";
-import { isCommandShort, ONE_OFF_COMMAND_MAX_BYTES, oneOffCommand, oneOffTimeoutSeconds } from "../jobrun.ts";
+import { oneOffCommand, oneOffTimeoutSeconds } from "../jobrun.ts";
 import {
   healthcheckFields,
+  instanceCommand,
   PRE_DEPLOY_TIMEOUT_SECONDS,
   preDeployCommand,
   preDeployTimeoutSeconds,
   terminationGracePeriodSeconds,
 } from "../project/parts.ts";
+import { COMMAND_MAX_BYTES, isCommandShort } from "../project/words.ts";
 import { setOf } from "../rule.ts";
 import { variableGroupName } from "../variablegroup.ts";
 import { snakeSchema } from "./snake.ts";
@@ -151,6 +153,11 @@ export const patchHealthBody = z
   })
   .refine((body) => Object.keys(body).length > 0, { message: "must have at least one member" })
   .meta({ minProperties: 1 });
+const short = (command: z.ZodArray<z.ZodString>) =>
+  command.refine(isCommandShort, { message: `must be at most ${COMMAND_MAX_BYTES} bytes of UTF-8 in all` });
+export const patchCommandBody = z.strictObject({
+  command: short(instanceCommand).nullable().describe("The whole command; null for the image's own."),
+});
 export const patchPreDeployBody = z
   .strictObject({
     pre_deploy_command: preDeployCommand
@@ -166,9 +173,7 @@ export const patchPreDeployBody = z
   .meta({ minProperties: 1 });
 /** A command to run once in an application's image. */
 export const startRunBody = z.strictObject({
-  command: oneOffCommand.refine(isCommandShort, {
-    message: `must be at most ${ONE_OFF_COMMAND_MAX_BYTES} bytes of UTF-8 in all`,
-  }),
+  command: short(oneOffCommand),
   timeout_seconds: oneOffTimeoutSeconds.optional(),
 });
 /** `normalizeCron` comes first: `/v1` forgives spaces. */

@@ -32,6 +32,8 @@ export interface HttpApp extends Workload {
   startupTimeoutSeconds?: number;
   /** Time between SIGTERM and SIGKILL of an instance, in seconds, where the owner has chosen one. */
   stopSeconds?: number;
+  /** Words that run in place of the image's own command. */
+  command?: readonly string[];
   /** Command that succeeds when an instance of a worker is ready; without one an instance that runs is. */
   readinessCommand?: readonly string[];
   /** Present for public projects only. */

@@ -207,6 +207,7 @@ describe("the settings' hash", () => {
     ],
     ["another port", { port: 81 }],
     ["other variables", { envsFrom: [{ name: "p1-env-0123456789ab" }] }],
+    ["a command", { command: ["node", "server.js"] }],
     ["a health check", { healthcheck: { enabled: true, path: "/" } }],
     ["a liveness path", { healthcheck: { enabled: true, path: "/", livenessPath: "/" } }],
     ["a limit of the start", { healthcheck: { enabled: true, path: "/", startupTimeoutSeconds: 10 } }],

@@ -51,9 +51,9 @@ export function previousVersion(deployments: readonly Deployment[]): Deployment 
 /** The project with the settings of an earlier deployment, and the very image that ran then. */
 export function withSettingsOf(project: Project, { settings, image: { digest } }: Deployment): Project {
   const { image, port, plan, paymentMode = project.spec.paymentMode, envsFrom } = settings;
-  const { healthcheck, readiness, terminationGracePeriodSeconds } = settings;
+  const { command, healthcheck, readiness, terminationGracePeriodSeconds } = settings;
   const pinned = image && digest ? { ...image, digest } : image;
-  const spec = { ...project.spec, image: pinned, port, plan, paymentMode, envsFrom };
+  const spec = { ...project.spec, image: pinned, command, port, plan, paymentMode, envsFrom };
   const health = { healthcheck, readiness, terminationGracePeriodSeconds };
   return { ...project, spec: { ...spec, ...health, restartedAt: undefined } };
 }

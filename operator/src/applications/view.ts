@@ -78,6 +78,7 @@ export function toHttpApp(
         : instances,
     rolloutDeadlineSeconds: rolloutDeadlineSeconds(project, platform),
     autoscaling,
+    command: spec.command,
     stopSeconds: spec.terminationGracePeriodSeconds,
     route: routeOf(hosts, spec, platform),
   };

@@ -92,6 +92,11 @@ export function literalWord(word: string): string {
   return word.replaceAll("$", "$$$$");
 }
 
+/** What runs in place of the image's own command; nothing where that runs. */
+export function commandFields(command: readonly string[] | undefined) {
+  return command === undefined ? {} : { command: command.map(literalWord) };
+}
+
 /** What the container may do, and where its volume is. */
 export function confinementFields({ volume }: Workload) {
   return {

@@ -353,8 +353,9 @@ describe("a source", () => {
   // Shows: docs/git.md#source-and-builds-over-v1: `PUT /v1/project/:id/source` | the projection. With
   // Shows: docs/git.md#source-and-builds-over-v1: `PATCH /v1/project/:id/build-settings` | the
   // Shows: docs/git.md#source-and-builds-over-v1: 409 `PROJECT_NOT_PUBLISHED` | a source is removed
-  it("replaces an image, and is built immediately where pushes are published", async () => {
-    const { metadata } = await harness.project(ORGANIZATION, "pattach");
+  // Shows: docs/applications.md#command: a project that is built from Git has none: `build.start_command` is in its
+  it("replaces an image and its command, and is built immediately where pushes are published", async () => {
+    const { metadata } = await harness.project(ORGANIZATION, "pattach", { command: ["node", "c.js"] });
     const body = {
       source: { ...sent, auto_deploy: true },
       build: { start_command: "node a.js", context_path: " ./web/ " },
@@ -362,6 +363,8 @@ describe("a source", () => {
     const answer = await call("PUT", "/pattach/source", body);
     expect([answer.statusCode, answer.json().data.source_revision]).toEqual([200, 1]);
     expect(answer.json().data.build).toMatchObject({ start_command: "node a.js", context_path: "web" });
+    const ref = { namespace: NAMESPACE, name: metadata.name };
+    expect((await harness.kube.get<Project>(projectResource, ref)).spec).not.toHaveProperty("command");
     const built = [...store.builds.values()].filter(({ project_uid }) => project_uid === metadata.uid);
     expect(built).toMatchObject([{ triggered_by: "settings", commit_sha: FAKE_SHA }]);
     // The push of that commit, delivered late, builds nothing again.

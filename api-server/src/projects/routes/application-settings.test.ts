@@ -58,6 +58,9 @@ describe("an operation that does not apply to the project's type", () => {
     ["PATCH", "cache", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "store", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "from-git", "image", { image: "registry.example.com/shop:2" }],
+    // Shows: docs/applications.md#errors-other-operations: PATCH command | 400 `PROJECT_TYPE_MISMATCH`: no
+    ["PATCH", "from-git", "command", { command: ["node"] }],
+    ["PATCH", "nightly", "command", { command: ["node"] }],
     ["PATCH", "nightly", "health", { termination_grace_period_seconds: 60 }],
     // Shows: docs/applications.md#errors-other-operations: PATCH pre-deploy | 400 `PROJECT_TYPE_MISMATCH`: no
     ["PATCH", "nightly", "pre-deploy", { pre_deploy_command: ["migrate"] }],
@@ -119,6 +122,10 @@ describe("a body that breaks rules", () => {
       { healthcheck: { enabled: true, path: "/", livenessPath: "/" }, termination_grace_period_seconds: 0 },
       ["healthcheck.livenessPath", "termination_grace_period_seconds"],
     ],
+    ["shop", "command", {}, ["command"]],
+    ["shop", "command", { command: [] }, ["command"]],
+    ["shop", "command", { command: "node worker.js" }, ["command"]],
+    ["shop", "command", { command: Array(5).fill("a".repeat(1_000)) }, ["command"]],
     ["shop", "pre-deploy", {}, ["body"]],
     ["shop", "pre-deploy", { pre_deploy_command: [] }, ["pre_deploy_command"]],
     ["shop", "pre-deploy", { pre_deploy_command: "npm run migrate" }, ["pre_deploy_command"]],
@@ -240,6 +247,19 @@ describe("without a ledger", () => {
     Object.assign(harness.services, { supports });
     expect(response.json()).toMatchObject({ code: "PROJECT_FEATURE_UNAVAILABLE" });
     expect(wrong.statusCode).toBe(400);
+  });
+});
+
+describe("PATCH command", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/command` | `message`; a new deployment starts
+  // Shows: docs/applications.md#project-settings: command: the whole command; null for the image's own
+  it("replaces the command, and null leaves the image's own", async () => {
+    await harness.project("acme", "commands", { plan: "basic" });
+    for (const command of [["node", "worker.js"], ["other"], null, null]) {
+      const response = await send("PATCH", "commands", "command", { command });
+      expect(response.json()).toEqual({ status: "success", message: "command updated" });
+      expect(live("commands").spec.command).toEqual(command ?? undefined);
+    }
   });
 });
 

@@ -117,6 +117,10 @@ export const projectSchema = projectItemSchema.extend({
     .object({ command: z.array(z.string()) })
     .describe("Of a worker whose instances are ready while a command succeeds.")
     .optional(),
+  command: z
+    .array(z.string())
+    .describe("Runs in each instance in place of the image's own command.")
+    .optional(),
   pre_deploy_command: z.array(z.string()).describe("Runs once before each deployment.").optional(),
   pre_deploy_timeout_seconds: z.int().describe("600 unless given.").optional(),
   autoscaling: z

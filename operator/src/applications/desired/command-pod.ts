@@ -1,10 +1,10 @@
 import { labels } from "@slipway/crds";
 import { childLabels, type Workload } from "../../workload/app.ts";
 import {
+  commandFields,
   confinementFields,
   environmentFields,
   imageFields,
-  literalWord,
   podFields,
 } from "../../workload/pod.ts";
 
@@ -27,7 +27,7 @@ export function commandPodSpec(app: CommandApp, command: readonly string[]) {
       {
         ...imageFields(bare),
         terminationMessagePolicy: "FallbackToLogsOnError",
-        command: command.map(literalWord),
+        ...commandFields(command),
         ...(app.port === undefined ? {} : { env: [{ name: "PORT", value: String(app.port) }] }),
         ...environmentFields(app),
         resources: app.resources,

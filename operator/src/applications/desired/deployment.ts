@@ -2,6 +2,7 @@ import { annotations } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { childMetadata } from "../../workload/app.ts";
 import {
+  commandFields,
   confinementFields,
   environmentFields,
   hashOfTemplate,
@@ -81,6 +82,7 @@ function container(app: HttpApp, port: number) {
     : { tcpSocket: { port: "http" } };
   return {
     ...imageFields(app),
+    ...commandFields(app.command),
     ports: [{ name: "http", containerPort: port, protocol: "TCP" }],
     // PORT here wins over one in a Secret.
     env: [{ name: "PORT", value: String(port) }],

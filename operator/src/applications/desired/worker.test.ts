@@ -45,6 +45,40 @@ test("another readiness command is another deployment, and an earlier one's sett
   );
 });
 
+// Shows: docs/applications.md#command: another command is a deployment, and a rollback restores it
+// Shows: docs/applications.md#command: its words stay as they are: neither `$` nor `$(NAME)` means anything
+test.each([
+  ["worker", exampleWorker],
+  ["HTTP project", exampleProject],
+])(
+  "another command of a %s is another deployment, with its words as they are, and an earlier one's settings restore it",
+  (_, example) => {
+    const own = example(ref);
+    const before = example(ref, { command: ["node", "worker.js", "$(HOME)", "$5"] });
+    const now = example(ref, { command: ["node", "other.js"] });
+    const containerOf = (project: Project) =>
+      (
+        deployment(appOf(project)).spec as {
+          template: { spec: { containers: Record<string, unknown>[] } };
+        }
+      ).template.spec.containers[0];
+    expect(containerOf(before)?.command).toEqual(["node", "worker.js", "$$(HOME)", "$$5"]);
+    expect(containerOf(own)).not.toHaveProperty("command");
+    expect(new Set([own, before, now].map(hash)).size).toBe(3);
+    const deploymentOf = (project: Project): Deployment => ({
+      id: "d1",
+      status: "succeeded",
+      startedAt: "2026-01-01T00:00:00Z",
+      settingsHash: hash(project),
+      updatedImage: true,
+      image: { reference: "registry.example/team/worker:1.0.0" },
+      settings: settingsOf(project),
+    });
+    expect(hash(withSettingsOf(now, deploymentOf(before)))).toBe(hash(before));
+    expect(hash(withSettingsOf(now, deploymentOf(own)))).toBe(hash(own));
+  },
+);
+
 test("the number of instances, a pause and autoscaling are none", () => {
   const scaled = { plan: "premium", autoscaling: { enabled: true, maxInstances: 3 } };
   const changes: Partial<Project["spec"]>[] = [{ instances: 2 }, { paused: true }];

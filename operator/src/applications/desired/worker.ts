@@ -1,4 +1,4 @@
-import { confinementFields, environmentFields, imageFields } from "../../workload/pod.ts";
+import { commandFields, confinementFields, environmentFields, imageFields } from "../../workload/pod.ts";
 import type { HttpApp } from "../app.ts";
 
 /** Whether an instance shows that it is ready by running alone. */
@@ -10,6 +10,7 @@ export function workerContainer(app: HttpApp) {
   const { readinessCommand, resources } = app;
   return {
     ...imageFields(app),
+    ...commandFields(app.command),
     ...environmentFields(app),
     resources,
     ...(readinessCommand === undefined

@@ -229,11 +229,12 @@ test("settings are what the pods are created from, and nothing of route or scale
     ...rest
   } = spec;
   const readiness = { command: ["cat", "/tmp/ready"] };
+  const command = ["node", "worker.js"];
   const ofWorker = settingsOf({
     apiVersion: "slipway.dev/v1alpha1",
     kind: "Project",
     metadata: { name: "p1" },
-    spec: { ...rest, type: "worker", readiness, envsFrom: [...envsFrom] },
+    spec: { ...rest, type: "worker", command, readiness, envsFrom: [...envsFrom] },
   });
-  expect(ofWorker).toEqual({ image, envsFrom, readiness, plan, paymentMode });
+  expect(ofWorker).toEqual({ image, command, envsFrom, readiness, plan, paymentMode });
 });

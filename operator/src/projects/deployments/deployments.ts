@@ -28,8 +28,9 @@ export interface WantedDeployment {
 /** What a rollback needs of a spec: all that the pods are created from, and how they are paid for. */
 export function settingsOf({ spec }: Project): DeploymentSettings {
   const { image, port, plan, paymentMode, envsFrom, healthcheck, readiness } = spec;
-  const { terminationGracePeriodSeconds } = spec;
-  return { image, port, plan, paymentMode, envsFrom, healthcheck, readiness, terminationGracePeriodSeconds };
+  const { terminationGracePeriodSeconds, command } = spec;
+  const health = { healthcheck, readiness, terminationGracePeriodSeconds };
+  return { image, command, port, plan, paymentMode, envsFrom, ...health };
 }
 
 /**
