@@ -171,6 +171,8 @@ export function nodeAgents(binaries: Binaries, pki: Pki): Daemon[] {
         "root-dir": paths.kubelet,
         "hostname-override": addresses.nodeName,
         "node-ip": addresses.node,
+        // Where cAdvisor finds the sandboxes of pods, of which it measures the network.
+        containerd: paths.containerdSocket,
       }),
     ],
     reads: [paths.kubeletConfig, pki.kubeconfigs.kubelet, ...files(pki.kubelet)],
