@@ -5,6 +5,7 @@ import {
   type KubeClient,
   type KubernetesObject,
   resources,
+  type TokenSource,
 } from "@slipway/controller-runtime";
 import type { Clock } from "@slipway/process";
 import type { PolicyRule } from "../rbac.ts";
@@ -21,14 +22,6 @@ const tokenRequest = customResource("authentication.k8s.io", "v1", "tokenrequest
 interface TokenRequest extends KubernetesObject {
   spec: { expirationSeconds: number };
   status?: { token: string; expirationTimestamp: string };
-}
-
-/** Source of bearer tokens for kubelets. */
-export interface TokenSource {
-  /** @throws when none is available */
-  get(): Promise<string>;
-  /** Forgets the token that a kubelet refused. */
-  invalidate(): void;
 }
 
 /** Tokens from the apiserver's TokenRequest, kept until shortly before they end. */

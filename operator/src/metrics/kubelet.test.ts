@@ -4,13 +4,12 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { KubeClient } from "@slipway/controller-runtime";
+import { type KubeClient, Kubelets, type KubeletTrust, type TokenSource } from "@slipway/controller-runtime";
 import { systemClock } from "@slipway/process";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ensureAuthority, ensureCertificate, type KeyPair } from "../../../hack/cluster/certificates.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
-import { Kubelets, type KubeletTrust } from "./kubelet.ts";
-import { requestedTokens, type TokenSource } from "./kubelet-token.ts";
+import { requestedTokens } from "./kubelet-token.ts";
 
 /** A kubelet on loopback that shows a certificate of its authority. */
 let dir: string;

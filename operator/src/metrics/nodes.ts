@@ -1,6 +1,12 @@
 /** The cluster's nodes: where their kubelets listen, and their conditions. */
 
-import { type KubernetesObject, type Manager, resources, type Store } from "@slipway/controller-runtime";
+import {
+  type KubeletAddress,
+  type KubernetesObject,
+  type Manager,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
 
 /** The part of a node that is read. */
 export interface Node extends KubernetesObject {
@@ -11,12 +17,6 @@ export interface Node extends KubernetesObject {
     daemonEndpoints?: { kubeletEndpoint?: { Port?: number } };
     conditions?: readonly { type: string; status: string; lastTransitionTime?: string }[];
   };
-}
-
-/** Where a kubelet listens. */
-export interface KubeletAddress {
-  readonly host: string;
-  readonly port: number;
 }
 
 const KUBELET_PORT = 10_250;

@@ -1,11 +1,16 @@
 /** Creates the ports of the jobrun controller: logs, samples, and the store of nodes. */
 
-import type { ClusterConfig, Manager, Store } from "@slipway/controller-runtime";
+import {
+  type ClusterConfig,
+  Kubelets,
+  kubeletTrust,
+  type Manager,
+  type Store,
+} from "@slipway/controller-runtime";
 import { Counter } from "prom-client";
 import type { Config } from "../config.ts";
 import type { RunLogs, RunSamples } from "../jobs/runs/ports.ts";
 import { createRunLogs, type StoreRunLog } from "../logs/run-logs.ts";
-import { Kubelets, kubeletTrust } from "./kubelet.ts";
 import { requestedTokens } from "./kubelet-token.ts";
 import { createNodeStore, kubeletAddress, type Node } from "./nodes.ts";
 import { KubeletSamples } from "./run-samples.ts";

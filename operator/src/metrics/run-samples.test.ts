@@ -1,8 +1,7 @@
+import type { KubeletAddress, Reading } from "@slipway/controller-runtime";
 import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
-import type { Reading } from "./kubelet-summary.ts";
-import type { KubeletAddress } from "./nodes.ts";
 import { KubeletSamples } from "./run-samples.ts";
 
 let clock: FakeClock;

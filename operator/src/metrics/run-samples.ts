@@ -1,10 +1,8 @@
 /** Samples the containers of running runs: polls each node that has some, and no other. */
 
-import { untilAborted } from "@slipway/controller-runtime";
+import { type KubeletAddress, type Reading, untilAborted } from "@slipway/controller-runtime";
 import { type Clock, ConcurrencyLimiter, type Logger, type Timer } from "@slipway/process";
 import type { RunSamples, SampledRun } from "../jobs/runs/ports.ts";
-import type { Reading } from "./kubelet-summary.ts";
-import type { KubeletAddress } from "./nodes.ts";
 import { collecting, finished, type Series, seriesOf, withReading } from "./sample-series.ts";
 
 export interface KubeletSamplesOptions {

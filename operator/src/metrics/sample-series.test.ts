@@ -1,6 +1,6 @@
+import type { Reading } from "@slipway/controller-runtime";
 import { jobRunStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import type { Reading } from "./kubelet-summary.ts";
 import { collecting, finished, type Series, seriesOf, withReading } from "./sample-series.ts";
 
 const START = new Date("2026-01-01T00:00:00Z");

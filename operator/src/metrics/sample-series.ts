@@ -1,7 +1,7 @@
 /** Averages and peaks of one run, from the kubelet's readings. Pure. */
 
+import type { Reading } from "@slipway/controller-runtime";
 import type { RunMetrics } from "../jobs/runs/ports.ts";
-import type { Reading } from "./kubelet-summary.ts";
 
 /** What is known of a run so far. Times in milliseconds, CPU in cores, memory in bytes. */
 export interface Series {

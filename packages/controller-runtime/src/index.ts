@@ -130,6 +130,15 @@ export {
 } from "./controller/sources.ts";
 export { type TracedObjects, tracedIn } from "./controller/traced-changes.ts";
 export { WorkQueue, type WorkQueueOptions } from "./controller/work-queue.ts";
+export {
+  type KubeletAddress,
+  type KubeletOptions,
+  Kubelets,
+  type KubeletTrust,
+  kubeletTrust,
+  type TokenSource,
+} from "./kubelet/kubelets.ts";
+export { type PodReading, podReadingsOf, type Reading, readingsOf, type Summary } from "./kubelet/summary.ts";
 export { ClockGuard, type ClockReference } from "./manager/clock-guard.ts";
 export { LeaderElector, type LeaderElectorOptions } from "./manager/leader-elector.ts";
 export { untilAborted } from "./manager/leadership.ts";

@@ -4,7 +4,9 @@ import {
   type ClusterConfig,
   type Controller,
   type KubeClient,
+  Kubelets,
   type KubernetesObject,
+  kubeletTrust,
   type Manager,
   type ObjectRef,
   resources,
@@ -14,7 +16,6 @@ import { type Catalog, credentialKeys, databaseNames, type Project } from "@slip
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
 import { Counter } from "prom-client";
 import type { Config } from "../../config.ts";
-import { Kubelets, kubeletTrust } from "../../metrics/kubelet.ts";
 import { requestedTokens } from "../../metrics/kubelet-token.ts";
 import { kubeletAddress, type Node } from "../../metrics/nodes.ts";
 import { CONTAINER } from "../common/pod.ts";

@@ -1,6 +1,6 @@
+import { podReadingsOf } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
-import { podReadingsOf } from "../../metrics/kubelet-summary.ts";
 import { Resources, resourceOf, UNKNOWN } from "./resources.ts";
 
 /** As a kubelet answers, shortened. */

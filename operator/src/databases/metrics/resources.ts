@@ -1,9 +1,8 @@
 /** CPU, memory and storage of databases' pods, as the kubelets report them: one request a node and round. */
 
+import type { KubeletAddress, PodReading } from "@slipway/controller-runtime";
 import { allNull, type SnapshotResource, snapshotResource } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
-import type { PodReading } from "../../metrics/kubelet-summary.ts";
-import type { KubeletAddress } from "../../metrics/nodes.ts";
 import { DATA } from "../common/pod.ts";
 
 export interface ResourcesOptions {

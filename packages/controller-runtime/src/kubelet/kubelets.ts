@@ -1,8 +1,11 @@
 /** Requests summaries from kubelets: one connection a node, verified, with a token that has no other rights. */
 
 import { readFile } from "node:fs/promises";
-import { type ClusterConfig, type Credentials, KubeError, Transport } from "@slipway/controller-runtime";
 import type { Clock } from "@slipway/process";
+import type { ClusterConfig } from "../client/cluster-config.ts";
+import type { Credentials } from "../client/credentials.ts";
+import { KubeError } from "../client/errors.ts";
+import { Transport } from "../client/transport.ts";
 import {
   lacksContainers,
   type PodReading,
@@ -10,9 +13,21 @@ import {
   type Reading,
   readingsOf,
   type Summary,
-} from "./kubelet-summary.ts";
-import type { TokenSource } from "./kubelet-token.ts";
-import type { KubeletAddress } from "./nodes.ts";
+} from "./summary.ts";
+
+/** Where a kubelet listens. */
+export interface KubeletAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Source of bearer tokens for kubelets. */
+export interface TokenSource {
+  /** @throws when none is available */
+  get(): Promise<string>;
+  /** Forgets the token that a kubelet refused. */
+  invalidate(): void;
+}
 
 /** Which authorities of kubelets' certificates are trusted. */
 export interface KubeletTrust {
