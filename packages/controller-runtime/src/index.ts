@@ -25,7 +25,7 @@ export { eventRef, type StoreEvent } from "./cache/store-event.ts";
 export { compareResourceVersions } from "./cache/version-waiters.ts";
 export { KubeClient, type KubeClientOptions } from "./client/client.ts";
 export { type ClusterConfig, loadClusterConfig } from "./client/cluster-config.ts";
-export type { CredentialSource, Credentials } from "./client/credentials.ts";
+export { type CredentialSource, type Credentials, clusterCredentials } from "./client/credentials.ts";
 export { deleteSeen } from "./client/delete-seen.ts";
 export {
   isAlreadyExists,

@@ -102,7 +102,15 @@ export class Kubelets {
    * @throws KubeError, or what the token's source throws
    */
   async readPods(address: KubeletAddress, signal: AbortSignal): Promise<Map<string, PodReading>> {
-    return podReadingsOf(await this.#request(originOf(address), false, signal), this.#options.container);
+    return podReadingsOf(await this.summary(address, signal), this.#options.container);
+  }
+
+  /**
+   * All that a kubelet reports of its pods.
+   * @throws KubeError, or what the token's source throws
+   */
+  async summary(address: KubeletAddress, signal: AbortSignal): Promise<Summary> {
+    return this.#request(originOf(address), false, signal);
   }
 
   /** Ends the connection to a kubelet. */

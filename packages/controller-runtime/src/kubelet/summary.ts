@@ -24,50 +24,86 @@ interface Container {
 
 interface Volume {
   name?: unknown;
+  /** The claim that the volume is of; others are the pod's own. */
+  pvcRef?: { name?: unknown };
   usedBytes?: unknown;
   capacityBytes?: unknown;
 }
 
 /** The parts of the answer that are read; their types are checked. */
 export interface Summary {
-  pods?: { podRef?: { uid?: unknown }; containers?: Container[]; volume?: Volume[] }[];
+  pods?: {
+    podRef?: { uid?: unknown };
+    containers?: Container[];
+    network?: { time?: unknown; rxBytes?: unknown; txBytes?: unknown };
+    volume?: Volume[];
+  }[];
 }
 
 /** What a pod's volume holds, and may hold. */
 export interface VolumeReading {
+  /** Whether it is that of a claim, which outlives the pod. */
+  readonly isClaim?: true;
   readonly usedBytes?: number;
   readonly capacityBytes?: number;
 }
 
-/** One reading of a pod: one of its containers, and its volumes by name. */
+/** Bytes of a pod's network since it was made. */
+export interface NetworkReading {
+  /** When they were counted, in milliseconds. */
+  readonly at: number;
+  readonly receivedBytes: number;
+  readonly transmittedBytes: number;
+}
+
+/** One reading of a pod: one of its containers, its network, and its volumes by name. */
 export interface PodReading {
   readonly container?: Reading;
+  readonly network?: NetworkReading;
   readonly volumes: ReadonlyMap<string, VolumeReading>;
 }
 
-/** Readings of one container name and of all volumes by pod uid. Volumes are in the long form of the answer alone. */
+/** Readings of one container name, of networks and of all volumes by pod uid. Networks and volumes are in the long form of the answer alone. */
 export function podReadingsOf(summary: Summary, container: string): Map<string, PodReading> {
   const containers = readingsOf(summary, container);
   const readings = new Map<string, PodReading>();
-  for (const { podRef, volume } of summary.pods ?? []) {
+  for (const { podRef, network, volume } of summary.pods ?? []) {
     if (typeof podRef?.uid !== "string") {
       continue;
     }
     const volumes = new Map<string, VolumeReading>();
-    for (const { name, usedBytes, capacityBytes } of volume ?? []) {
+    for (const { name, pvcRef, usedBytes, capacityBytes } of volume ?? []) {
       if (typeof name !== "string") {
         continue;
       }
       const [used, capacity] = [positive(usedBytes), positive(capacityBytes)];
       volumes.set(name, {
+        ...(typeof pvcRef?.name === "string" ? { isClaim: true } : {}),
         ...(used === undefined ? {} : { usedBytes: used }),
         ...(capacity === undefined ? {} : { capacityBytes: capacity }),
       });
     }
     const found = containers.get(podRef.uid);
-    readings.set(podRef.uid, { ...(found === undefined ? {} : { container: found }), volumes });
+    const counted = networkOf(network);
+    readings.set(podRef.uid, {
+      ...(found === undefined ? {} : { container: found }),
+      ...(counted === undefined ? {} : { network: counted }),
+      volumes,
+    });
   }
   return readings;
+}
+
+function networkOf({
+  time,
+  rxBytes,
+  txBytes,
+}: NonNullable<NonNullable<Summary["pods"]>[number]["network"]> = {}): NetworkReading | undefined {
+  const at = milliseconds(time);
+  const [receivedBytes, transmittedBytes] = [positive(rxBytes), positive(txBytes)];
+  return at === undefined || receivedBytes === undefined || transmittedBytes === undefined
+    ? undefined
+    : { at, receivedBytes, transmittedBytes };
 }
 
 /** Readings of one container name by pod uid. */
