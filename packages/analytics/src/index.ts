@@ -20,6 +20,7 @@ export {
   METHODS,
   type Method,
 } from "./event.ts";
+export type { InstanceSample, SampleBatch } from "./instance-sample.ts";
 export {
   LEVELS,
   type Level,
@@ -42,6 +43,15 @@ export {
   searchLogs,
 } from "./store/log-search.ts";
 export { insertLogs } from "./store/logs.ts";
+export {
+  type HistoryPoint,
+  type HistorySelection,
+  type InstanceHistory,
+  LONGEST_STEP_SECONDS,
+  metricHistory,
+  sampledInstances,
+} from "./store/metric-history.ts";
+export { insertSamples } from "./store/metrics.ts";
 export { appliedVersions, migrate } from "./store/migrate.ts";
 export {
   byStatus,

@@ -12,6 +12,9 @@ export const RETENTION_DAYS = 8;
  */
 export const LOGS_KEEP_FREE_BYTES = 4 * 1024 ** 3;
 
+/** The same of what instances used: less than logs leave, which grow faster, and which requests have before both. */
+export const METRICS_KEEP_FREE_BYTES = 2 * 1024 ** 3;
+
 /** How many inserted blocks of a table are remembered, so that a batch that comes again is left out. */
 const REMEMBERED_BLOCKS = 50_000;
 /** And for how long, where the tables are replicated. */
@@ -122,6 +125,32 @@ export const migrations: readonly Migration[] = [
       ORDER BY (organization, project, at, instance, container, file, offset)
       TTL toDateTime(at, 'UTC') + toIntervalDay(days)
       SETTINGS ${settings(place)}, min_free_disk_bytes_to_perform_insert = ${LOGS_KEEP_FREE_BYTES}`,
+    ],
+  },
+  {
+    version: 5,
+    name: "metrics",
+    statements: (place) => [
+      `CREATE TABLE IF NOT EXISTS ${name(place, "metrics")}${onCluster(place)} (
+        organization LowCardinality(String),
+        project LowCardinality(String),
+        instance String CODEC(ZSTD(1)),
+        pod String CODEC(ZSTD(1)),
+        at DateTime('UTC') CODEC(Delta, ZSTD(1)),
+        started_at Nullable(DateTime('UTC')) CODEC(ZSTD(1)),
+        cpu_us Nullable(UInt64) CODEC(Delta, ZSTD(1)),
+        memory_bytes Nullable(UInt64) CODEC(ZSTD(1)),
+        network_at Nullable(DateTime('UTC')) CODEC(Delta, ZSTD(1)),
+        received_bytes Nullable(UInt64) CODEC(Delta, ZSTD(1)),
+        transmitted_bytes Nullable(UInt64) CODEC(Delta, ZSTD(1)),
+        restarts Nullable(UInt32) CODEC(ZSTD(1)),
+        volume_used_bytes Nullable(UInt64) CODEC(ZSTD(1)),
+        volume_capacity_bytes Nullable(UInt64) CODEC(ZSTD(1))
+      ) ENGINE = ${engine(place, "Replacing", "metrics")}
+      PARTITION BY toDate(at, 'UTC')
+      ORDER BY (organization, project, instance, pod, at)
+      TTL at + INTERVAL ${RETENTION_DAYS} DAY
+      SETTINGS ${settings(place)}, min_free_disk_bytes_to_perform_insert = ${METRICS_KEEP_FREE_BYTES}`,
     ],
   },
 ];

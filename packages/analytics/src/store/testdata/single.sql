@@ -138,3 +138,24 @@ PRIMARY KEY (organization, project, at)
 ORDER BY (organization, project, at, instance, container, file, offset)
 TTL toDateTime(at, 'UTC') + toIntervalDay(days)
 SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, min_free_disk_bytes_to_perform_insert = 4294967296;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`metrics` (
+organization LowCardinality(String),
+project LowCardinality(String),
+instance String CODEC(ZSTD(1)),
+pod String CODEC(ZSTD(1)),
+at DateTime('UTC') CODEC(Delta, ZSTD(1)),
+started_at Nullable(DateTime('UTC')) CODEC(ZSTD(1)),
+cpu_us Nullable(UInt64) CODEC(Delta, ZSTD(1)),
+memory_bytes Nullable(UInt64) CODEC(ZSTD(1)),
+network_at Nullable(DateTime('UTC')) CODEC(Delta, ZSTD(1)),
+received_bytes Nullable(UInt64) CODEC(Delta, ZSTD(1)),
+transmitted_bytes Nullable(UInt64) CODEC(Delta, ZSTD(1)),
+restarts Nullable(UInt32) CODEC(ZSTD(1)),
+volume_used_bytes Nullable(UInt64) CODEC(ZSTD(1)),
+volume_capacity_bytes Nullable(UInt64) CODEC(ZSTD(1))
+) ENGINE = ReplacingMergeTree
+PARTITION BY toDate(at, 'UTC')
+ORDER BY (organization, project, instance, pod, at)
+TTL at + INTERVAL 8 DAY
+SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, min_free_disk_bytes_to_perform_insert = 2147483648;

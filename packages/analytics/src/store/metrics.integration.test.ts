@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
+import type { InstanceSample } from "../instance-sample.ts";
+import { type HistoryPoint, metricHistory, sampledInstances } from "./metric-history.ts";
+import { insertSamples } from "./metrics.ts";
+import { migrate } from "./migrate.ts";
+import { rowsOf } from "./rows.ts";
+import { openStore, type Store } from "./store.ts";
+
+/** Samples whose counters are known, in a real store. */
+
+/** The engine takes a while to come up on a busy machine, and longer when its image has to be made. */
+const START_MS = 900_000;
+/** A whole hour, so that steps begin at it. */
+const BASE = Math.floor(Date.now() / 3_600_000) * 3_600 - 7_200;
+
+let server: TestClickHouse;
+let store: Store;
+beforeAll(async () => {
+  server = await startClickHouse();
+  const { url, username, passwordFile } = server;
+  store = openStore({
+    ...{ url, username, passwordFile, database: "slipway", caFile: undefined },
+    cluster: undefined,
+  });
+  await migrate(store);
+  await insertSamples(store, { id: "known", events: known() });
+  // The same batch once more, and the same samples in another one.
+  await insertSamples(store, { id: "known", events: known() });
+  await insertSamples(store, { id: "again", events: known() });
+}, START_MS);
+afterAll(async () => {
+  await store?.client.close();
+  await server?.stop();
+});
+
+const about = { organization: "acme", project: "pshop" };
+
+function sample(instance: string, at: number, change: Partial<InstanceSample> = {}): InstanceSample {
+  return {
+    ...{ ...about, instance, pod: `uid-${instance}`, at: (BASE + at) * 1000 },
+    ...{ startedAt: (BASE - 1_000) * 1000, cpuMicroseconds: null, memoryBytes: null },
+    ...{ networkAt: null, receivedBytes: null, transmittedBytes: null, restarts: 0 },
+    ...{ volumeUsedBytes: null, volumeCapacityBytes: null },
+    ...change,
+  };
+}
+
+const seconds = (count: number): number => count * 1_000_000;
+const started = (at: number) => ({ startedAt: (BASE + at) * 1000 });
+const network = (at: number, received: number, transmitted: number) => ({
+  ...{ networkAt: (BASE + at) * 1000, receivedBytes: received, transmittedBytes: transmitted },
+});
+
+const known = (): InstanceSample[] => [
+  // Half a core from before the window on.
+  ...[-30, 0, 30, 60].map((at) =>
+    sample("steady", at, {
+      cpuMicroseconds: seconds(1_000 + at / 2),
+      memoryBytes: 1_000 + at,
+      ...network(at + 2, 50_000 + 100 * at, 90_000 + 200 * at),
+      ...{ volumeUsedBytes: 5, volumeCapacityBytes: 10 },
+    }),
+  ),
+  // The container starts again: CPU counts from zero, the network of the pod goes on.
+  sample("steady", 90, {
+    ...{ ...started(75), cpuMicroseconds: seconds(3), restarts: 1 },
+    ...network(92, 59_000, 108_000),
+  }),
+  // The network begins again: what it had before is not known.
+  sample("steady", 120, {
+    ...{ ...started(75), cpuMicroseconds: seconds(33), restarts: 1 },
+    ...network(122, 3, 3),
+  }),
+  // Nobody sampled for ten minutes.
+  sample("steady", 720, {
+    ...{ ...started(75), cpuMicroseconds: seconds(63), restarts: 1 },
+    ...network(722, 90, 90),
+  }),
+  // A pod, and another one of the same name.
+  sample("data-0", 40, { pod: "first", ...started(10), cpuMicroseconds: seconds(15) }),
+  sample("data-0", 70, { pod: "first", startedAt: null, restarts: 3 }),
+  sample("data-0", 130, { pod: "second", ...started(100), cpuMicroseconds: seconds(30) }),
+  // A counter that is lower without a start: a clock that was set back, for one.
+  sample("odd", 0, { cpuMicroseconds: seconds(500) }),
+  sample("odd", 30, { cpuMicroseconds: seconds(400) }),
+  // Others'.
+  sample("others", 0, { project: "pother", cpuMicroseconds: seconds(1) }),
+  sample("others", 0, { organization: "globex", cpuMicroseconds: seconds(1) }),
+];
+
+const nothing = {
+  ...{ cpuCores: null, memoryBytes: null, receivedBytesPerSecond: null, transmittedBytesPerSecond: null },
+  ...{ restarts: 0, volumeUsedBytes: null, volumeCapacityBytes: null },
+};
+
+async function history(instance: string): Promise<(Partial<HistoryPoint> & { at: number })[]> {
+  const window = { from: BASE, to: BASE + 900, stepSeconds: 60 };
+  const [found] = await metricHistory(store, { ...about, ...window, instances: [instance] });
+  return found?.points.map((point) => ({ ...point, at: point.at - BASE })) ?? [];
+}
+
+describe("the history of an instance", () => {
+  // Shows: docs/metrics.md#what-is-promised: counters go on over restarts, and what is not known is a gap
+  it("has rates of counters over restarts, and gaps where nothing is known", async () => {
+    const volume = { volumeUsedBytes: 5, volumeCapacityBytes: 10 };
+    const rates = { receivedBytesPerSecond: 100, transmittedBytesPerSecond: 200 };
+    expect(await history("steady")).toEqual([
+      { at: 0, cpuCores: 0.5, memoryBytes: 1_030, ...rates, restarts: 0, ...volume },
+      { at: 60, cpuCores: 0.3, memoryBytes: 1_060, ...rates, restarts: 1, ...volume },
+      { ...nothing, at: 120, cpuCores: 1, restarts: 1 },
+      { ...nothing, at: 720, restarts: 1 },
+    ]);
+  });
+
+  it("is that of all pods of its name", async () => {
+    expect(await history("data-0")).toEqual([
+      { ...nothing, at: 0, cpuCores: 0.5 },
+      { ...nothing, at: 60, restarts: 3 },
+      { ...nothing, at: 120, cpuCores: 1 },
+    ]);
+  });
+
+  it("has no use where a counter is lower without a start", async () => {
+    expect(await history("odd")).toEqual([{ ...nothing, at: 0 }]);
+  });
+
+  it("is that of its own project, and names are values", async () => {
+    expect(await history("others")).toEqual([]);
+    expect(await history("' OR 1=1 --")).toEqual([]);
+  });
+});
+
+// Shows: docs/metrics.md#what-is-promised: no sample counts twice
+it("keeps each sample once, whichever batches it comes in", async () => {
+  const query = `SELECT count() AS n, uniqExact(pod, at, organization, project) AS once FROM ${store.database}.metrics FINAL`;
+  const { rows } = await rowsOf<{ n: number; once: number }>(store, { query, parameters: {} });
+  const [counted] = rows;
+  expect(counted?.n).toBe(counted?.once);
+  expect(counted?.n).toBe(known().length);
+});
+
+it("names the instances with samples in a window, the newest first, and how many there are", async () => {
+  const window = { from: BASE, to: BASE + 900 };
+  const all = { instances: ["steady", "data-0", "odd"], total: 3 };
+  expect(await sampledInstances(store, { ...about, ...window }, 10)).toEqual(all);
+  expect(await sampledInstances(store, { ...about, ...window }, 1)).toEqual({
+    ...all,
+    instances: ["steady"],
+  });
+  expect(await sampledInstances(store, { ...about, from: BASE - 900, to: BASE - 60 }, 10)).toEqual({
+    instances: [],
+    total: 0,
+  });
+});
