@@ -5,9 +5,11 @@ import {
   type AccessEvent,
   insertEvents,
   insertLogs,
+  insertSamples,
   type LogBatch,
   migrate,
   openStore,
+  type SampleBatch,
 } from "@slipway/analytics";
 import { KubeClient, loadClusterConfig, type ReflectorEvents } from "@slipway/controller-runtime";
 import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slipway/process";
@@ -15,9 +17,11 @@ import type { AccessLine } from "./access-line.ts";
 import { accessLog } from "./access-log.ts";
 import { Collector } from "./collector.ts";
 import { keepLogs } from "./keep-logs.ts";
+import { keepMetrics } from "./keep-metrics.ts";
 import { CollectorMetrics } from "./metrics.ts";
 import { createReceiver } from "./otlp-receiver.ts";
 import { openPipeline } from "./pipeline.ts";
+import { PodOwners } from "./pod-owners.ts";
 import { Resolver } from "./resolver.ts";
 import { type CollectorSettings, collectorSettings } from "./settings.ts";
 
@@ -55,7 +59,8 @@ async function main(settings: CollectorSettings): Promise<void> {
     stopping,
   );
 
-  const kube = KubeClient.fromConfig(await loadClusterConfig(), { userAgent: "slipway", timeoutMs: 10_000 });
+  const cluster = await loadClusterConfig();
+  const kube = KubeClient.fromConfig(cluster, { userAgent: "slipway", timeoutMs: 10_000 });
   const events: ReflectorEvents = {
     onError: ({ resource, error }) => {
       metrics.failed("resolve");
@@ -65,8 +70,19 @@ async function main(settings: CollectorSettings): Promise<void> {
   const { systemNamespace, isTrusted, otlpPort, otlpTokenFile: tokenFile } = settings;
   const resolver = new Resolver({ client: kube, clock: systemClock, systemNamespace, events });
   const resolving = resolver.run(stopping);
-  const sink = { prepare, insert: (batch: LogBatch) => insertLogs(store, batch) };
-  const keepingLogs = keepLogs({ settings, requests, sink, kube, events, metrics, log }, stopping);
+  const pods = podsOf(settings, kube, events);
+  const beside = { settings, requests, pods, metrics, log };
+  const keeping = [
+    pods?.run(stopping),
+    keepLogs(
+      { ...beside, sink: { prepare, insert: (batch: LogBatch) => insertLogs(store, batch) } },
+      stopping,
+    ),
+    keepMetrics(
+      { ...beside, cluster, sink: { prepare, insert: (batch: SampleBatch) => insertSamples(store, batch) } },
+      stopping,
+    ),
+  ];
   // Until then a request has no known owner.
   while (!resolver.hasSynced && !stopping.aborted) {
     await sleep(50, undefined, { signal: stopping }).catch(() => undefined);
@@ -83,11 +99,23 @@ async function main(settings: CollectorSettings): Promise<void> {
   await collector.run(stopping);
   isReading = false;
   receiver?.close();
-  await Promise.all([requests.sending, resolving, keepingLogs]);
+  await Promise.all([requests.sending, resolving, ...keeping]);
   await Promise.all([store.client.close(), kube.close()]);
   await ops.close();
   log.info({ batches: requests.spool.count }, "ended");
   process.exit(0);
+}
+
+/** The instances of this node; undefined where neither their logs nor what they use is kept. */
+function podsOf(
+  { node, logs, metrics }: CollectorSettings,
+  client: KubeClient,
+  events: ReflectorEvents,
+): PodOwners | undefined {
+  if (node === undefined || !(logs || metrics)) {
+    return undefined;
+  }
+  return new PodOwners({ client, clock: systemClock, node, events, withRestarts: metrics !== undefined });
 }
 
 try {

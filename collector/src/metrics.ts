@@ -35,10 +35,10 @@ class NamedMetrics {
 
 /** The collector's own metrics. No label's values depend on requests. */
 export class CollectorMetrics extends NamedMetrics {
-  readonly #lines = this.#counter("lines_total", "Lines of logs that were read");
+  readonly #lines = this.#counter("lines_total", "Lines of logs, or instances, that were read");
   readonly #events = this.#counter(
     "events_total",
-    "Requests, or lines of projects' logs, that were put into batches",
+    "Requests, lines of projects' logs, or samples of instances, that were put into batches",
   );
   readonly #batches = new Counter({
     name: `${this.prefix}_batches_total`,
@@ -56,10 +56,13 @@ export class CollectorMetrics extends NamedMetrics {
     "gaps_total",
     "Files of a log that were gone before they were read to their end",
   );
-  readonly #omitted = this.#counter("omitted_lines_total", "Lines over the bounds of their project");
+  readonly #omitted = this.#counter(
+    "omitted_lines_total",
+    "Lines, or samples, over the bounds of their project or organization",
+  );
   readonly #stopped = new Gauge({
     name: `${this.prefix}_reading_stopped`,
-    help: "1 while the buffer is full and no logs are read",
+    help: "1 while the buffer is full and nothing is read",
     registers: [this.registry],
   });
   readonly #quota = new Gauge({

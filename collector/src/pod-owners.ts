@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type KubeClient,
   type KubernetesObject,
@@ -24,33 +25,55 @@ export interface LoggingPod extends Owner {
   container: string;
 }
 
+/** An instance of a project. */
+export interface InstancePod extends LoggingPod {
+  uid: string;
+  /** Name of the pod. */
+  instance: string;
+  /** Restarts of its container; undefined where they are not followed, or not known yet. */
+  restarts: number | undefined;
+}
+
+interface Pod extends KubernetesObject {
+  status?: { containerStatuses?: { name: string; restartCount?: number }[] };
+}
+
 export interface PodOwnersOptions {
   client: KubeClient;
   clock: Clock;
   /** The node whose pods these are. */
   node: string;
+  /** Whether restarts are followed: of pods the metadata alone is read otherwise. */
+  withRestarts?: boolean;
   events?: ReflectorEvents;
 }
 
-/** Which pods of this node are instances of projects, by their uids. Of pods it reads the metadata alone. */
+/** Which pods of this node are instances of projects, by their uids. Of what it reads it keeps names, labels and restarts. */
 export class PodOwners {
-  readonly #pods = new Map<string, LoggingPod>();
-  readonly #reflector: Reflector<KubernetesObject>;
+  readonly #pods = new Map<string, InstancePod>();
+  readonly #reflector: Reflector<Pod>;
 
-  constructor({ client, clock, node, events }: PodOwnersOptions) {
-    const store = new Store<KubernetesObject>({ clock });
+  constructor({ client, clock, node, withRestarts = false, events }: PodOwnersOptions) {
+    const store = new Store<Pod>({ clock, transform: slimPod });
     store.subscribe(({ type, object }) => this.#note(object, type !== "delete"));
-    this.#reflector = new Reflector<KubernetesObject>({
+    this.#reflector = new Reflector<Pod>({
       ...{ client, store, clock, events },
       resource: resources.pods,
       labelSelector: `${labels.project},${labels.type}`,
       fieldSelector: `spec.nodeName=${node}`,
-      metadataOnly: true,
+      metadataOnly: !withRestarts,
     });
   }
 
   get hasSynced(): boolean {
     return this.#reflector.store.hasSynced;
+  }
+
+  /** Resolves when all pods are known, or when the signal aborts. */
+  async untilSynced(signal: AbortSignal): Promise<void> {
+    while (!this.hasSynced && !signal.aborted) {
+      await sleep(50, undefined, { signal }).catch(() => undefined);
+    }
   }
 
   /** Follows the cluster until the signal aborts. Never rejects. */
@@ -59,18 +82,39 @@ export class PodOwners {
   }
 
   /** @returns undefined for a pod that is deleted, or whose log is not kept */
-  find(uid: string): LoggingPod | undefined {
+  find(uid: string): InstancePod | undefined {
     return this.#pods.get(uid);
   }
 
-  #note(object: KubernetesObject, isThere: boolean): void {
+  /** All that are there, those that were observed first at the beginning. */
+  list(): InstancePod[] {
+    return [...this.#pods.values()];
+  }
+
+  #note(object: Pod, isThere: boolean): void {
     const uid = object.metadata?.uid ?? "";
     const owner = ownerOf(object);
     const container = containerOf(object.metadata?.labels?.[labels.type] as ProjectType | undefined);
     if (isThere && owner && container !== undefined) {
-      this.#pods.set(uid, { ...owner, container });
+      const status = object.status?.containerStatuses?.find(({ name }) => name === container);
+      const instance = object.metadata?.name ?? "";
+      this.#pods.set(uid, { ...owner, container, uid, instance, restarts: status?.restartCount });
     } else {
       this.#pods.delete(uid);
     }
   }
+}
+
+/** Drops what is not read on arrival: specs have what projects are configured with. */
+function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
+  const { name, namespace, uid, resourceVersion, labels: own } = metadata ?? {};
+  const containerStatuses = status?.containerStatuses?.map(({ name: of, restartCount }) => ({
+    name: of,
+    restartCount,
+  }));
+  return {
+    ...{ apiVersion, kind },
+    metadata: { name, namespace, uid, resourceVersion, labels: own },
+    ...(containerStatuses ? { status: { containerStatuses } } : {}),
+  } as Pod;
 }

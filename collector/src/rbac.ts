@@ -11,8 +11,14 @@ export const clusterRules: PolicyRule[] = [
   { apiGroups: ["networking.k8s.io"], resources: ["ingresses"], verbs: ["list", "watch"] },
 ];
 
-/** Where logs of projects are kept: labels of pods identify whose a log is. Of pods the collector requests the metadata of its node's alone. */
+/** Where logs of projects are kept: labels of pods identify whose a log is. Of pods the collector requests those of its node alone. */
 export const logRules: PolicyRule[] = [{ apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] }];
+
+/** Where instances are sampled: what pods of the node's use, by its kubelet, and how often their containers started again, which is in pods' status. */
+export const metricsRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["nodes/stats"], verbs: ["get"] },
+  ...logRules,
+];
 
 /** And in the platform's own namespace: the operator's pods query the ingress whether projects answer, which is nobody's request. */
 export const namespaceRules: PolicyRule[] = [

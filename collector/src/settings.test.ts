@@ -35,8 +35,25 @@ test("logs of projects are kept where that is said, of the node that is named", 
       organizationBytesPerDay: 536_870_912,
       burstSeconds: 60,
     },
+  });
+});
+
+test("instances are sampled where that is said, by the kubelet of the node that is named", () => {
+  const metrics = { ...env, SLIPWAY_COLLECTOR_METRICS: "true" };
+  const named = { ...metrics, SLIPWAY_NODE_NAME: "node-1" };
+  const whole = { ...named, SLIPWAY_NODE_ADDRESS: "10.0.0.7" };
+  expect(collectorSettings(env)).toMatchObject({ metrics: undefined, metricsBufferBytes: 67_108_864 });
+  expect(() => collectorSettings(metrics)).toThrow("SLIPWAY_NODE_NAME");
+  expect(() => collectorSettings(named)).toThrow("SLIPWAY_NODE_ADDRESS");
+  expect(() => collectorSettings({ ...whole, SLIPWAY_NODE_ADDRESS: "node" })).toThrow("SLIPWAY_NODE_ADDRESS");
+  expect(collectorSettings(whole)).toMatchObject({
+    metrics: { intervalMs: 30_000, kubelet: { host: "10.0.0.7", port: 10_250 }, trust: { verify: true } },
     node: "node-1",
   });
+  for (const seconds of ["14", "61", "x"]) {
+    const wrong = { ...whole, SLIPWAY_COLLECTOR_METRICS_SECONDS: seconds };
+    expect(() => collectorSettings(wrong)).toThrow("SLIPWAY_COLLECTOR_METRICS_SECONDS");
+  }
 });
 
 test("proxies are addresses and CIDRs", () => {

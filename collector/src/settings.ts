@@ -1,4 +1,5 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
+import type { KubeletAddress } from "@slipway/controller-runtime";
 import {
   addressList,
   ConfigError,
@@ -35,6 +36,13 @@ const environment = z.object({
   SLIPWAY_COLLECTOR_LOG_ORGANIZATION_BYTES: positive.default(524_288),
   SLIPWAY_COLLECTOR_LOG_ORGANIZATION_DAY_BYTES: positive.default(536_870_912),
   SLIPWAY_COLLECTOR_LOG_BURST_SECONDS: positive.default(60),
+  SLIPWAY_COLLECTOR_METRICS: z.enum(["true", "false"]).default("false"),
+  SLIPWAY_COLLECTOR_METRICS_SECONDS: z.coerce.number().int().min(15).max(60).default(30),
+  SLIPWAY_COLLECTOR_METRICS_BUFFER_BYTES: z.coerce.number().int().min(1_000_000).default(67_108_864),
+  SLIPWAY_NODE_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").optional(),
+  SLIPWAY_KUBELET_PORT: portNumber.default(10_250),
+  SLIPWAY_KUBELET_CA_FILE: z.string().min(1).optional(),
+  SLIPWAY_KUBELET_VERIFY: z.enum(["true", "false"]).default("true"),
   SLIPWAY_NODE_NAME: z.string().min(1).max(253).optional(),
   SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
   SLIPWAY_NAMESPACE: z.string().min(1).default("slipway-system"),
@@ -49,8 +57,15 @@ export interface LogSettings {
   /** Days for which the store keeps them: the longest of all plans. */
   days: number;
   bounds: LogBoundsOptions;
-  /** The node whose pods these are. */
-  node: string;
+}
+
+/** How what instances use is sampled. */
+export interface MetricsSettings {
+  intervalMs: number;
+  /** Where this node's kubelet listens. */
+  kubelet: KubeletAddress;
+  /** Whose certificate it must have; without a file that of the cluster's own authority. */
+  trust: { caFile?: string; verify: boolean };
 }
 
 /** Settings of one collector. */
@@ -74,6 +89,12 @@ export interface CollectorSettings {
   logBufferBytes: number;
   /** Undefined: logs of projects are not kept. */
   logs: LogSettings | undefined;
+  /** Bytes of batches of samples from which on nothing is sampled. */
+  metricsBufferBytes: number;
+  /** Undefined: instances are not sampled. */
+  metrics: MetricsSettings | undefined;
+  /** The node whose pods are read; there where `logs` or `metrics` are. */
+  node: string | undefined;
   systemNamespace: string;
   isTrusted: TrustedProxies;
   logLevel: string;
@@ -98,6 +119,9 @@ export function collectorSettings(env: Environment): CollectorSettings {
     otlpTokenFile: e.SLIPWAY_COLLECTOR_OTLP_TOKEN_FILE,
     logBufferBytes: e.SLIPWAY_COLLECTOR_LOG_BUFFER_BYTES,
     logs: logSettings(e),
+    metricsBufferBytes: e.SLIPWAY_COLLECTOR_METRICS_BUFFER_BYTES,
+    metrics: metricsSettings(e),
+    node: e.SLIPWAY_NODE_NAME,
     systemNamespace: e.SLIPWAY_NAMESPACE,
     isTrusted: trustedProxies(e.SLIPWAY_TRUSTED_PROXIES),
     logLevel: e.SLIPWAY_LOG_LEVEL,
@@ -110,9 +134,7 @@ function logSettings(e: z.output<typeof environment>): LogSettings | undefined {
   if (e.SLIPWAY_COLLECTOR_LOGS === "false") {
     return undefined;
   }
-  if (e.SLIPWAY_NODE_NAME === undefined) {
-    throw new ConfigError("SLIPWAY_NODE_NAME is required with SLIPWAY_COLLECTOR_LOGS");
-  }
+  requireNode(e, "SLIPWAY_COLLECTOR_LOGS");
   return {
     days: e.SLIPWAY_COLLECTOR_LOG_DAYS,
     bounds: {
@@ -127,6 +149,27 @@ function logSettings(e: z.output<typeof environment>): LogSettings | undefined {
       burstSeconds: e.SLIPWAY_COLLECTOR_LOG_BURST_SECONDS,
       organizationBytesPerDay: e.SLIPWAY_COLLECTOR_LOG_ORGANIZATION_DAY_BYTES,
     },
-    node: e.SLIPWAY_NODE_NAME,
   };
+}
+
+function metricsSettings(e: z.output<typeof environment>): MetricsSettings | undefined {
+  if (e.SLIPWAY_COLLECTOR_METRICS === "false") {
+    return undefined;
+  }
+  requireNode(e, "SLIPWAY_COLLECTOR_METRICS");
+  if (e.SLIPWAY_NODE_ADDRESS === undefined) {
+    throw new ConfigError("SLIPWAY_NODE_ADDRESS is required with SLIPWAY_COLLECTOR_METRICS");
+  }
+  const caFile = e.SLIPWAY_KUBELET_CA_FILE;
+  return {
+    intervalMs: e.SLIPWAY_COLLECTOR_METRICS_SECONDS * 1000,
+    kubelet: { host: e.SLIPWAY_NODE_ADDRESS, port: e.SLIPWAY_KUBELET_PORT },
+    trust: { ...(caFile === undefined ? {} : { caFile }), verify: e.SLIPWAY_KUBELET_VERIFY === "true" },
+  };
+}
+
+function requireNode(e: z.output<typeof environment>, variable: string): void {
+  if (e.SLIPWAY_NODE_NAME === undefined) {
+    throw new ConfigError(`SLIPWAY_NODE_NAME is required with ${variable}`);
+  }
 }

@@ -1,0 +1,104 @@
+import type { Summary } from "@slipway/controller-runtime";
+import { expect, test } from "vitest";
+import { MeasuredOnce, MOST_INSTANCES, MOST_OF_ORGANIZATION, samplesOf } from "./instance-samples.ts";
+import type { InstancePod } from "./pod-owners.ts";
+
+const now = Date.parse("2026-11-29T12:00:00Z");
+const at = (secondsAgo: number) => new Date(now - secondsAgo * 1000).toISOString();
+const pod = (uid: string, change: Partial<InstancePod> = {}): InstancePod => ({
+  ...{ organization: "acme", project: "pshop", container: "app", instance: `pshop-${uid}`, uid, restarts: 2 },
+  ...change,
+});
+
+/** A pod in the kubelet's own words. */
+const reported = (uid: string, container = "app", more: object = {}) => ({
+  podRef: { name: `pshop-${uid}`, namespace: "slipway-org-acme", uid },
+  containers: [
+    { name: "sidecar", cpu: { time: at(1), usageCoreNanoSeconds: 7 } },
+    {
+      name: container,
+      startTime: at(3_600),
+      cpu: { time: at(10), usageNanoCores: 5, usageCoreNanoSeconds: 90_000_000_000 },
+      memory: { time: at(11), usageBytes: 9, workingSetBytes: 4_096 },
+    },
+  ],
+  network: { name: "eth0", time: at(12), rxBytes: 1_000, txBytes: 2_000, interfaces: [] },
+  volume: [
+    { name: "tmp", usedBytes: 1, capacityBytes: 2 },
+    { name: "data", pvcRef: { name: "pshop", namespace: "x" }, usedBytes: 30, capacityBytes: 100 },
+  ],
+  ...more,
+});
+
+test("an instance's own container, network, claim and restarts are a sample, at the kubelet's times", () => {
+  const { samples, omitted } = samplesOf({ pods: [reported("u1")] }, [pod("u1")], now);
+  expect(omitted).toBe(0);
+  expect(samples).toEqual([
+    {
+      ...{ organization: "acme", project: "pshop", instance: "pshop-u1", pod: "u1" },
+      ...{ at: now - 10_000, startedAt: now - 3_600_000, cpuMicroseconds: 90_000_000, memoryBytes: 4_096 },
+      ...{ networkAt: now - 12_000, receivedBytes: 1_000, transmittedBytes: 2_000 },
+      ...{ restarts: 2, volumeUsedBytes: 30, volumeCapacityBytes: 100 },
+    },
+  ]);
+});
+
+test("a database's container is another one, and pods of no project are left out", () => {
+  const summary: Summary = { pods: [reported("u1", "database"), reported("stranger")] };
+  const { samples } = samplesOf(summary, [pod("u1", { container: "database" })], now);
+  expect(samples).toMatchObject([{ pod: "u1", cpuMicroseconds: 90_000_000 }]);
+});
+
+test("what is not known is null, never zero", () => {
+  const bare = { podRef: { uid: "u1" }, containers: [{ name: "app" }] };
+  const [crashed] = samplesOf({ pods: [bare] }, [pod("u1")], now).samples;
+  expect(crashed).toEqual({
+    ...{ organization: "acme", project: "pshop", instance: "pshop-u1", pod: "u1", at: now },
+    ...{ startedAt: null, cpuMicroseconds: null, memoryBytes: null },
+    ...{ networkAt: null, receivedBytes: null, transmittedBytes: null },
+    ...{ restarts: 2, volumeUsedBytes: null, volumeCapacityBytes: null },
+  });
+  // Neither the kubelet nor the cluster has said anything yet.
+  expect(samplesOf({}, [pod("u1", { restarts: undefined })], now).samples).toEqual([]);
+});
+
+test("readings of long ago are of a container that has ended", () => {
+  const cpu = { time: at(600), usageCoreNanoSeconds: 5 };
+  const old = reported("u1", "app", { containers: [{ name: "app", cpu }], network: undefined, volume: [] });
+  expect(samplesOf({ pods: [old] }, [pod("u1")], now).samples).toMatchObject([
+    { at: now, cpuMicroseconds: null },
+  ]);
+});
+
+// Shows: docs/metrics.md#what-is-promised: an organization with many instances keeps others' from nothing
+test("an organization has a bound, so that others' instances are sampled, and the node has one", () => {
+  const many = Array.from({ length: MOST_OF_ORGANIZATION + 50 }, (_, index) => pod(`loud-${index}`));
+  const quiet = pod("quiet", { organization: "globex" });
+  const bounded = samplesOf({}, [...many, quiet], now);
+  expect(bounded.samples).toHaveLength(MOST_OF_ORGANIZATION + 1);
+  expect(bounded.samples.at(-1)?.pod).toBe("quiet");
+  expect(bounded.omitted).toBe(50);
+  const all = Array.from({ length: MOST_INSTANCES + 7 }, (_, index) =>
+    pod(`u${index}`, { organization: `o${index}` }),
+  );
+  expect(samplesOf({}, all, now)).toMatchObject({ omitted: 7, samples: { length: MOST_INSTANCES } });
+});
+
+test.each([
+  ["nothing", {}],
+  ["no pods", { pods: [] }],
+  [
+    "other types",
+    { pods: [{ podRef: { uid: 7 } }, { podRef: { uid: "u1" }, network: { time: 5 }, volume: [{}] }] },
+  ],
+])("a summary with %s fails nothing", (_about, summary) => {
+  expect(samplesOf(summary as Summary, [pod("u1")], now).samples).toMatchObject([{ cpuMicroseconds: null }]);
+});
+
+test("what the kubelet has not measured again is the same sample", () => {
+  const once = new MeasuredOnce();
+  const { samples } = samplesOf({ pods: [reported("u1")] }, [pod("u1")], now);
+  expect(once.of(samples)).toHaveLength(1);
+  expect(once.of(samples)).toHaveLength(0);
+  expect(once.of(samples.map((one) => ({ ...one, at: one.at + 1_000 })))).toHaveLength(1);
+});

@@ -1,0 +1,89 @@
+import type { InstanceSample } from "@slipway/analytics";
+import { type PodReading, podReadingsOf, type Summary } from "@slipway/controller-runtime";
+import type { InstancePod } from "./pod-owners.ts";
+
+/** What a kubelet reports, as samples of projects' instances. Pure. */
+
+/** Instances of one sampling of a node: of all organizations, and of one. */
+export const MOST_INSTANCES = 1_000;
+export const MOST_OF_ORGANIZATION = 200;
+
+/** How far a kubelet's time may be from that of its node, in milliseconds: what is older is of a container that has ended. */
+const MOST_AGE_MS = 120_000;
+
+/**
+ * One sample for each instance that the kubelet, or the cluster, says something of.
+ * @param pods instances of this node, the longest known first
+ * @param now milliseconds since the epoch
+ * @returns `omitted`: instances beyond the bounds
+ */
+export function samplesOf(
+  summary: Summary,
+  pods: readonly InstancePod[],
+  now: number,
+): { samples: InstanceSample[]; omitted: number } {
+  const byContainer = new Map<string, ReadonlyMap<string, PodReading>>();
+  const counted = new Map<string, number>();
+  const samples: InstanceSample[] = [];
+  let omitted = 0;
+  for (const pod of pods) {
+    const { container, organization, uid } = pod;
+    const readings = byContainer.get(container) ?? podReadingsOf(summary, container);
+    byContainer.set(container, readings);
+    const sample = sampleOf(pod, readings.get(uid), now);
+    if (!sample) {
+      continue;
+    }
+    const others = counted.get(organization) ?? 0;
+    if (samples.length >= MOST_INSTANCES || others >= MOST_OF_ORGANIZATION) {
+      omitted += 1;
+      continue;
+    }
+    counted.set(organization, others + 1);
+    samples.push(sample);
+  }
+  return { samples, omitted };
+}
+
+/** @returns undefined for a pod of which nothing is known yet */
+function sampleOf(
+  { organization, project, instance, uid, restarts }: InstancePod,
+  reading: PodReading | undefined,
+  now: number,
+): InstanceSample | undefined {
+  const { container, network, volumes } = reading ?? {};
+  const isCurrent = (at: number | undefined) => at !== undefined && Math.abs(now - at) <= MOST_AGE_MS;
+  const cpu = isCurrent(container?.cpu?.at) ? container?.cpu : undefined;
+  const memory = isCurrent(container?.memory?.at) ? container?.memory : undefined;
+  const counted = isCurrent(network?.at) ? network : undefined;
+  const volume = volumes?.values().find(({ isClaim }) => isClaim);
+  if (!cpu && !memory && !counted && !volume && restarts === undefined) {
+    return undefined;
+  }
+  return {
+    ...{ organization, project, instance, pod: uid },
+    // The kubelet's own times: rates between readings that it has kept for a while would be wrong otherwise.
+    at: cpu?.at ?? memory?.at ?? counted?.at ?? now,
+    startedAt: container?.createdAt ?? null,
+    cpuMicroseconds: cpu === undefined ? null : cpu.coreNanoSeconds / 1000,
+    memoryBytes: memory?.workingSetBytes ?? null,
+    networkAt: counted?.at ?? null,
+    receivedBytes: counted?.receivedBytes ?? null,
+    transmittedBytes: counted?.transmittedBytes ?? null,
+    restarts: restarts ?? null,
+    volumeUsedBytes: volume?.usedBytes ?? null,
+    volumeCapacityBytes: volume?.capacityBytes ?? null,
+  };
+}
+
+/** Leaves out samples that the kubelet has not measured again, by the times of those before. */
+export class MeasuredOnce {
+  #last = new Map<string, number>();
+
+  /** What is new of one sampling. Pods that are not in it are forgotten. */
+  of(samples: readonly InstanceSample[]): InstanceSample[] {
+    const before = this.#last;
+    this.#last = new Map(samples.map(({ pod, at }) => [pod, Math.floor(at / 1000)]));
+    return samples.filter(({ pod, at }) => before.get(pod) !== Math.floor(at / 1000));
+  }
+}
