@@ -33,7 +33,8 @@ describe("loadConfig", () => {
   );
 
   it("searches logs where they are said to be collected", () => {
-    expect(loadConfig(complete).keepsLogs).toBe(false);
+    expect(loadConfig(complete)).toMatchObject({ keepsLogs: false, keepsMetrics: false });
+    expect(loadConfig({ ...complete, SLIPWAY_ANALYTICS_METRICS: "true" }).keepsMetrics).toBe(true);
     expect(loadConfig({ ...complete, SLIPWAY_ANALYTICS_LOGS: "true" }).keepsLogs).toBe(true);
     expect(() => loadConfig({ ...complete, SLIPWAY_ANALYTICS_LOGS: "yes" })).toThrow(
       "SLIPWAY_ANALYTICS_LOGS",

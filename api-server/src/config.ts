@@ -40,6 +40,7 @@ const environment = z.object({
   SLIPWAY_TRUSTED_PROXIES: addressList.default([]),
   ...analyticsVariables,
   SLIPWAY_ANALYTICS_LOGS: z.enum(["true", "false"]).default("false"),
+  SLIPWAY_ANALYTICS_METRICS: z.enum(["true", "false"]).default("false"),
   ...tracingVariables,
   SLIPWAY_LOG_LEVEL: logLevel.default("info"),
   SLIPWAY_LISTEN_ADDRESS: listenAddress.default("0.0.0.0"),
@@ -86,6 +87,8 @@ export interface Config {
   analytics: AnalyticsSettings | undefined;
   /** Whether projects' logs are collected into it, too. */
   keepsLogs: boolean;
+  /** Whether what their instances use is. */
+  keepsMetrics: boolean;
   /** Where traces go; undefined: there are none. */
   tracing: TracingSettings | undefined;
   logLevel: string;
@@ -124,6 +127,7 @@ export function loadConfig(env: Environment): Config {
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,
     analytics: settingsFrom(e),
     keepsLogs: e.SLIPWAY_ANALYTICS_LOGS === "true",
+    keepsMetrics: e.SLIPWAY_ANALYTICS_METRICS === "true",
     tracing: tracingSettings(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     listenAddress: e.SLIPWAY_LISTEN_ADDRESS,

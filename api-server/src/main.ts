@@ -92,7 +92,7 @@ async function main(config: Config): Promise<void> {
   const buildSettings = await MountedFile.openOptional(buildsFile, parseBuildSettings, logger);
   const store =
     config.analytics && openStore(config.analytics, { timeoutMs: ANALYTICS_TIMEOUT_MS, connections: 16 });
-  const analytics = new Analytics(store, { keepsLogs: config.keepsLogs });
+  const analytics = new Analytics(store, config);
   const runtimeCatalog = defaultRuntimeCatalog();
   const streams = new EventStreams();
   const ledger = connectLedger({

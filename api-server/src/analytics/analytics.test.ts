@@ -149,3 +149,25 @@ test("a search whose client has disconnected when its turn comes does not begin"
   await expect(search).rejects.toMatchObject({ status: 503, code: "ANALYTICS_UNAVAILABLE" });
   expect(hasBegun).toBe(false);
 });
+
+// Shows: docs/metrics.md#what-is-promised: histories keep searches, network analytics and other organizations' histories from nothing
+test("histories take no place of searches, and one organization's wait for each other alone", async () => {
+  const without = new Analytics(store, { keepsMetrics: false });
+  expect(() => without.history("acme", connected, async () => 1)).toThrow(
+    expect.objectContaining({ status: 503, code: "ANALYTICS_NOT_CONFIGURED" }),
+  );
+  expect(await without.search("acme", connected, async () => 1)).toBe(1);
+  const { promise: long, resolve: end } = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const history = (organization: string) =>
+    analytics.history(organization, connected, async () => {
+      begun.push(organization);
+      await long;
+    });
+  const histories = [history("o"), history("o"), history("p")];
+  expect(await analytics.search("o", connected, async () => "found")).toBe("found");
+  expect(begun).toEqual(["o", "p"]);
+  end();
+  await Promise.all(histories);
+  expect(begun).toEqual(["o", "p", "o"]);
+});

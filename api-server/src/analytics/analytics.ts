@@ -56,7 +56,7 @@ const RECENT_ANSWERS = 1_000;
 /** Queries that the store works at for this process, and for one organization. */
 const LIMITS = { total: 8, perKey: 2, waiting: 200, waitingPerKey: 50, waitMs: 5_000 };
 
-/** The same of searches, which may take as long as the store allows: apart from others, and four organizations' concurrently. */
+/** The same of searches, and of histories, which may take as long as the store allows: each apart from others, and four organizations' concurrently. */
 const SEARCH_LIMITS = { total: 4, perKey: 1, waiting: 100, waitingPerKey: 20, waitMs: 5_000 };
 
 /** The window as the client requested it: a range ends now. */
@@ -79,21 +79,29 @@ export interface Answered<T> {
 export class Analytics {
   readonly #store: Store | undefined;
   readonly #keepsLogs: boolean;
+  readonly #keepsMetrics: boolean;
   readonly #now: () => Date;
   readonly #recent = new Recent<Answered<unknown>>(RECENT_MS, RECENT_ANSWERS);
   readonly #limiter = new ConcurrencyLimiter({ ...LIMITS, refuse: failures.analyticsBusy });
   readonly #searches = new ConcurrencyLimiter({ ...SEARCH_LIMITS, refuse: failures.analyticsBusy });
+  readonly #histories = new ConcurrencyLimiter({ ...SEARCH_LIMITS, refuse: failures.analyticsBusy });
 
   /**
    * @param store undefined where the platform has none
    * @param options.keepsLogs whether projects' logs are collected into it
+   * @param options.keepsMetrics whether what their instances use is
    */
   constructor(
     store: Store | undefined,
-    { keepsLogs = true, now = () => new Date() }: { keepsLogs?: boolean; now?: () => Date } = {},
+    {
+      keepsLogs = true,
+      keepsMetrics = true,
+      now = () => new Date(),
+    }: { keepsLogs?: boolean; keepsMetrics?: boolean; now?: () => Date } = {},
   ) {
     this.#store = store;
     this.#keepsLogs = keepsLogs;
+    this.#keepsMetrics = keepsMetrics;
     this.#now = now;
   }
 
@@ -125,21 +133,41 @@ export class Analytics {
    * @throws Failure as {@link answer}
    */
   search<T>(organization: string, signal: AbortSignal, read: (store: Store) => Promise<T>): Promise<T> {
-    const store = this.#store;
-    if (store === undefined || !this.#keepsLogs) {
-      throw failures.analyticsNotConfigured("logs of projects");
-    }
-    return this.#searches.run(organization, async () => {
-      if (signal.aborted) {
-        throw failures.analyticsUnavailable(signal.reason);
-      }
-      return read(store).catch(asFailure);
-    });
+    const store = this.#keepsLogs ? this.#store : undefined;
+    return alone(this.#searches, store, "logs of projects", { organization, signal, read });
+  }
+
+  /** The same of what instances used: histories wait for each other alone. */
+  history<T>(organization: string, signal: AbortSignal, read: (store: Store) => Promise<T>): Promise<T> {
+    const store = this.#keepsMetrics ? this.#store : undefined;
+    return alone(this.#histories, store, "metrics of instances", { organization, signal, read });
   }
 
   async close(): Promise<void> {
     await this.#store?.client.close();
   }
+}
+
+/** A query that is too long to be given again, in its turn among those of its kind. */
+function alone<T>(
+  limiter: ConcurrencyLimiter,
+  store: Store | undefined,
+  what: string,
+  {
+    organization,
+    signal,
+    read,
+  }: { organization: string; signal: AbortSignal; read: (store: Store) => Promise<T> },
+): Promise<T> {
+  if (store === undefined) {
+    throw failures.analyticsNotConfigured(what);
+  }
+  return limiter.run(organization, async () => {
+    if (signal.aborted) {
+      throw failures.analyticsUnavailable(signal.reason);
+    }
+    return read(store).catch(asFailure);
+  });
 }
 
 function windowOf(requested: RequestedWindow, now: Date): Window {

@@ -110,9 +110,7 @@ export async function applicationMetrics(
   { analytics, catalog, kube, now }: Pick<Services, "analytics" | "catalog" | "kube" | "now">,
 ): Promise<Record<string, unknown>> {
   const { resource } = project;
-  if (!hasMetrics(resource, catalog.current)) {
-    throw failures.networkAnalyticsNotAvailable(resource.spec.plan);
-  }
+  requireMetrics(resource, catalog.current);
   if (instance !== undefined) {
     const { observedAt, ...use } = await instanceUse(kube, project, instance, now());
     return { type: "application", aggregate: false, instance, ...use, observed_at: observedAt };
@@ -138,6 +136,13 @@ export async function applicationMetrics(
     window_seconds: WINDOW_SECONDS,
   };
   return { type: "application", aggregate: true, network };
+}
+
+/** @throws Failure 402 for an application on a plan without metrics */
+export function requireMetrics(resource: Project, catalog: Catalog): void {
+  if (!hasMetrics(resource, catalog)) {
+    throw failures.networkAnalyticsNotAvailable(resource.spec.plan);
+  }
 }
 
 /** Whether the plan of an application has metrics. Pure. */

@@ -8,17 +8,23 @@ import {
   valkeyMetrics,
 } from "@slipway/crds";
 import { z } from "zod";
-import { applicationMetrics } from "../analytics/instances.ts";
+import { applicationMetrics, requireMetrics } from "../analytics/instances.ts";
 import { shares } from "../analytics/routes/view.ts";
 import { planInForce } from "../databases/plan.ts";
 import { failures } from "../errors/catalog.ts";
+import { Failure } from "../errors/failure.ts";
+import { whileConnected } from "../http/exchange.ts";
 import { defineProjectRoute } from "../http/route.ts";
 import { type ApiProject, requireType } from "../projects/api-project.ts";
 import { success } from "../projects/routes/schemas.ts";
+import type { Services } from "../services.ts";
 import { capabilitiesOf } from "./capabilities.ts";
+import { type History, historyQuery, historySchema, historyWindow, readHistory } from "./history.ts";
 import { sampledTypes, snapshotView } from "./snapshots.ts";
 
 /** The operations on the metrics of a project. */
+
+const history = historySchema.describe("With `range_seconds` alone.").optional();
 
 const capabilities = z.object({
   access: z.enum(["snapshot", "none"]).describe("none: a snapshot must not be asked for."),
@@ -55,6 +61,7 @@ const common = {
   collected_at: moment.describe("When the snapshot became available."),
   availability,
   resource: snapshotResource,
+  history,
 };
 
 const valkeySnapshot = z.object({
@@ -71,6 +78,7 @@ const valkeySnapshot = z.object({
       availability,
     })
     .nullable(),
+  history,
 });
 
 const application = z.object({
@@ -84,6 +92,14 @@ const application = z.object({
     user_agents: shares("user agent"),
     window_seconds: z.int().describe("The window ends now."),
   }),
+  history,
+});
+
+/** All instances of a worker, which have no traffic: there is no more than their history. */
+const workerHistory = z.object({
+  type: z.literal("application"),
+  aggregate: z.literal(true),
+  history: historySchema,
 });
 
 const applicationInstance = z.object({
@@ -98,6 +114,7 @@ const applicationInstance = z.object({
   cpu: z.number().min(0).nullable().describe("Cores."),
   memory: z.number().min(0).nullable().describe("Bytes."),
   observed_at: moment.describe("When cpu and memory were measured."),
+  history,
 });
 
 const snapshots = z.union([
@@ -106,6 +123,7 @@ const snapshots = z.union([
   z.object({ ...common, type: z.literal("postgresql"), native: postgresqlMetrics }),
   z.object({ ...common, type: z.literal("mariadb"), native: mariadbMetrics }),
   valkeySnapshot,
+  workerHistory,
 ]);
 
 export const projectMetrics = defineProjectRoute({
@@ -118,23 +136,24 @@ export const projectMetrics = defineProjectRoute({
     "on such plans what the instance uses, which must be named. " +
     "Of postgresql, mariadb and Valkey, on plans whose capabilities say `snapshot`. Fields that end in `_total` count since the " +
     "last restart or reset, those in `_per_second` lie between two samples, those in `_ratio` between 0 and 1 but for memory " +
-    "fragmentation. What is absent or not computable is null.",
+    "fragmentation. What is absent or not computable is null. With `range_seconds` the answer also has `history`: what the instances, or " +
+    "the named one, used in that time, also those that are gone. With it a worker's instance need not be named.",
   tags: ["Metrics"],
-  query: z.strictObject({
-    instance: z
-      .string()
-      .min(1)
-      .max(253)
-      .describe("Name of an instance; of a database the one that takes writes by default.")
-      .optional(),
-  }),
-  refusals: [402, 503],
+  query: historyQuery,
+  refusals: [400, 402, 503],
   responses: { 200: { description: "The metrics.", schema: success({ data: snapshots }) } },
-  handler: async ({ project, query }, services) => {
-    const { catalog, snapshots: store, now } = services;
+  handler: async ({ project, query, request }, services) => {
+    const { analytics, catalog, snapshots: store, now } = services;
     const { resource, organizationId, id: projectId } = project;
+    const window = historyWindow(query, now());
+    const read = async () =>
+      window &&
+      (await whileConnected(request, (signal) =>
+        readHistory(analytics, project, { ...window, instance: query.instance }, signal),
+      ));
     if (isInstanceType(resource.spec.type)) {
-      const data = await applicationMetrics(project, query.instance, services);
+      requireMetrics(resource, catalog.current);
+      const data = await applicationData(project, query.instance, await read(), services);
       return { status: 200, body: { status: "success", data } };
     }
     requireType(project, [...instanceTypes, ...sampledTypes]);
@@ -146,9 +165,33 @@ export const projectMetrics = defineProjectRoute({
     const { uid: projectUid = "" } = resource.metadata;
     const sample = await store.newest({ organizationId, projectId, projectUid, instance });
     const data = snapshotView(resource, instance, sample, now());
-    return { status: 200, body: { status: "success", data } };
+    const past = await read();
+    return { status: 200, body: { status: "success", data: past ? { ...data, history: past } : data } };
   },
 });
+
+/** What an application uses and answers now, and its history where that is requested. */
+async function applicationData(
+  project: ApiProject,
+  instance: string | undefined,
+  past: History | undefined,
+  services: Services,
+): Promise<Record<string, unknown>> {
+  if (past && instance === undefined && project.resource.spec.type === "worker") {
+    return { type: "application", aggregate: true, history: past };
+  }
+  try {
+    const data = await applicationMetrics(project, instance, services);
+    return past ? { ...data, history: past } : data;
+  } catch (error) {
+    const isGone = error instanceof Failure && error.code === "INSTANCE_NOT_FOUND";
+    if (!isGone || !past || past.instances.length === 0) {
+      throw error;
+    }
+    const nothing = { uptime: null, cpu: null, memory: null, observed_at: null };
+    return { type: "application", aggregate: false, instance, ...nothing, history: past };
+  }
+}
 
 /**
  * The instance of a snapshot: the one that takes writes, unless another is named.
