@@ -11,14 +11,11 @@ export const clusterRules: PolicyRule[] = [
   { apiGroups: ["networking.k8s.io"], resources: ["ingresses"], verbs: ["list", "watch"] },
 ];
 
-/** Where logs of projects are kept: labels of pods identify whose a log is. Of pods the collector requests those of its node alone. */
+/** Where logs of projects are kept, or their instances sampled: labels of pods identify whose a pod is. Of pods the collector requests those of its node alone. */
 export const logRules: PolicyRule[] = [{ apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] }];
 
-/** Where instances are sampled: what pods of the node's use, by its kubelet, and how often their containers started again, which is in pods' status. */
-export const metricsRules: PolicyRule[] = [
-  { apiGroups: [""], resources: ["nodes/stats"], verbs: ["get"] },
-  ...logRules,
-];
+/** Where instances are sampled: what they use, by the kubelet of the node. Restarts are in the status of its pods, which {@link logRules} are for. */
+export const metricsRules: PolicyRule[] = [{ apiGroups: [""], resources: ["nodes/stats"], verbs: ["get"] }];
 
 /** And in the platform's own namespace: the operator's pods query the ingress whether projects answer, which is nobody's request. */
 export const namespaceRules: PolicyRule[] = [

@@ -138,14 +138,15 @@ describe("rendering", () => {
     await expect(catalogOf(set)).rejects.toThrow("job-basic is no plan of an application or a database");
   });
 
-  test("values of a release that kept no logs are taken over: none are kept", async () => {
-    const objects = await renderChart(valuesOf("everything"), ["analytics.collector.logs=null"]);
+  test("values of a release that kept no logs and no metrics are taken over: none are kept", async () => {
+    const without = ["analytics.collector.logs=null", "analytics.collector.metrics=null"];
+    const objects = await renderChart(valuesOf("everything"), without);
     const collector = objects.find(
       ({ kind, metadata }) => kind === "DaemonSet" && metadata.name === "slipway-collector",
     );
     const names = containersOf(collector as Rendered).flatMap(({ env = [] }) => env.map(({ name }) => name));
     expect(names).toContain("SLIPWAY_COLLECTOR_STATE");
-    expect(names.filter((name) => name.startsWith("SLIPWAY_COLLECTOR_LOG"))).toEqual([]);
+    expect(names.filter((name) => /^SLIPWAY_(COLLECTOR_(LOG|METRICS)|NODE|KUBELET)/.test(name))).toEqual([]);
   });
 
   test("lint finds nothing", async () => {
@@ -511,9 +512,18 @@ describe("on a real apiserver", () => {
     expect(await may("get", "pods", "slipway-org-a")).toBe(false);
     expect(await may("create", "services", "slipway-org-a")).toBe(false);
     expect(await may("get", "secrets", "slipway-collector")).toBe(false);
-    const withoutLogs = ["--values", valuesOf("stack"), "--set", "analytics.collector.logs.enabled=false"];
-    await upgrade("--install", "-n", "slipway-system", ...withoutLogs);
+    // What instances use, and nothing else of nodes.
+    expect(await may("get", "nodes/stats", "slipway-org-a")).toBe(true);
+    for (const resource of ["nodes", "nodes/proxy", "nodes/metrics", "nodes/log"]) {
+      expect(await may("get", resource, "slipway-org-a")).toBe(false);
+    }
+    const off = (feature: string) => ["--set", `analytics.collector.${feature}.enabled=false`];
+    const values = ["-n", "slipway-system", "--values", valuesOf("stack")];
+    await upgrade("--install", ...values, ...off("logs"));
+    expect(await may("list", "pods", "slipway-org-a")).toBe(true);
+    await upgrade("--install", ...values, ...off("logs"), ...off("metrics"));
     expect(await may("list", "pods", "slipway-org-a")).toBe(false);
+    expect(await may("get", "nodes/stats", "slipway-org-a")).toBe(false);
     expect(await may("list", "pods", "slipway-system")).toBe(true);
   }, 240_000);
 

@@ -6,6 +6,7 @@ import {
 } from "@slipway/api-server/rbac";
 import {
   logRules as collectorLogRules,
+  metricsRules as collectorMetricsRules,
   namespaceRules as collectorNamespaceRules,
   clusterRules as collectorRules,
 } from "@slipway/collector/rbac";
@@ -63,6 +64,7 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/kubelet-reader.yaml`, renderRules(kubeletReaderRules)],
     [`${chart}/rbac/collector-cluster.yaml`, renderRules(collectorRules)],
     [`${chart}/rbac/collector-logs.yaml`, renderRules(collectorLogRules)],
+    [`${chart}/rbac/collector-metrics.yaml`, renderRules(collectorMetricsRules)],
     [`${chart}/rbac/collector-namespace.yaml`, renderRules(collectorNamespaceRules)],
     [`${chart}/rbac/api-server-cluster.yaml`, renderRules(apiServerRules)],
     [`${chart}/rbac/api-server-organization.yaml`, renderRules(organizationRules)],

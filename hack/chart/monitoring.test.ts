@@ -92,16 +92,23 @@ test("every reason of a missed occurrence but Overlap is in exactly one alert", 
   );
 });
 
-test("what alerts ask of the pipeline of requests they ask of that of logs, too", () => {
+test("what alerts ask of the pipeline of requests they ask of those of logs and metrics, too", () => {
   const asked = rules.flatMap(({ expr }) => [...expr.matchAll(/slipway_collector_[a-z_]+(?:\{[^}]*\})?/g)]);
   const all = new Set(asked.map(([selector]) => selector));
-  const ofRequests = [...all].filter((selector) => !selector.startsWith("slipway_collector_logs_"));
+  const ofRequests = [...all].filter((selector) => !/^slipway_collector_(logs|metrics)_/.test(selector));
   // Whether there is a collector at all, one pipeline says.
   const paired = ofRequests.filter((selector) => selector !== "slipway_collector_lines_total");
   expect(paired.length).toBeGreaterThan(6);
   expect([...all]).toEqual(
     expect.arrayContaining(
       paired.map((selector) => selector.replace("slipway_collector_", "slipway_collector_logs_")),
+    ),
+  );
+  // Samples are of now: no file of them can be gone.
+  const ofMetrics = paired.filter((selector) => !selector.includes("_gaps_"));
+  expect([...all]).toEqual(
+    expect.arrayContaining(
+      ofMetrics.map((selector) => selector.replace("slipway_collector_", "slipway_collector_metrics_")),
     ),
   );
 });

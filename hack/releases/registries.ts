@@ -88,5 +88,6 @@ function collectorRegistry(): Registry {
   metrics.watch(() => undefined);
   const ofLogs = new CollectorMetrics(metrics.registry, "slipway_collector_logs", LOG_REFUSALS);
   ofLogs.watch(() => undefined);
+  new CollectorMetrics(metrics.registry, "slipway_collector_metrics", []).watch(() => undefined);
   return metrics.registry;
 }
