@@ -9,9 +9,11 @@ const e2eFiles = (...names: string[]): string[] => names.map((name) => `test/e2e
 const needRoot = [
   "api-server/src/analytics/network",
   "api-server/src/logs/search",
+  "api-server/src/metrics/history",
   "api-server/src/rate-limit/valkey",
   "api-server/src/replicas",
   "collector/src/full-buffer",
+  "collector/src/instance-samples",
   "collector/src/project-logs",
   "hack/cluster/kind/node-image",
   "hack/images/clickhouse",
@@ -21,6 +23,7 @@ const needRoot = [
   "operator/src/databases/clickhouse/server",
   "operator/src/databases/mariadb/group",
   "operator/src/databases/valkey/servers",
+  "packages/analytics/src/store/metrics",
   "packages/analytics/src/store/schema",
   "packages/analytics/src/store/store",
 ].map((name) => `${name}.integration.test.ts`);
@@ -70,6 +73,7 @@ const operatorReplaced = e2eFiles(
   "pre-deploy",
   "analytics-faults",
   "logs-search",
+  "metrics-history",
   "backups-s3",
 );
 

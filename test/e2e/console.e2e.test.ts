@@ -217,12 +217,17 @@ describe.concurrent("plots", () => {
     });
   });
 
-  // Shows: docs/console.md#what-is-promised: CPU and memory of an instance
-  test("show what an instance uses", async () => {
+  // Shows: docs/console.md#what-is-promised: CPU, memory and network of an instance, from the past on
+  test("show what an instance uses, from before the page was opened", async () => {
     await look(there, "desk", async (page) => {
       await signIn(there, page, at(there.shop.id, "usage"));
       await page.getByRole("definition").getByText("MiB").waitFor();
-      expect(await page.getByRole("figure").count()).toBe(2);
+      await page.getByText("The plots are of the last 1 hour").waitFor();
+      for (const title of ["CPU", "Memory", "Network"]) {
+        await page.getByRole("figure").filter({ hasText: title }).first().waitFor();
+      }
+      await page.getByRole("link", { name: "8 days" }).click();
+      await page.getByText("The plots are of the last 8 days").waitFor();
     });
   });
 
