@@ -17,6 +17,7 @@ import { jobForks } from "./job-forks.ts";
 import { keysWithoutGrants } from "./keys-without-grants.ts";
 import { logFlood } from "./log-flood.ts";
 import { logStreams } from "./log-streams.ts";
+import { metricRanges } from "./metric-ranges.ts";
 import { oneOffRuns } from "./one-off-runs.ts";
 import { patterns } from "./patterns.ts";
 import { references } from "./references.ts";
@@ -41,6 +42,7 @@ export const attacks: readonly Attack[] = [
   logStreams,
   execSessions,
   logFlood,
+  metricRanges,
   variables,
   references,
   variableGroups,
