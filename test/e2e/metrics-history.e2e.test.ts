@@ -1,0 +1,119 @@
+import { afterAll, expect, test } from "vitest";
+import {
+  apiClient,
+  createProject,
+  deleteProjects,
+  httpProject,
+  uniqueName,
+  untilStatus,
+} from "./support/api.ts";
+import { cluster } from "./support/cluster.ts";
+import { createDatabase, databaseProject, untilReady } from "./support/databases.ts";
+import { eventually } from "./support/eventually.ts";
+import { untilServing } from "./support/ingress.ts";
+import { writeLines } from "./support/logs.ts";
+import { metricHistory, pointsOf } from "./support/metrics.ts";
+import { collectorPod } from "./support/network-analytics.ts";
+import { createOrganization } from "./support/organization.ts";
+import { killProcess } from "./support/process.ts";
+import { namespaceOf, stack } from "./support/stack.ts";
+
+/** Metrics that stay: from real containers over the kubelet and the collector to `/v1`. */
+
+const call = apiClient();
+const namespace = namespaceOf(stack.organization);
+const made: string[] = [];
+afterAll(() => deleteProjects(call, made));
+
+const timeout = 600_000;
+/** Two samples, which a rate needs, and the kubelet's own delay, on a busy machine. */
+const within = { within: 240_000, every: 3_000 };
+const hour = { range_seconds: "3600", resolution_seconds: "15" };
+
+const instancesOf = async (id: string) => {
+  const labelSelector = `slipway.dev/project=${id}`;
+  const { items } = await cluster.core.listNamespacedPod({ namespace, labelSelector });
+  return items.map(({ metadata, spec }) => ({ name: metadata?.name ?? "", node: spec?.nodeName ?? "" }));
+};
+
+// Shows: docs/metrics.md#what-is-promised: what an instance used is there after it is gone
+// Shows: docs/metrics.md#what-is-promised: no sample counts twice
+test(
+  "what an instance used is in steps over a killed collector, each once, and after the instance is gone",
+  async () => {
+    const envs = [{ name: "SAMPLE_FAULTS", value: "1" }];
+    const { project_id: id, domain } = await createProject(
+      call,
+      httpProject(uniqueName("metrics"), { envs }),
+    );
+    made.push(id);
+    await untilStatus(call, id, "running");
+    await untilServing(domain);
+    const [{ name: instance, node } = { name: "", node: "" }] = await instancesOf(id);
+    let isOver = false;
+    const load = (async () => {
+      while (!isOver) {
+        await writeLines(domain, "busy", 20_000);
+      }
+    })();
+    try {
+      const busy = async () =>
+        pointsOf(await metricHistory(call, id, hour), instance).filter(({ cpu }) => (cpu ?? 0) > 0.01);
+      await eventually(async () => expect((await busy()).length).toBeGreaterThan(1), within);
+      const before = await busy();
+      for (let kill = 0; kill < 3; kill += 1) {
+        await eventually(async () => killProcess(await collectorPod(node), "dist/collector.js"));
+      }
+      await eventually(async () => {
+        const last = before.at(-1)?.at ?? "";
+        expect((await busy()).filter(({ at }) => at > last).length).toBeGreaterThan(1);
+      }, within);
+    } finally {
+      isOver = true;
+      await load;
+    }
+    const history = await metricHistory(call, id, hour);
+    const points = pointsOf(history, instance);
+    const times = points.map(({ at }) => at);
+    expect(times).toEqual([...new Set(times)].sort());
+    // No more than it may use: a sample that counted twice, or a counter read wrong, would be.
+    expect(Math.max(...points.map(({ cpu }) => cpu ?? 0))).toBeLessThan(4);
+    expect(points.every(({ memory }) => memory === null || memory > 0)).toBe(true);
+    expect(points.some(({ memory }) => (memory ?? 0) > 1_000_000)).toBe(true);
+    expect(points.some(({ received_bytes_per_second: received }) => (received ?? 0) > 0)).toBe(true);
+    expect(points.at(-1)?.restarts).toBe(0);
+
+    await call("POST", `/v1/project/${id}/pause`);
+    await eventually(async () => expect(await instancesOf(id)).toEqual([]));
+    const after = pointsOf(await metricHistory(call, id, hour), instance);
+    expect(after.length).toBeGreaterThanOrEqual(points.length - 1);
+    const one = await call<{ cpu: number | null }>(
+      "GET",
+      `/v1/project/${id}/metrics?range_seconds=3600&instance=${instance}`,
+    );
+    expect([one.status, (one.body as unknown as { data: { cpu: null } }).data.cpu]).toEqual([200, null]);
+  },
+  timeout,
+);
+
+test(
+  "a database's history has its volume, and no other organization's key finds it",
+  async () => {
+    const database = await createDatabase(
+      call,
+      databaseProject("db-premium", { type_project: "postgresql", version: "17" }),
+    );
+    made.push(database.id);
+    await untilReady(database);
+    const points = await eventually(async () => {
+      const found = pointsOf(await metricHistory(call, database.id, hour), `${database.id}-0`);
+      expect(found.some(({ cpu }) => cpu !== null)).toBe(true);
+      return found;
+    }, within);
+    expect(points.some(({ volume_used_bytes: used }) => (used ?? 0) > 0)).toBe(true);
+    const stranger = await createOrganization(uniqueName("strangers"));
+    const path = `/v1/project/${database.id}/metrics?range_seconds=3600`;
+    expect((await apiClient(stranger.api_key)("GET", path)).status).toBe(404);
+  },
+  timeout,
+);
