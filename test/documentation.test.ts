@@ -17,6 +17,7 @@ const PAGES = [
   "docs/console.md",
   "docs/analytics.md",
   "docs/logs.md",
+  "docs/metrics.md",
   "docs/operations/tracing.md",
   "docs/undelete.md",
   "docs/references.md",

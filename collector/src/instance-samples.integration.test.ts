@@ -144,7 +144,7 @@ test("samples over a collector that is killed are each in the store once, of ins
   expect(new Set(requests.map(({ url }) => url))).toEqual(new Set(["/stats/summary"]));
 }, 600_000);
 
-// Shows: docs/metrics.md#what-is-promised: samples wait while the store is away, and an hour later all are there
+// Shows: docs/metrics.md#what-is-promised: samples wait on the node while the store is away, and are stored then
 test("samples wait on the disk while the store is away, and what is there is sent after a restart without sampling", async () => {
   connect("away");
   pods = [uidOf(await collector.addPod("p1", "p1-abc-x1"))];

@@ -150,6 +150,8 @@ test("a search whose client has disconnected when its turn comes does not begin"
   expect(hasBegun).toBe(false);
 });
 
+// Shows: docs/metrics.md#over-v1: 503 `ANALYTICS_UNAVAILABLE`: the store does not answer
+// Shows: docs/metrics.md#over-v1: 503 `ANALYTICS_BUSY`: the history needs more than ten seconds
 // Shows: docs/metrics.md#what-is-promised: histories keep searches, network analytics and other organizations' histories from nothing
 test("histories take no place of searches, and one organization's wait for each other alone", async () => {
   const without = new Analytics(store, { keepsMetrics: false });
@@ -157,6 +159,12 @@ test("histories take no place of searches, and one organization's wait for each 
     expect.objectContaining({ status: 503, code: "ANALYTICS_NOT_CONFIGURED" }),
   );
   expect(await without.search("acme", connected, async () => 1)).toBe(1);
+  const failing = (busy: boolean) =>
+    analytics.history("acme", connected, async () =>
+      Promise.reject(new StoreUnavailable(new Error("x"), busy)),
+    );
+  await expect(failing(false)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_UNAVAILABLE" });
+  await expect(failing(true)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_BUSY" });
   const { promise: long, resolve: end } = Promise.withResolvers<void>();
   const begun: string[] = [];
   const history = (organization: string) =>

@@ -93,6 +93,7 @@ const instancesOf = (history: { instances: { instance: string }[] }) =>
   history.instances.map(({ instance }) => instance);
 
 describe("the history of a project", () => {
+  // Shows: docs/metrics.md#over-v1: `GET /v1/project/:id/metrics` with `range_seconds`, `project.metrics.read`
   // Shows: docs/metrics.md#what-is-promised: what an instance used is there after it is gone
   it("has its instances, also those that are gone, beside what the answer had", async () => {
     const plain = await metrics("papp", "");
@@ -151,6 +152,7 @@ describe("the history of a project", () => {
     expect(instancesOf(database.history)).toEqual(["pdata-0", "pdata-1"]);
   });
 
+  // Shows: docs/metrics.md#over-v1: 400 `VALIDATION_FAILED`: a range or resolution out of its bounds
   it.each([
     ["papp", "range_seconds=59", 400, "VALIDATION_FAILED"],
     ["papp", "range_seconds=86400&resolution_seconds=60", 400, "VALIDATION_FAILED"],
