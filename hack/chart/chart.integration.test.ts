@@ -149,6 +149,21 @@ describe("rendering", () => {
     expect(names.filter((name) => /^SLIPWAY_(COLLECTOR_(LOG|METRICS)|NODE|KUBELET)/.test(name))).toEqual([]);
   });
 
+  test("metrics that are enabled over such values have their defaults", async () => {
+    const only = ["intervalSeconds", "bufferBytes"].map((name) => `analytics.collector.metrics.${name}=null`);
+    const objects = await renderChart(valuesOf("everything"), only);
+    const collector = objects.find(
+      ({ kind, metadata }) => kind === "DaemonSet" && metadata.name === "slipway-collector",
+    );
+    const variables = containersOf(collector as Rendered).flatMap(({ env = [] }) => env);
+    expect(variables).toEqual(
+      expect.arrayContaining([
+        { name: "SLIPWAY_COLLECTOR_METRICS_SECONDS", value: "30" },
+        { name: "SLIPWAY_COLLECTOR_METRICS_BUFFER_BYTES", value: "67108864" },
+      ]),
+    );
+  });
+
   test("lint finds nothing", async () => {
     for (const name of cases) {
       const args = ["lint", chartDir, "--strict", "--values", valuesOf(name), "--kube-version", "1.34.4"];

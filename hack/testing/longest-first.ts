@@ -13,6 +13,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "api-server/src/projects/settings.integration.test.ts": 19,
   "api-server/src/replicas.integration.test.ts": 30,
   "collector/src/full-buffer.integration.test.ts": 60,
+  "collector/src/instance-samples.integration.test.ts": 40,
   "collector/src/kills.integration.test.ts": 24,
   "crds/src/rules.integration.test.ts": 13,
   "hack/chart/chart.integration.test.ts": 100,
