@@ -30,7 +30,9 @@ const capabilities = z.object({
   access: z.enum(["snapshot", "none"]).describe("none: a snapshot must not be asked for."),
   groups: z.array(z.string()),
   refresh_seconds: z.int(),
-  history: z.null().describe("Only the newest snapshot is kept, no series."),
+  history: z
+    .null()
+    .describe("Of snapshots only the newest is kept. What instances used is `history` of `GET metrics`."),
 });
 
 export const metricsCapabilities = defineProjectRoute({
