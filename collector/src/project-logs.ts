@@ -58,9 +58,9 @@ export class ProjectLogs implements Input<LogEvent> {
       const [namespace = "", instance = "", uid = ""] = pod.split("_");
       const known = namespace === "" || instance === "" ? undefined : this.#options.find(uid);
       if (known) {
-        const { container, ...owner } = known;
+        const { organization, project, container } = known;
         const folder = join(pod, container);
-        this.#begin(folder, { ...owner, instance, container }, kept[folder]);
+        this.#begin(folder, { organization, project, instance, container }, kept[folder]);
         return [folder];
       }
       return [];
