@@ -98,7 +98,7 @@ export function quantity(text: string | undefined): number | null {
 }
 
 /** Seconds of the window that is counted over. */
-const WINDOW_SECONDS = 3600;
+export const WINDOW_SECONDS = 3600;
 
 /**
  * `data` of an application's metrics: of all instances what they answered, of one what it uses.

@@ -144,7 +144,7 @@ describe("the history of a project", () => {
 
   it("of a worker needs no instance, and of a database is beside its snapshot", async () => {
     const worker = await metrics("pworker", "range_seconds=3600");
-    expect(Object.keys(worker)).toEqual(["type", "aggregate", "history"]);
+    expect(worker).toMatchObject({ type: "application", aggregate: true, network: { requests: 0 } });
     expect(instancesOf(worker.history)).toEqual(["pworker-1"]);
     expect((await get("pworker", "")).status).toBe(400);
     const database = await metrics("pdata", "range_seconds=3600");

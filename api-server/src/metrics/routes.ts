@@ -8,7 +8,7 @@ import {
   valkeyMetrics,
 } from "@slipway/crds";
 import { z } from "zod";
-import { applicationMetrics, requireMetrics } from "../analytics/instances.ts";
+import { applicationMetrics, requireMetrics, WINDOW_SECONDS } from "../analytics/instances.ts";
 import { shares } from "../analytics/routes/view.ts";
 import { planInForce } from "../databases/plan.ts";
 import { failures } from "../errors/catalog.ts";
@@ -97,13 +97,6 @@ const application = z.object({
   history,
 });
 
-/** All instances of a worker, which have no traffic: there is no more than their history. */
-const workerHistory = z.object({
-  type: z.literal("application"),
-  aggregate: z.literal(true),
-  history: historySchema,
-});
-
 const applicationInstance = z.object({
   type: z.literal("application"),
   aggregate: z.literal(false),
@@ -125,7 +118,6 @@ const snapshots = z.union([
   z.object({ ...common, type: z.literal("postgresql"), native: postgresqlMetrics }),
   z.object({ ...common, type: z.literal("mariadb"), native: mariadbMetrics }),
   valkeySnapshot,
-  workerHistory,
 ]);
 
 export const projectMetrics = defineProjectRoute({
@@ -139,7 +131,7 @@ export const projectMetrics = defineProjectRoute({
     "Of postgresql, mariadb and Valkey, on plans whose capabilities say `snapshot`. Fields that end in `_total` count since the " +
     "last restart or reset, those in `_per_second` lie between two samples, those in `_ratio` between 0 and 1 but for memory " +
     "fragmentation. What is absent or not computable is null. With `range_seconds` the answer also has `history`: what the instances, or " +
-    "the named one, used in that time, also those that are gone. With it a worker's instance need not be named.",
+    "the named one, used in that time, also those that are gone. With it a worker's instance need not be named: it has no requests.",
   tags: ["Metrics"],
   query: historyQuery,
   refusals: [400, 402, 503],
@@ -180,7 +172,10 @@ async function applicationData(
   services: Services,
 ): Promise<Record<string, unknown>> {
   if (past && instance === undefined && project.resource.spec.type === "worker") {
-    return { type: "application", aggregate: true, history: past };
+    // Nobody can send it a request.
+    const nothing = { requests: 0, bytes_received: 0, bytes_sent: 0, status_codes: {}, user_agents: {} };
+    const network = { ...nothing, window_seconds: WINDOW_SECONDS };
+    return { type: "application", aggregate: true, network, history: past };
   }
   try {
     const data = await applicationMetrics(project, instance, services);
