@@ -511,7 +511,9 @@ describe("on a real apiserver", () => {
     await upgrade("--install", "-n", "slipway-system", "--values", valuesOf("stack"));
     const may = async (verb: string, resource: string, namespace: string): Promise<boolean> => {
       const who = "--as=system:serviceaccount:slipway-collector:slipway-collector";
-      const answer = await kubectl(["auth", "can-i", verb, resource, "-n", namespace, who]).catch(
+      const [name = "", subresource] = resource.split("/");
+      const of = subresource === undefined ? [] : [`--subresource=${subresource}`];
+      const answer = await kubectl(["auth", "can-i", verb, name, ...of, "-n", namespace, who]).catch(
         (error: Error) => error.message,
       );
       return answer.trim() === "yes";
