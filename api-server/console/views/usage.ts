@@ -107,6 +107,7 @@ class UsageLoader {
   /** Undefined until it was requested; null where the platform has none. */
   #history: History | null | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
+  #namedAt = Number.NEGATIVE_INFINITY;
 
   constructor(context: ProjectContext, range: number) {
     this.#context = context;
@@ -118,7 +119,10 @@ class UsageLoader {
     const { route } = this.#context;
     if (this.names.length === 0) {
       const running = await this.#runningNames();
-      const everything = await this.#request({});
+      // Of a project without any instance it is not asked for each time.
+      const isDue = performance.now() - this.#namedAt >= HISTORY_INTERVAL_MS;
+      this.#namedAt = isDue ? performance.now() : this.#namedAt;
+      const everything = isDue ? await this.#request({}) : undefined;
       this.#running = new Set(running);
       this.names = [...new Set([...running, ...(everything ? namesOf(everything.history) : [])])];
     }
@@ -153,7 +157,7 @@ class UsageLoader {
     }
     const key = `${route.project} ${instance}`;
     const known = series.get(key) ?? [];
-    const isGone = route.query.get("instance") === instance && !this.#running.has(instance);
+    const isGone = !this.#running.has(instance);
     const data =
       found ?? (isGone ? {} : (await api.get<object>(this.#path, { instance }, signal).catch(gone)).data);
     const sample = sampleOf(data, Date.now());
