@@ -172,7 +172,7 @@ async function applicationData(
   services: Services,
 ): Promise<Record<string, unknown>> {
   if (past && instance === undefined && project.resource.spec.type === "worker") {
-    // Nobody can send it a request.
+    // A worker has no address.
     const nothing = { requests: 0, bytes_received: 0, bytes_sent: 0, status_codes: {}, user_agents: {} };
     const network = { ...nothing, window_seconds: WINDOW_SECONDS };
     return { type: "application", aggregate: true, network, history: past };

@@ -72,7 +72,7 @@ const known = (): InstanceSample[] => [
     ...{ ...started(75), cpuMicroseconds: seconds(33), restarts: 1 },
     ...network(122, 3, 3),
   }),
-  // Nobody sampled for ten minutes.
+  // No sample for ten minutes.
   sample("steady", 720, {
     ...{ ...started(75), cpuMicroseconds: seconds(63), restarts: 1 },
     ...network(722, 90, 90),
