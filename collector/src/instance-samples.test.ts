@@ -84,6 +84,13 @@ test("an organization has a bound, so that others' instances are sampled, and th
   expect(samplesOf({}, all, now)).toMatchObject({ omitted: 7, samples: { length: MOST_INSTANCES } });
 });
 
+test("instances that are measured come before those of which the cluster alone says something", () => {
+  const still = Array.from({ length: MOST_OF_ORGANIZATION }, (_, index) => pod(`still-${index}`));
+  const { samples, omitted } = samplesOf({ pods: [reported("live")] }, [...still, pod("live")], now);
+  expect(samples[0]).toMatchObject({ pod: "live", cpuMicroseconds: 90_000_000 });
+  expect([samples.length, omitted]).toEqual([MOST_OF_ORGANIZATION, 1]);
+});
+
 test.each([
   ["nothing", {}],
   ["no pods", { pods: [] }],

@@ -12,7 +12,7 @@ export const MOST_OF_ORGANIZATION = 200;
 const MOST_AGE_MS = 120_000;
 
 /**
- * One sample for each instance that the kubelet, or the cluster, says something of.
+ * One sample for each instance that the kubelet, or the cluster, says something of; those that the kubelet has readings of come first.
  * @param pods instances of this node, the longest known first
  * @param now milliseconds since the epoch
  * @returns `omitted`: instances beyond the bounds
@@ -22,27 +22,35 @@ export function samplesOf(
   pods: readonly InstancePod[],
   now: number,
 ): { samples: InstanceSample[]; omitted: number } {
-  const byContainer = new Map<string, ReadonlyMap<string, PodReading>>();
+  const readings = new Map<string, ReadonlyMap<string, PodReading>>();
+  const measured: InstanceSample[] = [];
+  const others: InstanceSample[] = [];
+  for (const pod of pods) {
+    const ofContainer = readings.get(pod.container) ?? podReadingsOf(summary, pod.container);
+    readings.set(pod.container, ofContainer);
+    const sample = sampleOf(pod, ofContainer.get(pod.uid), now);
+    if (sample) {
+      (isMeasured(sample) ? measured : others).push(sample);
+    }
+  }
+  return bounded([...measured, ...others]);
+}
+
+/** Whether the kubelet says what it uses. */
+const isMeasured = ({ cpuMicroseconds, memoryBytes, networkAt }: InstanceSample): boolean =>
+  cpuMicroseconds !== null || memoryBytes !== null || networkAt !== null;
+
+function bounded(found: readonly InstanceSample[]): { samples: InstanceSample[]; omitted: number } {
   const counted = new Map<string, number>();
   const samples: InstanceSample[] = [];
-  let omitted = 0;
-  for (const pod of pods) {
-    const { container, organization, uid } = pod;
-    const readings = byContainer.get(container) ?? podReadingsOf(summary, container);
-    byContainer.set(container, readings);
-    const sample = sampleOf(pod, readings.get(uid), now);
-    if (!sample) {
-      continue;
+  for (const sample of found) {
+    const others = counted.get(sample.organization) ?? 0;
+    if (samples.length < MOST_INSTANCES && others < MOST_OF_ORGANIZATION) {
+      counted.set(sample.organization, others + 1);
+      samples.push(sample);
     }
-    const others = counted.get(organization) ?? 0;
-    if (samples.length >= MOST_INSTANCES || others >= MOST_OF_ORGANIZATION) {
-      omitted += 1;
-      continue;
-    }
-    counted.set(organization, others + 1);
-    samples.push(sample);
   }
-  return { samples, omitted };
+  return { samples, omitted: found.length - samples.length };
 }
 
 /** @returns undefined for a pod of which nothing is known yet */

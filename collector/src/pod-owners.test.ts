@@ -72,6 +72,17 @@ test("instances have the restarts of their own container, as these change, and a
   await eventually("it is gone", () => pods.list().length === 0);
 });
 
+test("a pod that has ended is no instance any more, and its log has its owner still", async () => {
+  const { spec, status: running } = status(0);
+  for (const phase of ["Running", "Failed", "Succeeded"]) {
+    await create(`p1-${phase.toLowerCase()}`, "http", { spec, status: { ...running, phase } });
+  }
+  const pods = await follow(true);
+  expect(pods.list().map(({ instance }) => instance)).toEqual(["p1-running"]);
+  const evicted = await client.get<KubernetesObject>(resources.pods, { namespace, name: "p1-failed" });
+  expect(pods.find(evicted.metadata?.uid ?? "")).toMatchObject({ instance: "p1-failed", hasEnded: true });
+});
+
 test("without restarts nothing but metadata is requested", async () => {
   await create("p1-0", "postgresql", { spec: { nodeName: "node-1" } });
   const pods = await follow(false);

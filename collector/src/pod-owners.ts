@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  isInTerminalPhase,
   type KubeClient,
   type KubernetesObject,
   Reflector,
@@ -32,10 +33,12 @@ export interface InstancePod extends LoggingPod {
   instance: string;
   /** Restarts of its container; undefined where they are not followed, or not known yet. */
   restarts: number | undefined;
+  /** Whether its pod has ended, where that is followed: none of its containers runs, or will. */
+  hasEnded?: true;
 }
 
 interface Pod extends KubernetesObject {
-  status?: { containerStatuses?: { name: string; restartCount?: number }[] };
+  status?: { phase?: string; containerStatuses?: { name: string; restartCount?: number }[] };
 }
 
 export interface PodOwnersOptions {
@@ -48,7 +51,7 @@ export interface PodOwnersOptions {
   events?: ReflectorEvents;
 }
 
-/** Which pods of this node are instances of projects, by their uids. Of what it reads it keeps names, labels and restarts. */
+/** Which pods of this node are instances of projects, by their uids. Of what it reads it keeps names, labels, phases and restarts. */
 export class PodOwners {
   readonly #pods = new Map<string, InstancePod>();
   readonly #reflector: Reflector<Pod>;
@@ -86,9 +89,9 @@ export class PodOwners {
     return this.#pods.get(uid);
   }
 
-  /** All that are there, those that were observed first at the beginning. */
+  /** All that have not ended, those that were observed first at the beginning. Evicted pods stay until they are collected as garbage. */
   list(): InstancePod[] {
-    return [...this.#pods.values()];
+    return [...this.#pods.values().filter(({ hasEnded }) => !hasEnded)];
   }
 
   #note(object: Pod, isThere: boolean): void {
@@ -98,7 +101,8 @@ export class PodOwners {
     if (isThere && owner && container !== undefined) {
       const status = object.status?.containerStatuses?.find(({ name }) => name === container);
       const instance = object.metadata?.name ?? "";
-      this.#pods.set(uid, { ...owner, container, uid, instance, restarts: status?.restartCount });
+      const ended = isInTerminalPhase(object) ? { hasEnded: true as const } : {};
+      this.#pods.set(uid, { ...owner, container, uid, instance, restarts: status?.restartCount, ...ended });
     } else {
       this.#pods.delete(uid);
     }
@@ -108,6 +112,7 @@ export class PodOwners {
 /** Drops what is not read on arrival: specs have what projects are configured with. */
 function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
   const { name, namespace, uid, resourceVersion, labels: own } = metadata ?? {};
+  const { phase } = status ?? {};
   const containerStatuses = status?.containerStatuses?.map(({ name: of, restartCount }) => ({
     name: of,
     restartCount,
@@ -115,6 +120,6 @@ function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
   return {
     ...{ apiVersion, kind },
     metadata: { name, namespace, uid, resourceVersion, labels: own },
-    ...(containerStatuses ? { status: { containerStatuses } } : {}),
+    ...(status ? { status: { phase, containerStatuses } } : {}),
   } as Pod;
 }

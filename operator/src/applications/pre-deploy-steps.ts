@@ -5,6 +5,7 @@ import {
   controllerReference,
   deleteSeen,
   isAlreadyExists,
+  isInTerminalPhase,
   type KubeClient,
   type KubernetesObject,
   resources,
@@ -20,7 +21,6 @@ import type { Finding } from "../projects/status.ts";
 import { setDeployments } from "../projects/status-fields.ts";
 import type { Pod, ProjectStores } from "../projects/stores.ts";
 import { projectResource } from "../resources.ts";
-import { isInTerminalPhase } from "../workload/pod-phase.ts";
 import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./desired/deployment.ts";
 import { preDeployJob, preDeployJobName } from "./desired/pre-deploy-job.ts";

@@ -1,6 +1,7 @@
 /** The Secrets that a project's variables may still be read from. */
 
 import {
+  isInTerminalPhase,
   type KubeClient,
   type KubernetesObject,
   type Resource,
@@ -9,7 +10,6 @@ import {
 import { labels, type Project } from "@slipway/crds";
 import { secretsOfRuns, secretsOfUnfinished } from "../jobs/deletion.ts";
 import { liveChildren } from "../projects/deletion.ts";
-import { isInTerminalPhase } from "../workload/pod-phase.ts";
 
 interface PodSpec {
   containers?: readonly { envFrom?: readonly { secretRef?: { name?: string } }[] }[];

@@ -158,4 +158,5 @@ export {
   timestamp,
 } from "./status/conditions.ts";
 export { ApiEventRecorder, type EventInput, type EventRecorder, microTime } from "./status/events.ts";
+export { isInTerminalPhase } from "./status/pod-phase.ts";
 export { type ObjectStatus, type StatusObject, writeStatus } from "./status/status.ts";

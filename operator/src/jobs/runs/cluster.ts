@@ -1,7 +1,11 @@
 /** The calls that the jobrun controller makes to the apiserver, and the part of each object that it reads. */
 
-import type { KubeClient, KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
-import { isInTerminalPhase } from "../../workload/pod-phase.ts";
+import {
+  isInTerminalPhase,
+  type KubeClient,
+  type KubernetesObject,
+  type ObjectMeta,
+} from "@slipway/controller-runtime";
 
 /** Calls that the controller makes. */
 export type RunCluster = Pick<KubeClient, "getOrUndefined" | "listAll" | "create" | "patch" | "delete">;
