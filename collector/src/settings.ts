@@ -37,12 +37,11 @@ const environment = z.object({
   SLIPWAY_COLLECTOR_LOG_ORGANIZATION_DAY_BYTES: positive.default(536_870_912),
   SLIPWAY_COLLECTOR_LOG_BURST_SECONDS: positive.default(60),
   SLIPWAY_COLLECTOR_METRICS: z.enum(["true", "false"]).default("false"),
-  SLIPWAY_COLLECTOR_METRICS_SECONDS: z.coerce.number().int().min(15).max(60).default(30),
+  SLIPWAY_COLLECTOR_METRICS_SECONDS: z.coerce.number().int().min(15).max(30).default(30),
   SLIPWAY_COLLECTOR_METRICS_BUFFER_BYTES: z.coerce.number().int().min(1_000_000).default(67_108_864),
   SLIPWAY_NODE_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").optional(),
   SLIPWAY_KUBELET_PORT: portNumber.default(10_250),
   SLIPWAY_KUBELET_CA_FILE: z.string().min(1).optional(),
-  SLIPWAY_KUBELET_VERIFY: z.enum(["true", "false"]).default("true"),
   SLIPWAY_NODE_NAME: z.string().min(1).max(253).optional(),
   SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
   SLIPWAY_NAMESPACE: z.string().min(1).default("slipway-system"),
@@ -65,7 +64,7 @@ export interface MetricsSettings {
   /** Where this node's kubelet listens. */
   kubelet: KubeletAddress;
   /** Whose certificate it must have; without a file that of the cluster's own authority. */
-  trust: { caFile?: string; verify: boolean };
+  trust: { caFile?: string; verify: true };
 }
 
 /** Settings of one collector. */
@@ -164,7 +163,7 @@ function metricsSettings(e: z.output<typeof environment>): MetricsSettings | und
   return {
     intervalMs: e.SLIPWAY_COLLECTOR_METRICS_SECONDS * 1000,
     kubelet: { host: e.SLIPWAY_NODE_ADDRESS, port: e.SLIPWAY_KUBELET_PORT },
-    trust: { ...(caFile === undefined ? {} : { caFile }), verify: e.SLIPWAY_KUBELET_VERIFY === "true" },
+    trust: { ...(caFile === undefined ? {} : { caFile }), verify: true },
   };
 }
 

@@ -149,6 +149,20 @@ describe("rendering", () => {
     expect(names.filter((name) => /^SLIPWAY_(COLLECTOR_(LOG|METRICS)|NODE|KUBELET)/.test(name))).toEqual([]);
   });
 
+  test("with kubelets that are not verified no instances are sampled, and the API has no history of them", async () => {
+    const objects = await renderChart(valuesOf("everything"), ["kubelet.verify=false"]);
+    const variables = objects
+      .filter(({ kind }) => ["DaemonSet", "Deployment"].includes(kind))
+      .flatMap((object) => containersOf(object).flatMap(({ env = [] }) => env.map(({ name }) => name)));
+    // The operator's own tokens for kubelets have no other right.
+    expect(variables).toEqual(expect.arrayContaining(["SLIPWAY_COLLECTOR_STATE", "SLIPWAY_KUBELET_VERIFY"]));
+    expect(variables.filter((name) => /^SLIPWAY_(COLLECTOR|ANALYTICS)_METRICS/.test(name))).toEqual([]);
+    const role = objects.find(
+      ({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "slipway-collector",
+    );
+    expect(JSON.stringify(role)).not.toContain("nodes/stats");
+  });
+
   test("metrics that are enabled over such values have their defaults", async () => {
     const only = ["intervalSeconds", "bufferBytes"].map((name) => `analytics.collector.metrics.${name}=null`);
     const objects = await renderChart(valuesOf("everything"), only);

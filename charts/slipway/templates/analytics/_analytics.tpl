@@ -72,6 +72,11 @@
 {{- end }}
 
 {{/* Days for which the store keeps lines of logs: the longest of all plans. 8 where one names none, and at least, for projects on a plan that the catalog no longer has. */}}
+{{- /* Whether instances are sampled: the collector's token goes to no kubelet that is not verified. */}}
+{{- define "slipway.metrics.sampled" -}}
+{{- if and (.Values.analytics.collector.metrics).enabled .Values.kubelet.verify }}true{{ end }}
+{{- end }}
+
 {{- define "slipway.logs.days" -}}
 {{- $catalog := .Values.catalog | default (.Files.Get "files/catalog.yaml" | fromYaml) }}
 {{- $days := 8 }}
