@@ -150,9 +150,23 @@ test("a search whose client has disconnected when its turn comes does not begin"
   expect(hasBegun).toBe(false);
 });
 
-// Shows: docs/metrics.md#over-v1: 503 `ANALYTICS_UNAVAILABLE`: the store does not answer
 // Shows: docs/metrics.md#over-v1: 503 `ANALYTICS_BUSY`: the history needs more than ten seconds
-// Shows: docs/metrics.md#what-is-promised: histories keep searches, network analytics and other organizations' histories from nothing
+test("all queries of a history have one deadline", async () => {
+  const short = new Analytics(store, { historyMs: 50 });
+  const signals: AbortSignal[] = [];
+  const history = short.history("acme", connected, async (_store, within) => {
+    signals.push(within);
+    await new Promise<void>((_resolve, reject) => {
+      within.addEventListener("abort", () => reject(new StoreUnavailable(within.reason)));
+    });
+  });
+  await expect(history).rejects.toMatchObject({ status: 503, code: "ANALYTICS_BUSY" });
+  expect(signals).toMatchObject([{ aborted: true }]);
+  expect(await short.history("acme", connected, async () => "the place is free")).toBe("the place is free");
+});
+
+// Shows: docs/metrics.md#over-v1: 503 `ANALYTICS_BUSY`: the history needs more than ten seconds
+// Shows: docs/metrics.md#what-is-promised: histories keep searches and network analytics from nothing
 test("histories take no place of searches, and one organization's wait for each other alone", async () => {
   const without = new Analytics(store, { keepsMetrics: false });
   expect(() => without.history("acme", connected, async () => 1)).toThrow(

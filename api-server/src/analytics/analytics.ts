@@ -59,6 +59,9 @@ const LIMITS = { total: 8, perKey: 2, waiting: 200, waitingPerKey: 50, waitMs: 5
 /** The same of searches, and of histories, which may take as long as the store allows: each apart from others, and four organizations' concurrently. */
 const SEARCH_LIMITS = { total: 4, perKey: 1, waiting: 100, waitingPerKey: 20, waitMs: 5_000 };
 
+/** How long all queries of one history may take, in milliseconds: so long it keeps its place. */
+const HISTORY_MS = 10_000;
+
 /** The window as the client requested it: a range ends now. */
 export type RequestedWindow = { rangeMs: number } | Window;
 
@@ -81,6 +84,7 @@ export class Analytics {
   readonly #keepsLogs: boolean;
   readonly #keepsMetrics: boolean;
   readonly #now: () => Date;
+  readonly #historyMs: number;
   readonly #recent = new Recent<Answered<unknown>>(RECENT_MS, RECENT_ANSWERS);
   readonly #limiter = new ConcurrencyLimiter({ ...LIMITS, refuse: failures.analyticsBusy });
   readonly #searches = new ConcurrencyLimiter({ ...SEARCH_LIMITS, refuse: failures.analyticsBusy });
@@ -97,12 +101,14 @@ export class Analytics {
       keepsLogs = true,
       keepsMetrics = true,
       now = () => new Date(),
-    }: { keepsLogs?: boolean; keepsMetrics?: boolean; now?: () => Date } = {},
+      historyMs = HISTORY_MS,
+    }: { keepsLogs?: boolean; keepsMetrics?: boolean; now?: () => Date; historyMs?: number } = {},
   ) {
     this.#store = store;
     this.#keepsLogs = keepsLogs;
     this.#keepsMetrics = keepsMetrics;
     this.#now = now;
+    this.#historyMs = historyMs;
   }
 
   /**
@@ -137,9 +143,26 @@ export class Analytics {
     return alone(this.#searches, store, "logs of projects", { organization, signal, read });
   }
 
-  /** The same of what instances used: histories wait for each other alone. */
-  history<T>(organization: string, signal: AbortSignal, read: (store: Store) => Promise<T>): Promise<T> {
+  /**
+   * The same of what instances used: histories wait for each other alone.
+   * @param query its signal aborts with that of the caller, and after ten seconds of the queries together
+   */
+  history<T>(
+    organization: string,
+    signal: AbortSignal,
+    query: (store: Store, within: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const store = this.#keepsMetrics ? this.#store : undefined;
+    const read = async (from: Store): Promise<T> => {
+      const deadline = AbortSignal.timeout(this.#historyMs);
+      try {
+        return await query(from, AbortSignal.any([signal, deadline]));
+      } catch (error) {
+        throw deadline.aborted && error instanceof StoreUnavailable
+          ? new StoreUnavailable(error, true)
+          : error;
+      }
+    };
     return alone(this.#histories, store, "metrics of instances", { organization, signal, read });
   }
 

@@ -12,14 +12,15 @@ describe("the window of a history", () => {
   });
 
   it.each([
-    ["60", undefined, 60, 1],
-    ["300", undefined, 60, 5],
-    ["3600", undefined, 60, 60],
-    ["86400", undefined, 300, 288],
-    ["691200", undefined, 1_800, 384],
-    ["3600", "15", 15, 240],
-    ["7500", "15", 15, 500],
-    ["86400", "86400", 86_400, 1],
+    ["60", undefined, 60, 2],
+    ["300", undefined, 60, 6],
+    ["3600", undefined, 60, 61],
+    ["86400", undefined, 300, 289],
+    ["691200", undefined, 1_800, 385],
+    ["3600", "15", 15, 241],
+    ["7485", "15", 15, 500],
+    ["691200", "1386", 1_386, 500],
+    ["86400", "86400", 86_400, 2],
   ])("of %s s in steps of %s s has steps of %i s, %i of them", (range, resolution, step, steps) => {
     const query = {
       range_seconds: range,
@@ -30,7 +31,7 @@ describe("the window of a history", () => {
   });
 
   // Shows: docs/metrics.md#what-is-promised: an answer is bounded, whatever is requested
-  it("ends with the step that has begun, begins with a whole one, and has at most 500", () => {
+  it("covers its range, begins and ends with whole steps, and has at most 500", () => {
     const range = fc.integer({ min: 60, max: 691_200 });
     const step = fc.option(fc.integer({ min: 15, max: 86_400 }));
     fc.assert(
@@ -44,7 +45,7 @@ describe("the window of a history", () => {
             ...(wanted === null ? {} : { resolution_seconds: String(wanted) }),
           });
           if (!parsed.success) {
-            expect(wanted !== null && (wanted > seconds || seconds / wanted > 500)).toBe(true);
+            expect(wanted !== null && (wanted > seconds || Math.ceil(seconds / wanted) > 499)).toBe(true);
             return;
           }
           const { from, to, stepSeconds } = historyWindow(parsed.data, at) ?? {
@@ -56,7 +57,8 @@ describe("the window of a history", () => {
           expect([from % stepSeconds, to % stepSeconds]).toEqual([0, 0]);
           expect(to - stepSeconds <= moment && moment < to).toBe(true);
           const steps = (to - from) / stepSeconds;
-          expect(steps >= 1 && steps <= 500 && steps * stepSeconds <= seconds).toBe(true);
+          expect([steps >= 2, steps <= 500]).toEqual([true, true]);
+          expect(from <= moment - seconds && moment - seconds < from + stepSeconds).toBe(true);
         },
       ),
     );
@@ -70,6 +72,7 @@ it.each([
   [{ range_seconds: "-60" }, "range_seconds"],
   [{ resolution_seconds: "60" }, "range_seconds"],
   [{ range_seconds: "3600", resolution_seconds: "14" }, "resolution_seconds"],
+  [{ range_seconds: "7500", resolution_seconds: "15" }, "resolution_seconds"],
   [{ range_seconds: "86400", resolution_seconds: "60" }, "resolution_seconds"],
   [{ range_seconds: "60", resolution_seconds: "120" }, "resolution_seconds"],
 ])("%j is refused for its %s", (query, field) => {

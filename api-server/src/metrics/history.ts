@@ -14,6 +14,9 @@ const MOST_NAMED = 100;
 /** Steps that are chosen where none is requested: none is shorter than the time between two samples. */
 const STEPS = [60, 120, 300, 600, 900, 1_800, 3_600];
 
+/** The begun steps at both ends of a range are whole ones. */
+const mostSteps = (range: number, step: number): number => Math.ceil(range / step) + 1;
+
 export const historyQuery = z
   .strictObject({
     instance: z
@@ -23,11 +26,13 @@ export const historyQuery = z
       .describe("Name of an instance; of a database the one that takes writes by default.")
       .optional(),
     range_seconds: wholeNumber(60, MOST_RANGE_SECONDS)
-      .describe(`Seconds of the history, which ends now; at most ${RETENTION_DAYS} days. None without it.`)
+      .describe(
+        `Seconds of the history, which ends now and begins with the step that the range begins in; at most ${RETENTION_DAYS} days. None without it.`,
+      )
       .optional(),
     resolution_seconds: wholeNumber(15, 86_400)
       .describe(
-        `Seconds of each step, of which there are at most ${MOST_POINTS}: a length that fits without it. Needs range_seconds.`,
+        `Seconds of each step, of which there are at most ${MOST_POINTS}: a length that fits without it. Steps below a minute may have no sample. Needs range_seconds.`,
       )
       .optional(),
   })
@@ -35,10 +40,14 @@ export const historyQuery = z
     path: ["range_seconds"],
     message: "range_seconds is required with resolution_seconds",
   })
-  .refine(({ range_seconds: range = 0, resolution_seconds: step = range }) => range <= step * MOST_POINTS, {
-    path: ["resolution_seconds"],
-    message: `must be at least range_seconds / ${MOST_POINTS}`,
-  })
+  .refine(
+    ({ range_seconds: range = 0, resolution_seconds: step = range }) =>
+      range === 0 || mostSteps(range, step) <= MOST_POINTS,
+    {
+      path: ["resolution_seconds"],
+      message: `must be at least range_seconds / ${MOST_POINTS - 1}`,
+    },
+  )
   .refine(({ range_seconds: range, resolution_seconds: step }) => (step ?? 0) <= (range ?? 86_400), {
     path: ["resolution_seconds"],
     message: "must be at most range_seconds",
@@ -53,7 +62,7 @@ interface HistoryWindow {
   stepSeconds: number;
 }
 
-/** The steps up to now, the last of them begun; as many as the range has whole ones. Undefined where no range is requested. Pure. */
+/** The steps that the range touches, up to the one that has begun. Undefined where no range is requested. Pure. */
 export function historyWindow(
   { range_seconds: range, resolution_seconds: requested }: HistoryQuery,
   now: Date,
@@ -61,10 +70,11 @@ export function historyWindow(
   if (range === undefined) {
     return undefined;
   }
-  const fitting = STEPS.find((step) => range <= step * MOST_POINTS) ?? 3_600;
+  const fitting = STEPS.find((step) => mostSteps(range, step) <= MOST_POINTS) ?? 3_600;
   const stepSeconds = requested ?? Math.min(fitting, range);
-  const to = (Math.floor(now.getTime() / 1000 / stepSeconds) + 1) * stepSeconds;
-  return { from: to - Math.floor(range / stepSeconds) * stepSeconds, to, stepSeconds };
+  const end = now.getTime() / 1000;
+  const beginOf = (moment: number) => Math.floor(moment / stepSeconds) * stepSeconds;
+  return { from: beginOf(end - range), to: beginOf(end) + stepSeconds, stepSeconds };
 }
 
 const value = (about: string) => z.number().min(0).nullable().describe(about);
@@ -120,14 +130,14 @@ export function readHistory(
   { instance, ...window }: HistoryWindow & { instance: string | undefined },
   signal: AbortSignal,
 ): Promise<History> {
-  return analytics.history(organization, signal, async (store) => {
+  return analytics.history(organization, signal, async (store, within) => {
     const selection = { organization, project, ...window };
     const { instances, total } =
       instance === undefined
-        ? await sampledInstances(store, selection, MOST_INSTANCES + MOST_NAMED, signal)
+        ? await sampledInstances(store, selection, MOST_INSTANCES + MOST_NAMED, within)
         : { instances: [instance], total: 1 };
     const shown = instances.slice(0, MOST_INSTANCES);
-    const found = await metricHistory(store, { ...selection, instances: shown }, signal);
+    const found = await metricHistory(store, { ...selection, instances: shown }, within);
     return {
       from: isoOf(window.from),
       to: isoOf(window.to),

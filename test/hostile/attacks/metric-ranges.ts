@@ -6,9 +6,9 @@ import { projectsOf } from "../projects.ts";
 /** Concurrent clients of each organization. */
 const CLIENTS = 20;
 const RANGES = [
-  "range_seconds=691200&resolution_seconds=1383",
+  "range_seconds=691200&resolution_seconds=1386",
   "range_seconds=691200",
-  "range_seconds=7500&resolution_seconds=15",
+  "range_seconds=7485&resolution_seconds=15",
 ];
 
 export const metricRanges: Attack = {
