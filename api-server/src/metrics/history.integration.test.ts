@@ -47,6 +47,7 @@ beforeAll(async () => {
     ...samples("pworker", "pworker-1", 5, 0),
     ...samples("pdata", "pdata-0", 5, 0),
     ...samples("pdata", "pdata-1", 5, 10),
+    ...samples("pcache", "pcache-1", 5, 10),
   ];
   await insertSamples(store, { id: "known", events });
   harness = await startFakeHarness({ analytics: new Analytics(store) });
@@ -56,6 +57,7 @@ beforeAll(async () => {
   await harness.project("acme", "pfree", { name: "free" });
   await harness.project("acme", "pworker", { plan: "basic", name: "worker", type: "worker" });
   await harness.project("acme", "pdata", databaseSpec("postgresql", { name: "data" }));
+  await harness.project("acme", "pcache", databaseSpec("valkey", { name: "cache" }));
   await harness.project("acme", "pjob", jobSpec);
   await harness.kube.create<KubernetesObject>(resources.pods, {
     apiVersion: "v1",
@@ -153,6 +155,19 @@ describe("the history of a project", () => {
     expect(instancesOf(database.history)).toEqual(["pdata-0", "pdata-1"]);
   });
 
+  it("of a database's instance that is gone has no snapshot beside it", async () => {
+    const nothing = { availability: "unavailable", observed_at: null };
+    const gone = await metrics("pdata", "range_seconds=3600&instance=pdata-1");
+    expect(gone).toMatchObject({ type: "postgresql", instance: "pdata-1", ...nothing });
+    expect(instancesOf(gone.history)).toEqual(["pdata-1"]);
+    const cached = await metrics("pcache", "range_seconds=3600&instance=pcache-1");
+    expect(cached).toMatchObject({ type: "valkey", instance: "pcache-1", valkey: null, ...nothing });
+    for (const query of ["instance=pdata-1", "range_seconds=3600&instance=pdata-2"]) {
+      const { status, body } = await get("pdata", query);
+      expect([status, body.code]).toEqual([404, "INSTANCE_NOT_FOUND"]);
+    }
+  });
+
   // Shows: docs/metrics.md#over-v1: 400 `VALIDATION_FAILED`: a range or resolution out of its bounds
   it.each([
     ["papp", "range_seconds=59", 400, "VALIDATION_FAILED"],
@@ -182,6 +197,24 @@ it("is 503 where instances are not sampled, and the answer without it stays", as
     const url = "/v1/project/papp/metrics";
     const refused = await without.app.inject({ url: `${url}?range_seconds=3600`, headers: key });
     expect([refused.statusCode, refused.json().code]).toEqual([503, "ANALYTICS_NOT_CONFIGURED"]);
+    expect((await without.app.inject({ url, headers: key })).statusCode).toBe(200);
+  } finally {
+    await without.close();
+  }
+});
+
+// Shows: docs/metrics.md#over-v1: 503 `ANALYTICS_UNAVAILABLE`: the store does not answer
+it("is 503 while the store is away, and the answer without it stays where it counts no requests", async () => {
+  const { username, passwordFile } = server;
+  const place = { database: "slipway", caFile: undefined, cluster: undefined };
+  const away = openStore({ url: "http://127.0.0.1:9", username, passwordFile, ...place });
+  const without = await startFakeHarness({ analytics: new Analytics(away) });
+  try {
+    const key = without.key("acme", "* on project:*");
+    await without.project("acme", "pdata", databaseSpec("postgresql", { name: "data" }));
+    const url = "/v1/project/pdata/metrics";
+    const refused = await without.app.inject({ url: `${url}?range_seconds=3600`, headers: key });
+    expect([refused.statusCode, refused.json().code]).toEqual([503, "ANALYTICS_UNAVAILABLE"]);
     expect((await without.app.inject({ url, headers: key })).statusCode).toBe(200);
   } finally {
     await without.close();

@@ -155,14 +155,36 @@ export const projectMetrics = defineProjectRoute({
     if (access === "none") {
       throw failures.metricsNotAvailable(planInForce(resource));
     }
-    const instance = snapshotInstance(project, query.instance);
-    const { uid: projectUid = "" } = resource.metadata;
-    const sample = await store.newest({ organizationId, projectId, projectUid, instance });
-    const data = snapshotView(resource, instance, sample, now());
     const past = await read();
+    const instance = databaseInstance(project, query.instance, past);
+    const { uid: projectUid = "" } = resource.metadata;
+    const sample = instance.isGone
+      ? undefined
+      : await store.newest({ organizationId, projectId, projectUid, instance: instance.name });
+    const data = snapshotView(resource, instance.name, sample, now());
     return { status: 200, body: { status: "success", data: past ? { ...data, history: past } : data } };
   },
 });
+
+/** Whether an instance is none of the project's any more, and was one in the time of the history. */
+const isGoneSince = (error: unknown, past: History | undefined): past is History =>
+  error instanceof Failure && error.code === "INSTANCE_NOT_FOUND" && (past?.instances.length ?? 0) > 0;
+
+/** As `snapshotInstance`; one that is gone has no snapshot, and its history. */
+function databaseInstance(
+  project: ApiProject,
+  requested: string | undefined,
+  past: History | undefined,
+): { name: string; isGone: boolean } {
+  try {
+    return { name: snapshotInstance(project, requested), isGone: false };
+  } catch (error) {
+    if (requested === undefined || !isGoneSince(error, past)) {
+      throw error;
+    }
+    return { name: requested, isGone: true };
+  }
+}
 
 /** What an application uses and answers now, and its history where that is requested. */
 async function applicationData(
@@ -181,8 +203,7 @@ async function applicationData(
     const data = await applicationMetrics(project, instance, services);
     return past ? { ...data, history: past } : data;
   } catch (error) {
-    const isGone = error instanceof Failure && error.code === "INSTANCE_NOT_FOUND";
-    if (!isGone || !past || past.instances.length === 0) {
+    if (!isGoneSince(error, past)) {
       throw error;
     }
     const nothing = { uptime: null, cpu: null, memory: null, observed_at: null };
