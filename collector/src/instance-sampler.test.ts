@@ -32,7 +32,7 @@ function sampler(summary: (signal: AbortSignal) => Promise<Summary>, isFull = ()
     address: { host: "127.0.0.1", port: 10_250 },
     pods: { list: () => pods },
     intervalMs: 15_000,
-    ...{ spool, metrics, log, clock: systemClock },
+    ...{ spool, metrics, log, clock: systemClock, uptime: () => 100 },
     quota: { isFull: async () => isFull() },
   });
 }

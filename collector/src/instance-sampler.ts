@@ -21,6 +21,8 @@ export interface InstanceSamplerOptions {
   metrics: CollectorMetrics;
   log: Log;
   clock: Clock;
+  /** Seconds since the node started. */
+  uptime: () => number;
 }
 
 /** For one answer of the kubelet as a whole, in milliseconds. */
@@ -62,7 +64,7 @@ export class InstanceSampler {
 
   /** Takes one sample of each instance. @throws what the kubelet or the disk fails with */
   async step(signal: AbortSignal): Promise<void> {
-    const { kubelets, address, pods, spool, quota, metrics, clock } = this.#options;
+    const { kubelets, address, pods, spool, quota, metrics, clock, uptime } = this.#options;
     if (this.#hasStopped(await quota.isFull())) {
       return;
     }
@@ -72,7 +74,8 @@ export class InstanceSampler {
     }
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const summary = await kubelets.summary(address, within);
-    const { samples, omitted } = samplesOf(summary, own, clock.now().getTime());
+    const now = clock.now().getTime();
+    const { samples, omitted } = samplesOf(summary, own, { now, bootedAt: now - uptime() * 1000 });
     metrics.linesRead(own.length);
     metrics.omitted(omitted);
     const fresh = this.#measured.of(samples);

@@ -4,6 +4,8 @@ import { MeasuredOnce, MOST_INSTANCES, MOST_OF_ORGANIZATION, samplesOf } from ".
 import type { InstancePod } from "./pod-owners.ts";
 
 const now = Date.parse("2026-11-29T12:00:00Z");
+const bootedAt = now - 86_400_000;
+const moment = { now, bootedAt };
 const at = (secondsAgo: number) => new Date(now - secondsAgo * 1000).toISOString();
 const pod = (uid: string, change: Partial<InstancePod> = {}): InstancePod => ({
   ...{ organization: "acme", project: "pshop", container: "app", instance: `pshop-${uid}`, uid, restarts: 2 },
@@ -31,12 +33,18 @@ const reported = (uid: string, container = "app", more: object = {}) => ({
 });
 
 test("an instance's own container, network, claim and restarts are a sample, at the kubelet's times", () => {
-  const { samples, omitted } = samplesOf({ pods: [reported("u1")] }, [pod("u1")], now);
+  const { samples, omitted } = samplesOf({ pods: [reported("u1")] }, [pod("u1")], moment);
   expect(omitted).toBe(0);
   expect(samples).toEqual([
     {
       ...{ organization: "acme", project: "pshop", instance: "pshop-u1", pod: "u1" },
-      ...{ at: now - 10_000, startedAt: now - 3_600_000, cpuMicroseconds: 90_000_000, memoryBytes: 4_096 },
+      ...{
+        at: now - 10_000,
+        bootedAt,
+        startedAt: now - 3_600_000,
+        cpuMicroseconds: 90_000_000,
+        memoryBytes: 4_096,
+      },
       ...{ networkAt: now - 12_000, receivedBytes: 1_000, transmittedBytes: 2_000 },
       ...{ restarts: 2, volumeUsedBytes: 30, volumeCapacityBytes: 100 },
     },
@@ -45,27 +53,27 @@ test("an instance's own container, network, claim and restarts are a sample, at 
 
 test("a database's container is another one, and pods of no project are left out", () => {
   const summary: Summary = { pods: [reported("u1", "database"), reported("stranger")] };
-  const { samples } = samplesOf(summary, [pod("u1", { container: "database" })], now);
+  const { samples } = samplesOf(summary, [pod("u1", { container: "database" })], moment);
   expect(samples).toMatchObject([{ pod: "u1", cpuMicroseconds: 90_000_000 }]);
 });
 
 test("what is not known is null, never zero", () => {
   const bare = { podRef: { uid: "u1" }, containers: [{ name: "app" }] };
-  const [crashed] = samplesOf({ pods: [bare] }, [pod("u1")], now).samples;
+  const [crashed] = samplesOf({ pods: [bare] }, [pod("u1")], moment).samples;
   expect(crashed).toEqual({
-    ...{ organization: "acme", project: "pshop", instance: "pshop-u1", pod: "u1", at: now },
+    ...{ organization: "acme", project: "pshop", instance: "pshop-u1", pod: "u1", at: now, bootedAt },
     ...{ startedAt: null, cpuMicroseconds: null, memoryBytes: null },
     ...{ networkAt: null, receivedBytes: null, transmittedBytes: null },
     ...{ restarts: 2, volumeUsedBytes: null, volumeCapacityBytes: null },
   });
   // Neither the kubelet nor the cluster has said anything yet.
-  expect(samplesOf({}, [pod("u1", { restarts: undefined })], now).samples).toEqual([]);
+  expect(samplesOf({}, [pod("u1", { restarts: undefined })], moment).samples).toEqual([]);
 });
 
 test("readings of long ago are of a container that has ended", () => {
   const cpu = { time: at(600), usageCoreNanoSeconds: 5 };
   const old = reported("u1", "app", { containers: [{ name: "app", cpu }], network: undefined, volume: [] });
-  expect(samplesOf({ pods: [old] }, [pod("u1")], now).samples).toMatchObject([
+  expect(samplesOf({ pods: [old] }, [pod("u1")], moment).samples).toMatchObject([
     { at: now, cpuMicroseconds: null },
   ]);
 });
@@ -74,19 +82,19 @@ test("readings of long ago are of a container that has ended", () => {
 test("an organization has a bound, so that others' instances are sampled, and the node has one", () => {
   const many = Array.from({ length: MOST_OF_ORGANIZATION + 50 }, (_, index) => pod(`loud-${index}`));
   const quiet = pod("quiet", { organization: "globex" });
-  const bounded = samplesOf({}, [...many, quiet], now);
+  const bounded = samplesOf({}, [...many, quiet], moment);
   expect(bounded.samples).toHaveLength(MOST_OF_ORGANIZATION + 1);
   expect(bounded.samples.at(-1)?.pod).toBe("quiet");
   expect(bounded.omitted).toBe(50);
   const all = Array.from({ length: MOST_INSTANCES + 7 }, (_, index) =>
     pod(`u${index}`, { organization: `o${index}` }),
   );
-  expect(samplesOf({}, all, now)).toMatchObject({ omitted: 7, samples: { length: MOST_INSTANCES } });
+  expect(samplesOf({}, all, moment)).toMatchObject({ omitted: 7, samples: { length: MOST_INSTANCES } });
 });
 
 test("instances that are measured come before those of which the cluster alone says something", () => {
   const still = Array.from({ length: MOST_OF_ORGANIZATION }, (_, index) => pod(`still-${index}`));
-  const { samples, omitted } = samplesOf({ pods: [reported("live")] }, [...still, pod("live")], now);
+  const { samples, omitted } = samplesOf({ pods: [reported("live")] }, [...still, pod("live")], moment);
   expect(samples[0]).toMatchObject({ pod: "live", cpuMicroseconds: 90_000_000 });
   expect([samples.length, omitted]).toEqual([MOST_OF_ORGANIZATION, 1]);
 });
@@ -99,12 +107,14 @@ test.each([
     { pods: [{ podRef: { uid: 7 } }, { podRef: { uid: "u1" }, network: { time: 5 }, volume: [{}] }] },
   ],
 ])("a summary with %s fails nothing", (_about, summary) => {
-  expect(samplesOf(summary as Summary, [pod("u1")], now).samples).toMatchObject([{ cpuMicroseconds: null }]);
+  expect(samplesOf(summary as Summary, [pod("u1")], moment).samples).toMatchObject([
+    { cpuMicroseconds: null },
+  ]);
 });
 
 test("what the kubelet has not measured again is the same sample", () => {
   const once = new MeasuredOnce();
-  const { samples } = samplesOf({ pods: [reported("u1")] }, [pod("u1")], now);
+  const { samples } = samplesOf({ pods: [reported("u1")] }, [pod("u1")], moment);
   expect(once.of(samples)).toHaveLength(1);
   expect(once.of(samples)).toHaveLength(0);
   expect(once.of(samples.map((one) => ({ ...one, at: one.at + 1_000 })))).toHaveLength(1);

@@ -11,16 +11,22 @@ export const MOST_OF_ORGANIZATION = 200;
 /** How far a kubelet's time may be from that of its node, in milliseconds: what is older is of a container that has ended. */
 const MOST_AGE_MS = 120_000;
 
+/** When a sample is taken. */
+export interface Moment {
+  now: number;
+  bootedAt: number;
+}
+
 /**
  * One sample for each instance that the kubelet, or the cluster, says something of; those that the kubelet has readings of come first.
  * @param pods instances of this node, the longest known first
- * @param now milliseconds since the epoch
+ * @param moment in milliseconds since the epoch: now, and when the node started, by the same clock
  * @returns `omitted`: instances beyond the bounds
  */
 export function samplesOf(
   summary: Summary,
   pods: readonly InstancePod[],
-  now: number,
+  moment: Moment,
 ): { samples: InstanceSample[]; omitted: number } {
   const readings = new Map<string, ReadonlyMap<string, PodReading>>();
   const measured: InstanceSample[] = [];
@@ -28,7 +34,7 @@ export function samplesOf(
   for (const pod of pods) {
     const ofContainer = readings.get(pod.container) ?? podReadingsOf(summary, pod.container);
     readings.set(pod.container, ofContainer);
-    const sample = sampleOf(pod, ofContainer.get(pod.uid), now);
+    const sample = sampleOf(pod, ofContainer.get(pod.uid), moment);
     if (sample) {
       (isMeasured(sample) ? measured : others).push(sample);
     }
@@ -57,7 +63,7 @@ function bounded(found: readonly InstanceSample[]): { samples: InstanceSample[];
 function sampleOf(
   { organization, project, instance, uid, restarts }: InstancePod,
   reading: PodReading | undefined,
-  now: number,
+  { now, bootedAt }: Moment,
 ): InstanceSample | undefined {
   const { container, network, volumes } = reading ?? {};
   const isCurrent = (at: number | undefined) => at !== undefined && Math.abs(now - at) <= MOST_AGE_MS;
@@ -72,6 +78,7 @@ function sampleOf(
     ...{ organization, project, instance, pod: uid },
     // The kubelet's own times: rates between readings that it has kept for a while would be wrong otherwise.
     at: cpu?.at ?? memory?.at ?? counted?.at ?? now,
+    bootedAt,
     startedAt: container?.createdAt ?? null,
     cpuMicroseconds: cpu === undefined ? null : cpu.coreNanoSeconds / 1000,
     memoryBytes: memory?.workingSetBytes ?? null,

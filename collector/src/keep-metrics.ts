@@ -1,3 +1,4 @@
+import { uptime } from "node:os";
 import { join } from "node:path";
 import type { AccessEvent, InstanceSample } from "@slipway/analytics";
 import {
@@ -63,7 +64,7 @@ export async function keepMetrics(options: KeepMetricsOptions, signal: AbortSign
     });
     const { spool, quota } = pipeline;
     const sampler = new InstanceSampler({
-      ...{ kubelets, address, pods, intervalMs, spool, quota, metrics, log, clock },
+      ...{ kubelets, address, pods, intervalMs, spool, quota, metrics, log, clock, uptime },
     });
     await sampler.run(signal);
     await kubelets.close(address);

@@ -26,6 +26,7 @@ function samples(project: string, instance: string, minutes: number, until: numb
     const at = now - until * MINUTE - index * 30_000;
     return {
       ...{ organization: "acme", project, instance, pod: `uid-${instance}`, at },
+      bootedAt: now - 11 * 86_400_000,
       ...{ startedAt: now - 10 * 86_400_000, cpuMicroseconds: at * 250, memoryBytes: 1_000_000 },
       ...{ networkAt: at, receivedBytes: at, transmittedBytes: at * 2, restarts: 1 },
       ...{ volumeUsedBytes: 3, volumeCapacityBytes: 10 },

@@ -10,6 +10,8 @@ export interface InstanceSample {
   pod: string;
   /** When CPU and memory were measured, in milliseconds since the epoch; stored in whole seconds. With the pod it identifies the sample. */
   at: number;
+  /** When the node started, by its clock of this moment, in milliseconds since the epoch: it changes where the clock is set, and with the node's next start. */
+  bootedAt: number;
   /** When the container started whose CPU this is, in milliseconds since the epoch. */
   startedAt: number | null;
   /** CPU time since then, in microseconds of one core. */

@@ -5,7 +5,7 @@ import type { Store } from "./store.ts";
 /** What instances used, inserted in batches. `metric-history.ts` reads it. */
 
 const COLUMNS =
-  "organization, project, instance, pod, at, started_at, cpu_us, memory_bytes, network_at, received_bytes, transmitted_bytes, " +
+  "organization, project, instance, pod, at, booted_at, started_at, cpu_us, memory_bytes, network_at, received_bytes, transmitted_bytes, " +
   "restarts, volume_used_bytes, volume_capacity_bytes";
 
 /**
@@ -24,6 +24,7 @@ function rowOf(sample: InstanceSample): string {
     sample.instance,
     sample.pod,
     seconds(sample.at),
+    seconds(sample.bootedAt),
     secondsOrNull(sample.startedAt),
     countOrNull(sample.cpuMicroseconds),
     countOrNull(sample.memoryBytes),

@@ -137,6 +137,7 @@ export const migrations: readonly Migration[] = [
         instance String CODEC(ZSTD(1)),
         pod String CODEC(ZSTD(1)),
         at DateTime('UTC') CODEC(Delta, ZSTD(1)),
+        booted_at DateTime('UTC') CODEC(ZSTD(1)),
         started_at Nullable(DateTime('UTC')) CODEC(ZSTD(1)),
         cpu_us Nullable(UInt64) CODEC(Delta, ZSTD(1)),
         memory_bytes Nullable(UInt64) CODEC(ZSTD(1)),
