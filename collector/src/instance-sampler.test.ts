@@ -26,13 +26,18 @@ const pods: InstancePod[] = [
 ];
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
-function sampler(summary: (signal: AbortSignal) => Promise<Summary>, isFull = () => false) {
+function sampler(
+  summary: (signal: AbortSignal) => Promise<Summary>,
+  isFull = () => false,
+  add = (...batch: Parameters<typeof spool.add>) => spool.add(...batch),
+) {
   return new InstanceSampler({
     kubelets: { summary: (_address, signal) => summary(signal) },
     address: { host: "127.0.0.1", port: 10_250 },
     pods: { list: () => pods },
     intervalMs: 15_000,
-    ...{ spool, metrics, log, clock: systemClock, uptime: () => 100 },
+    spool: { add, bytes: 0, count: 0 },
+    ...{ metrics, log, clock: systemClock, uptime: () => 100 },
     quota: { isFull: async () => isFull() },
   });
 }
@@ -76,4 +81,23 @@ test("a kubelet that fails is counted, and ends nothing", async () => {
   await one.run(stop.signal);
   expect(await metrics.registry.metrics()).toContain('slipway_collector_failures_total{step="read"} 1');
   expect(spool.count).toBe(0);
+});
+
+test("what could not be written is no failure of the kubelet, and is sampled again", async () => {
+  const cpu = { time: new Date().toISOString(), usageCoreNanoSeconds: 5_000 };
+  let isBroken = true;
+  const one = sampler(
+    async () => ({ pods: [{ podRef: { uid: "u1" }, containers: [{ name: "app", cpu }] }] }),
+    () => false,
+    async (...batch) => (isBroken ? Promise.reject(new Error("no inodes")) : spool.add(...batch)),
+  );
+  await expect(one.step(never)).rejects.toThrow("no inodes");
+  const text = await metrics.registry.metrics();
+  expect(text).toContain('slipway_collector_failures_total{step="write"} 1');
+  expect(text).toContain('slipway_collector_failures_total{step="read"} 0');
+  isBroken = false;
+  await one.step(never);
+  expect(spool.count).toBe(1);
+  await one.step(never);
+  expect(spool.count).toBe(1);
 });

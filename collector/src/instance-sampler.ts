@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { InstanceSample } from "@slipway/analytics";
-import type { KubeletAddress, Kubelets } from "@slipway/controller-runtime";
+import type { KubeletAddress, Kubelets, Summary } from "@slipway/controller-runtime";
 import { type Clock, sleep } from "@slipway/process";
 import type { DiskQuota } from "./disk-quota.ts";
 import { MeasuredOnce, samplesOf } from "./instance-samples.ts";
@@ -40,7 +40,7 @@ export class InstanceSampler {
 
   /** Samples until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, intervalMs, metrics, log } = this.#options;
+    const { clock, intervalMs, log } = this.#options;
     let failures = 0;
     while (!signal.aborted) {
       const began = clock.monotonic();
@@ -50,7 +50,6 @@ export class InstanceSampler {
       } catch (error) {
         if (!signal.aborted) {
           failures += 1;
-          metrics.failed("read");
           if (failures === 1 || failures % 20 === 0) {
             log.error({ err: error, failures }, "what instances use cannot be sampled");
           }
@@ -64,16 +63,12 @@ export class InstanceSampler {
 
   /** Takes one sample of each instance. @throws what the kubelet or the disk fails with */
   async step(signal: AbortSignal): Promise<void> {
-    const { kubelets, address, pods, spool, quota, metrics, clock, uptime } = this.#options;
-    if (this.#hasStopped(await quota.isFull())) {
-      return;
-    }
+    const { pods, spool, metrics, clock, uptime } = this.#options;
     const own = pods.list();
-    if (own.length === 0) {
+    const summary = await this.#read(own.length > 0, signal);
+    if (!summary) {
       return;
     }
-    const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const summary = await kubelets.summary(address, within);
     const now = clock.now().getTime();
     const { samples, omitted } = samplesOf(summary, own, { now, bootedAt: now - uptime() * 1000 });
     metrics.linesRead(own.length);
@@ -88,7 +83,25 @@ export class InstanceSampler {
       metrics.failed("write");
       throw error;
     }
+    this.#measured.note(samples, fresh);
     metrics.batchMade(fresh.length);
+  }
+
+  /** @returns undefined where the buffer is full, or nothing is to be sampled */
+  async #read(hasPods: boolean, signal: AbortSignal): Promise<Summary | undefined> {
+    const { kubelets, address, quota, metrics } = this.#options;
+    try {
+      if (this.#hasStopped(await quota.isFull()) || !hasPods) {
+        return undefined;
+      }
+      const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+      return await kubelets.summary(address, within);
+    } catch (error) {
+      if (!signal.aborted) {
+        metrics.failed("read");
+      }
+      throw error;
+    }
   }
 
   /** Logs once when sampling stops, and once when it continues. */

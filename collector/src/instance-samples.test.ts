@@ -115,7 +115,27 @@ test.each([
 test("what the kubelet has not measured again is the same sample", () => {
   const once = new MeasuredOnce();
   const { samples } = samplesOf({ pods: [reported("u1")] }, [pod("u1")], moment);
-  expect(once.of(samples)).toHaveLength(1);
-  expect(once.of(samples)).toHaveLength(0);
+  // What was not stored is not known.
+  expect(once.of(samples)).toEqual(samples);
+  expect(once.of(samples)).toEqual(samples);
+  once.note(samples, samples);
+  expect(once.of(samples)).toEqual([]);
   expect(once.of(samples.map((one) => ({ ...one, at: one.at + 1_000 })))).toHaveLength(1);
+});
+
+test("while a container is down its network and restarts go on, without what it used last", () => {
+  const once = new MeasuredOnce();
+  const step = (networkAgo: number, restarts: number) => {
+    const network = { time: at(networkAgo), rxBytes: 5_000, txBytes: 6_000 };
+    const summary = { pods: [reported("u1", "app", { network })] };
+    const { samples } = samplesOf(summary, [pod("u1", { restarts })], moment);
+    const fresh = once.of(samples);
+    once.note(samples, fresh);
+    return fresh;
+  };
+  expect(step(12, 2)).toMatchObject([{ at: now - 10_000, cpuMicroseconds: 90_000_000 }]);
+  const nothing = { startedAt: null, cpuMicroseconds: null, memoryBytes: null };
+  expect(step(5, 3)).toMatchObject([{ at: now - 5_000, networkAt: now - 5_000, restarts: 3, ...nothing }]);
+  expect(step(5, 4)).toEqual([]);
+  expect(step(2, 5)).toMatchObject([{ at: now - 2_000, restarts: 5, ...nothing }]);
 });

@@ -91,14 +91,53 @@ function sampleOf(
   };
 }
 
-/** Leaves out samples that the kubelet has not measured again, by the times of those before. */
-export class MeasuredOnce {
-  #last = new Map<string, number>();
+/** When an instance was sampled last, in seconds: at all, and with CPU or memory. */
+interface Measured {
+  at: number;
+  usedAt: number | undefined;
+}
 
-  /** What is new of one sampling. Pods that are not in it are forgotten. */
+const secondsOf = (ms: number): number => Math.floor(ms / 1000);
+const hasUse = ({ cpuMicroseconds, memoryBytes }: InstanceSample): boolean =>
+  cpuMicroseconds !== null || memoryBytes !== null;
+
+/** Leaves out what the kubelet has not measured again, by the times of the samples that were noted last. */
+export class MeasuredOnce {
+  #last: ReadonlyMap<string, Measured> = new Map();
+
+  /** What is new of one sampling. */
   of(samples: readonly InstanceSample[]): InstanceSample[] {
-    const before = this.#last;
-    this.#last = new Map(samples.map(({ pod, at }) => [pod, Math.floor(at / 1000)]));
-    return samples.filter(({ pod, at }) => before.get(pod) !== Math.floor(at / 1000));
+    return samples.flatMap((sample) => newOf(sample, this.#last.get(sample.pod)));
   }
+
+  /**
+   * Notes a sampling whose new samples are stored. Pods that are not in it are forgotten.
+   * @param fresh what `of` has returned
+   */
+  note(samples: readonly InstanceSample[], fresh: readonly InstanceSample[]): void {
+    const before = this.#last;
+    const stored = new Map(fresh.map((one) => [one.pod, one]));
+    this.#last = new Map(
+      samples.map((sample) => {
+        const known = before.get(sample.pod);
+        const { at } = stored.get(sample.pod) ?? sample;
+        const usedAt = hasUse(sample) ? secondsOf(sample.at) : known?.usedAt;
+        return [
+          sample.pod,
+          { at: stored.has(sample.pod) ? secondsOf(at) : (known?.at ?? secondsOf(at)), usedAt },
+        ];
+      }),
+    );
+  }
+}
+
+/** While a container is down the kubelet may repeat what it used last: network and restarts go on, at the time of the network. */
+function newOf(sample: InstanceSample, before: Measured | undefined): InstanceSample[] {
+  const { at, networkAt } = sample;
+  if (!hasUse(sample) || secondsOf(at) !== before?.usedAt) {
+    return secondsOf(at) === before?.at ? [] : [sample];
+  }
+  return networkAt !== null && secondsOf(networkAt) > before.at
+    ? [{ ...sample, at: networkAt, startedAt: null, cpuMicroseconds: null, memoryBytes: null }]
+    : [];
 }
