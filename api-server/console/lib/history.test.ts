@@ -3,6 +3,7 @@ import { continued, type History, historyRange, namesOf, pastOf } from "./histor
 
 const begin = Date.UTC(2026, 10, 29, 12);
 const minute = 60_000;
+const later = begin + 60 * minute;
 const point = (minutes: number, cpu: number | null) => ({
   at: new Date(begin + minutes * minute).toISOString(),
   ...{ cpu, memory: 5, received_bytes_per_second: 1, transmitted_bytes_per_second: null },
@@ -18,7 +19,7 @@ const history: History = {
 };
 
 it("has a gap where steps are missing, never a line across it", () => {
-  const past = pastOf(history, "new");
+  const past = pastOf(history, "new", later);
   expect(past.map(({ at, cpu }) => [(at - begin) / minute, cpu])).toEqual([
     [0.5, 0.1],
     [1.5, 0.2],
@@ -27,12 +28,19 @@ it("has a gap where steps are missing, never a line across it", () => {
   ]);
   expect(past[2]).toMatchObject({ memory: null, received: null, transmitted: null });
   expect(past[0]).toMatchObject({ received: 1, transmitted: null });
-  expect(pastOf(history, "gone")).toEqual([]);
-  expect(pastOf(history, "none")).toEqual([]);
+  expect(pastOf(history, "gone", later)).toEqual([]);
+  expect(pastOf(history, "none", later)).toEqual([]);
+});
+
+it("ends the last step now, so that what the page measures comes after it", () => {
+  const now = begin + 5.25 * minute;
+  const past = pastOf(history, "new", now);
+  expect(past.map(({ at }) => (at - begin) / minute)).toEqual([0.5, 1.5, 2.5, 5.125]);
+  expect(continued(past, [{ at: now, cpu: 1, memory: 1 }])).toHaveLength(5);
 });
 
 it("goes on with what the page has measured since", () => {
-  const past = pastOf(history, "new");
+  const past = pastOf(history, "new", later);
   const live = [4, 6, 7].map((minutes) => ({ at: begin + minutes * minute, cpu: 1, memory: 1 }));
   expect(continued(past, live)).toEqual([...past, live[1], live[2]]);
   expect(continued([], live)).toEqual(live);

@@ -40,15 +40,23 @@ export interface PastSample extends Sample {
   transmitted: number | null;
 }
 
-/** The steps of an instance, at their middles, with what is unknown between them. */
-export function pastOf({ resolution_seconds: step, instances }: History, instance: string): PastSample[] {
+/**
+ * The steps of an instance, at their middles, with what is unknown between them.
+ * @param now milliseconds since the epoch: the last step may have begun and not be over, and ends there
+ */
+export function pastOf(
+  { resolution_seconds: step, instances }: History,
+  instance: string,
+  now: number,
+): PastSample[] {
   const points = instances.find((one) => one.instance === instance)?.points ?? [];
   const stepMs = step * 1_000;
   const past: PastSample[] = [];
   for (const { at: text, ...used } of points) {
-    const at = Date.parse(text) + stepMs / 2;
+    const begin = Date.parse(text);
+    const at = begin + Math.min(stepMs, Math.max(0, now - begin)) / 2;
     const before = past.at(-1)?.at;
-    if (before !== undefined && at - before > stepMs * 1.5) {
+    if (before !== undefined && begin - before > stepMs) {
       past.push({ at: before + stepMs, cpu: null, memory: null, received: null, transmitted: null });
     }
     past.push({

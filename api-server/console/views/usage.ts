@@ -107,6 +107,8 @@ class UsageLoader {
   /** Undefined until it was requested; null where the platform has none. */
   #history: History | null | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
+  /** When the answer with the history came, in milliseconds since the epoch. */
+  #answeredAt = 0;
   #namedAt = Number.NEGATIVE_INFINITY;
 
   constructor(context: ProjectContext, range: number) {
@@ -132,7 +134,7 @@ class UsageLoader {
     }
     this.names = [...new Set([...this.names, instance])];
     const now = await this.#measure(instance);
-    const past = this.#history ? pastOf(this.#history, instance) : [];
+    const past = this.#history ? pastOf(this.#history, instance, this.#answeredAt) : [];
     return { instance, past, live: now, hasHistory: Boolean(this.#history) };
   }
 
@@ -153,6 +155,7 @@ class UsageLoader {
     const found = isDue ? await this.#request({ instance }) : undefined;
     if (found) {
       this.#readAt = performance.now();
+      this.#answeredAt = Date.now();
       this.#history = found.history;
     }
     const key = `${route.project} ${instance}`;
