@@ -14,7 +14,7 @@ const RANGES = [
 export const metricRanges: Attack = {
   name: "metric-ranges",
   about:
-    "40 clients of two organizations that ask again and again for the longest and finest histories of metrics",
+    "40 clients of two organizations that ask again and again for the longest and finest histories of metrics, of projects that are new: how many queries there are is attacked, not how much each reads",
   seconds: 20,
   expected: ["200", "429", "503"],
   required: ["200"],
