@@ -10,6 +10,7 @@ import type { PodOwners } from "./pod-owners.ts";
 import { ProjectLogs } from "./project-logs.ts";
 import type { Log, Sink } from "./sender.ts";
 import type { CollectorSettings, LogSettings } from "./settings.ts";
+import { untilSynced } from "./synced.ts";
 
 export interface KeepLogsOptions {
   settings: CollectorSettings;
@@ -62,7 +63,7 @@ async function readLogs(
 ): Promise<void> {
   const clock = systemClock;
   // Until then no log has a known owner.
-  await pods.untilSynced(signal);
+  await untilSynced(pods, signal);
   const find = (uid: string) => pods.find(uid);
   const input = new ProjectLogs({ find, bounds: new LogBounds(bounds), days, metrics, clock });
   const { podLogs } = settings;

@@ -16,6 +16,7 @@ import { hasBatches, openRetrying, type Pipeline } from "./pipeline.ts";
 import type { PodOwners } from "./pod-owners.ts";
 import type { Log, Sink } from "./sender.ts";
 import type { CollectorSettings } from "./settings.ts";
+import { untilSynced } from "./synced.ts";
 
 export interface KeepMetricsOptions {
   settings: CollectorSettings;
@@ -55,7 +56,7 @@ export async function keepMetrics(options: KeepMetricsOptions, signal: AbortSign
   if (settings.metrics && pods) {
     const { intervalMs, kubelet: address, trust } = settings.metrics;
     // Until then whose pods the kubelet reports is not known.
-    await pods.untilSynced(signal);
+    await untilSynced(pods, signal);
     const clock = systemClock;
     const kubelets = new Kubelets({
       trust: kubeletTrust(trust, cluster),

@@ -1,6 +1,5 @@
 /** The collector: reads the ingress's access log and projects' logs of this node, and writes them to the store. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AccessEvent,
   insertEvents,
@@ -24,6 +23,7 @@ import { openPipeline } from "./pipeline.ts";
 import { PodOwners } from "./pod-owners.ts";
 import { Resolver } from "./resolver.ts";
 import { type CollectorSettings, collectorSettings } from "./settings.ts";
+import { untilSynced } from "./synced.ts";
 
 /** Milliseconds after which the process ends although a batch is still being sent: the next process sends it again. */
 const END_MS = 8_000;
@@ -84,9 +84,7 @@ async function main(settings: CollectorSettings): Promise<void> {
     ),
   ];
   // Until then a request has no known owner.
-  while (!resolver.hasSynced && !stopping.aborted) {
-    await sleep(50, undefined, { signal: stopping }).catch(() => undefined);
-  }
+  await untilSynced(resolver, stopping);
   const shared = { ...requests, metrics, log, clock: systemClock };
   const resolve = (line: AccessLine) => resolver.resolve(line);
   const input = accessLog({ source, resolve, isTrusted, metrics, clock: systemClock });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
 import { PodOwners } from "./pod-owners.ts";
+import { untilSynced } from "./synced.ts";
 
 let api: FakeApiserver;
 let client: KubeClient;
@@ -38,7 +39,7 @@ const create = (name: string, type: string, more: object = {}, organization = "o
 async function follow(withRestarts: boolean): Promise<PodOwners> {
   const pods = new PodOwners({ client, clock: systemClock, node: "node-1", withRestarts });
   void pods.run(stop.signal);
-  await pods.untilSynced(stop.signal);
+  await untilSynced(pods, stop.signal);
   return pods;
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   isInTerminalPhase,
   type KubeClient,
@@ -68,15 +67,9 @@ export class PodOwners {
     });
   }
 
+  /** Whether all pods are known. */
   get hasSynced(): boolean {
     return this.#reflector.store.hasSynced;
-  }
-
-  /** Resolves when all pods are known, or when the signal aborts. */
-  async untilSynced(signal: AbortSignal): Promise<void> {
-    while (!this.hasSynced && !signal.aborted) {
-      await sleep(50, undefined, { signal }).catch(() => undefined);
-    }
   }
 
   /** Follows the cluster until the signal aborts. Never rejects. */
