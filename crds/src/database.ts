@@ -50,6 +50,11 @@ export const credentialKeys = {
   database: "database",
   /** The password before a renewal, until the engine has taken over the new one. */
   previousPassword: "previous-password",
+  /** On a renewal: `true` where the password before it is to end immediately, whatever uses it. */
+  revokePrevious: "revoke-previous",
+  /** The password before the last renewal, while instances that were started with it may log in; and until when: an RFC 3339 moment. */
+  keptPassword: "kept-password",
+  keptUntil: "kept-until",
   /** The engine's own accounts: never shown, never renewed. */
   superuser: "superuser-password",
   replication: "replication-password",
@@ -112,6 +117,11 @@ export function credentialsHash(credentials: DatabaseCredentials): string {
     .slice(0, 32);
 }
 
+/** {@link credentialsHash} with another password. */
+export function hashWithPassword(credentials: DatabaseCredentials, password: string): string {
+  return credentialsHash({ ...credentials, [credentialKeys.password]: password });
+}
+
 /** Every engine has TLS on the port that it is reached at; ClickHouse's is its HTTP interface. */
 const SCHEMES: Readonly<Record<EngineName, string>> = {
   postgresql: "postgresql",
@@ -137,7 +147,7 @@ export function connectionString(
 }
 
 /**
- * The password that the engine has in force: the one before a renewal until it has taken over the new one. Undefined when it has neither,
+ * The password that the engine has in force: the one before a renewal until it has taken over the new one. Undefined when it has none of them,
  * as while a database is set up.
  * @param inForce `status.database.credentialsHash`
  */
@@ -145,10 +155,9 @@ export function passwordInForce(
   credentials: DatabaseCredentials,
   inForce: string | undefined,
 ): string | undefined {
-  const candidates = [credentials[credentialKeys.password], credentials[credentialKeys.previousPassword]];
+  const { password, previousPassword, keptPassword } = credentialKeys;
+  const candidates = [password, previousPassword, keptPassword].map((key) => credentials[key]);
   return candidates.find(
-    (password) =>
-      password !== undefined &&
-      credentialsHash({ ...credentials, [credentialKeys.password]: password }) === inForce,
+    (candidate) => candidate !== undefined && hashWithPassword(credentials, candidate) === inForce,
   );
 }

@@ -42,6 +42,15 @@ export const labels = {
   variableGroup: `${GROUP}/variable-group`,
 } as const;
 
+/**
+ * Label of a Secret with values of references, by the id of the database whose password is among them: the keyed hash of the password,
+ * as `status.database.credentialsHash` has it.
+ */
+export const passwordLabel = (databaseId: string): string => `${PASSWORD_LABEL_PREFIX}${databaseId}`;
+
+/** What such labels begin with. */
+export const PASSWORD_LABEL_PREFIX = `passwords.${GROUP}/`;
+
 /** Value of `labels.managedBy`. */
 export const MANAGED_BY = "slipway";
 

@@ -30,6 +30,7 @@ describe("loadConfig", () => {
       imagesFile: undefined,
       outside: { type: "None", host: undefined },
       planChangeMs: 600_000,
+      previousPasswordMs: 86_400_000,
       volumeGraceMs: 86_400_000,
     });
     const env = {
@@ -44,6 +45,7 @@ describe("loadConfig", () => {
       imagesFile: "/etc/slipway/databases/images.yaml",
       outside: { type: "NodePort", host: "192.0.2.1" },
       planChangeMs: 600_000,
+      previousPasswordMs: 86_400_000,
       volumeGraceMs: 86_400_000,
       apiserver: { cidrs: ["10.96.0.1/32"], ports: [6443] },
     });

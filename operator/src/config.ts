@@ -125,6 +125,7 @@ export function loadConfig(env: Environment): Config {
       imagesFile: e.SLIPWAY_DATABASE_IMAGES_FILE,
       outside: { type: e.SLIPWAY_DATABASE_OUTSIDE, host: e.SLIPWAY_DATABASE_HOST },
       planChangeMs: e.SLIPWAY_PLAN_CHANGE_SECONDS * 1_000,
+      previousPasswordMs: e.SLIPWAY_PREVIOUS_PASSWORD_SECONDS * 1_000,
       volumeGraceMs: e.SLIPWAY_DATABASE_VOLUME_GRACE_SECONDS * 1_000,
       apiserver:
         e.SLIPWAY_APISERVER_CIDRS.length > 0

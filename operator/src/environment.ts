@@ -96,6 +96,7 @@ const variables = z.object({
   ...githubEnvironment,
   SLIPWAY_DATABASE_OUTSIDE: z.enum(OUTSIDE_TYPES).default("None"),
   SLIPWAY_PLAN_CHANGE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(600),
+  SLIPWAY_PREVIOUS_PASSWORD_SECONDS: z.coerce.number().int().min(0).max(604_800).default(86_400),
   SLIPWAY_DATABASE_VOLUME_GRACE_SECONDS: z.coerce.number().int().min(0).max(31_536_000).default(86_400),
   SLIPWAY_DATABASE_HOST: z.union([dnsName, z.ipv4(), z.ipv6()]).optional(),
   SLIPWAY_TENANT_PODS: pods.optional(),

@@ -28,6 +28,17 @@ export const databaseStatus = z
       .optional(),
     name: text(1, 63, "Name of the database.").optional(),
     username: text(1, 63, "User of the database.").optional(),
+    referenceUsername: text(
+      1,
+      63,
+      "User that references get in place of `username`: it acts for that one. Absent where they get the same.",
+    ).optional(),
+    previousPassword: z
+      .strictObject({ until: timestamp("When it ends at the latest.") })
+      .describe(
+        "The password before the last renewal is accepted while instances that were started with it may log in; absent without one.",
+      )
+      .optional(),
     credentialsSecretRef: z
       .strictObject({ name: text(1, 253, "Name of the Secret.") })
       .describe("Secret that holds the password.")

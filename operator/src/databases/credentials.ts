@@ -12,7 +12,6 @@ import {
 } from "@slipway/controller-runtime";
 import {
   completeCredentials,
-  credentialKeys,
   type DatabaseCredentials,
   databaseNames,
   type EngineName,
@@ -75,17 +74,24 @@ export class Credentials {
     return credentials;
   }
 
-  /** Drops the password before the one that the engine has taken over. */
-  async dropPrevious(project: Project, credentials: DatabaseCredentials, signal: AbortSignal): Promise<void> {
+  /**
+   * Changes what is kept of passwords before the one that the engine has taken over; only of the content that was decided about.
+   * @param change new values by key; null removes one
+   */
+  async changeEarlier(
+    project: Project,
+    change: Readonly<Record<string, string | null>>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { namespace, name: id, uid = "" } = project.metadata;
     const version = this.#known.get(uid)?.version.split("/")[1];
-    if (credentials[credentialKeys.previousPassword] === undefined || version === undefined) {
+    if (version === undefined) {
       return;
     }
-    const patch = {
-      metadata: { resourceVersion: version },
-      data: { [credentialKeys.previousPassword]: null },
-    };
+    const data = Object.fromEntries(
+      Object.entries(change).map(([key, value]) => [key, value === null ? null : encode(value)]),
+    );
+    const patch = { metadata: { resourceVersion: version }, data };
     await this.#deps.client.patch(
       resources.secrets,
       { namespace, name: databaseNames(id).credentials },

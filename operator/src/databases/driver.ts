@@ -32,6 +32,8 @@ export interface DatabaseDriver {
    * @throws what the reconcile is retried for
    */
   reconcile(database: Database, live: LiveDatabase, context: ClusterContext): Promise<ClusterState>;
+  /** Whether the previous password can be accepted for a while after a renewal; it can unless this says otherwise. Pure. */
+  canKeepPassword?(status: DatabaseStatus): boolean;
   /** The project is deleted: what is kept about it in memory may be dropped. */
   forget?(uid: string): void;
   /** Its plans change in the background, and may fail to. Without it a plan is in force once it is requested. */
@@ -55,6 +57,10 @@ export interface ClusterState {
   /** Which process was set up with what, and which have read which certificate: the next leader repeats none of it. */
   setUpHash?: string;
   certificatesHash?: string;
+  /** User that references get, where it is another one than the project's. */
+  referenceUsername?: string;
+  /** The password before the last renewal is accepted as well, until then. */
+  previousPassword?: { until: string };
   /** Milliseconds until the next reconcile, whatever happens. */
   requeueAfterMs?: number;
 }
@@ -124,7 +130,10 @@ export interface ClusterContext {
   clock: Clock;
   log: Logger;
   signal: AbortSignal;
-  /** Content of the credentials Secret, decoded and whole. Never logged. */
+  /**
+   * Content of the credentials Secret, decoded and whole, with `previous-password` where that is to be accepted beside the current one.
+   * Never logged.
+   */
   credentials: DatabaseCredentials;
   /** PEM of the authority that signs the databases' certificates. */
   authority: string;

@@ -55,6 +55,7 @@ export function statusOf(
     },
     name: credentials[credentialKeys.database],
     username: credentials[credentialKeys.username],
+    ...previousOf(clusterState, before),
     credentialsSecretRef: { name: names.credentials },
     credentialsHash: clusterState?.credentialsHash ?? before.credentialsHash,
     bootstrappedAt: before.bootstrappedAt ?? (works ? now.toISOString() : undefined),
@@ -67,4 +68,14 @@ export function statusOf(
         ? before.storage
         : { capacity: volumes.capacityGb, ...(volumes.resizing ? { resizing: true } : {}) },
   };
+}
+
+/** Of the last set-up that succeeded. */
+function previousOf(
+  clusterState: ClusterState | undefined,
+  before: DatabaseStatus,
+): Pick<DatabaseStatus, "referenceUsername" | "previousPassword"> {
+  const { referenceUsername, previousPassword } =
+    clusterState?.credentialsHash === undefined ? before : clusterState;
+  return { referenceUsername, previousPassword };
 }

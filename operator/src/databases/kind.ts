@@ -20,6 +20,7 @@ import {
   shortestDelay,
 } from "../projects/kind.ts";
 import { reportGrowth } from "../projects/volume.ts";
+import { isPasswordUsed } from "../references/password-use.ts";
 import { acceptDatabase } from "./accept.ts";
 import { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";
@@ -150,8 +151,8 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
   }
 
   async observe(project: Project, applied: Applied, context: ProjectContext): Promise<Observation> {
-    const { clock, platform, stores } = this.#deps;
-    const { conditions, status } = context;
+    const { client, clock, platform, stores } = this.#deps;
+    const { conditions, signal, status } = context;
     const { database, credentials, obstacle } = applied;
     const live = readDatabase(project, stores);
     const clusterState = database.paused
@@ -160,6 +161,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
           ...this.#deps,
           driver: this.#driver,
           secrets: this.#credentials,
+          isPasswordUsed: (hash) => isPasswordUsed(project, hash, { client, stores }, signal),
           observe: (written) => this.#observe(written),
         });
     if (!database.paused) {

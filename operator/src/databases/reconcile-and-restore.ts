@@ -3,7 +3,6 @@
 import type { KubernetesObject } from "@slipway/controller-runtime";
 import {
   annotations,
-  credentialKeys,
   credentialsHash,
   type DatabaseCredentials,
   type Project,
@@ -15,6 +14,7 @@ import type { MemberAccess } from "./common/member-access.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";
 import type { ClusterContext, ClusterState, DatabaseDriver, LiveDatabase } from "./driver.ts";
+import { PREVIOUS_PASSWORD_POLL_MS, planPasswords, statusWithKept } from "./previous-password.ts";
 import { releaseMembers } from "./release.ts";
 import type { DatabasePlatform } from "./settings.ts";
 import type { Authority } from "./tls/authority.ts";
@@ -39,7 +39,9 @@ export interface ClusterDependencies extends Pick<KindDependencies, "client" | "
 /** What one kind of database has beside them. */
 export interface ClusterKind {
   driver: DatabaseDriver;
-  secrets: Pick<Credentials, "dropPrevious">;
+  secrets: Pick<Credentials, "changeEarlier">;
+  /** Whether something may still be started, or runs, with a password of the database, by its keyed hash. */
+  isPasswordUsed(hash: string): Promise<boolean>;
   /** Records an object that was written in its store. */
   observe(written: KubernetesObject): void;
 }
@@ -78,6 +80,7 @@ async function reconcileMembers(
     client,
     clock,
     driver,
+    isPasswordUsed,
     members,
     observe,
     platform,
@@ -86,6 +89,12 @@ async function reconcileMembers(
   }: ClusterDependencies & ClusterKind,
 ): Promise<ClusterState> {
   const { namespace, name } = project.metadata;
+  const before = status.database ?? {};
+  const passwords = await planPasswords(credentials, {
+    isUsed: isPasswordUsed,
+    now: clock.now(),
+    keepMs: driver.canKeepPassword?.(before) === false ? 0 : platform.previousPasswordMs,
+  });
   const context: ClusterContext = {
     client: members.clientFor(client, live),
     queryMember: (pod, query) => members.run(pod, query),
@@ -93,9 +102,9 @@ async function reconcileMembers(
     authority: (await authority.current()).certificate,
     log,
     signal,
-    credentials,
+    credentials: passwords.credentials,
     certificate,
-    status: status.database ?? {},
+    status: statusWithKept(before, credentials),
     acceptDataLoss: project.metadata.annotations?.[annotations.acceptDataLoss],
     event,
     wake: () => wake({ namespace, name }),
@@ -104,9 +113,17 @@ async function reconcileMembers(
   // Before anything that may restart the primary: it has to answer.
   const releaseInMs = await releaseMembers(database, live, driver, { ...context, volumeGraceMs, observe });
   const clusterState = await driver.reconcile(database, live, context);
-  const renewed = clusterState.credentialsHash === credentialsHash(credentials);
-  if (renewed && credentials[credentialKeys.previousPassword] !== undefined) {
-    await secrets.dropPrevious(project, credentials, signal);
+  const { previous, change, revokes } = passwords;
+  if (change && clusterState.credentialsHash === credentialsHash(credentials)) {
+    if (revokes) {
+      event("Normal", "PreviousPasswordRevoked", "The password before the last renewal is no longer accepted.");
+    }
+    await secrets.changeEarlier(project, change, signal);
   }
-  return { ...clusterState, requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, releaseInMs) };
+  const checkInMs = previous && PREVIOUS_PASSWORD_POLL_MS;
+  return {
+    ...clusterState,
+    ...(previous ? { previousPassword: { until: previous.until } } : {}),
+    requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, releaseInMs, checkInMs),
+  };
 }

@@ -50,6 +50,8 @@ export interface DatabaseConfig {
   };
   /** Milliseconds that each instance has to serve on another plan, where plans change in the background. */
   planChangeMs: number;
+  /** Milliseconds for which the password before a renewal is accepted at the most; 0 where it is not. */
+  previousPasswordMs: number;
   /** Where the pods run. */
   pods?: Placement;
   /** Milliseconds that a volume is kept after a live primary without it has had everything. */

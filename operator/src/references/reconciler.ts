@@ -29,7 +29,14 @@ import { type SecretContent, SecretContents } from "./contents.ts";
 import { problemOf, tooLong } from "./problems.ts";
 import { ensureResolvedSecret, resolvedSecret } from "./resolved-secret.ts";
 import { BY_NAME } from "./sources.ts";
-import { type ProjectLookup, sourcesOf, targetIds, targetOf, targetValue } from "./targets.ts";
+import {
+  type ProjectLookup,
+  passwordHashIn,
+  sourcesOf,
+  targetIds,
+  targetOf,
+  targetValue,
+} from "./targets.ts";
 
 /** By name of a Secret with references, or by what else variables are copied from, the Secret with their values. */
 export type ResolvedSecrets = ReadonlyMap<string, string>;
@@ -43,6 +50,7 @@ const ACCOUNT_KEYS: ReadonlySet<string> = new Set([
   credentialKeys.password,
   credentialKeys.database,
   credentialKeys.previousPassword,
+  credentialKeys.keptPassword,
   credentialKeys.monitor,
 ]);
 
@@ -148,19 +156,20 @@ export class ReferenceSteps {
     for (const [variable, value] of texts) {
       values[variable] = resolveValue(value, (one) => found.values.get(referenceText(one))) ?? "";
     }
-    return tooLong(values) ?? { source: name, values, key: found.key };
+    return tooLong(values) ?? { source: name, values, key: found.key, passwords: found.passwords };
   }
 
-  /** The value of each reference, and a key that only those know who may read the passwords. */
+  /** The value of each reference, the hashes of passwords among them, and a key that only those know who may read the passwords. */
   async #valuesOf(
     texts: readonly (readonly [string, string])[],
     declared: readonly DeclaredReference[],
     namespace: string,
     signal: AbortSignal,
-  ): Promise<{ values: Map<string, string>; key: string } | Finding> {
+  ): Promise<{ values: Map<string, string>; key: string; passwords: Map<string, string> } | Finding> {
     const projects = this.#lookup(namespace);
     const values = new Map<string, string>();
     const keys: string[] = [];
+    const passwords = new Map<string, string>();
     const variables = new Map(
       texts.flatMap(([name, value]) =>
         referencesIn([value]).map((reference): [string, string] => [referenceText(reference), name]),
@@ -173,15 +182,19 @@ export class ReferenceSteps {
       }
       const target = targetOf(one, projects);
       const credentials = "metadata" in target ? await this.#credentials(target, signal) : undefined;
-      const value =
-        "metadata" in target ? targetValue(readReference(one.reference), target, credentials) : target;
+      const reference = readReference(one.reference);
+      const value = "metadata" in target ? targetValue(reference, target, credentials) : target;
       if (typeof value !== "string") {
         return { ...value, message: `${variable} -> ${one.reference}: ${value.message}` };
       }
       values.set(one.reference, value);
       keys.push(credentials?.[credentialKeys.monitor] ?? "");
+      const hash = "metadata" in target ? passwordHashIn(reference, target) : undefined;
+      if ("metadata" in target && hash !== undefined) {
+        passwords.set(target.metadata.name, hash);
+      }
     }
-    return { values, key: keys.join("/") };
+    return { values, key: keys.join("/"), passwords };
   }
 
   /** The accounts of a database; read live where what the watch reported is not what its status says is in force. */

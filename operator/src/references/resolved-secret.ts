@@ -13,6 +13,7 @@ import { annotations, fieldManagers, labels, MANAGED_BY, type Project } from "@s
 import { bytesOfData } from "../projects/secrets.ts";
 import { projectResource } from "../resources.ts";
 import { childLabels } from "../workload/app.ts";
+import { passwordLabels } from "./password-use.ts";
 
 const HASH_LENGTH = 12;
 
@@ -29,17 +30,30 @@ export interface ResolvedContent {
   data: Readonly<Record<string, string>>;
   /** Its bytes are recorded on it, since they count for a bound. */
   isCounted?: boolean;
+  /** Keyed hashes of the passwords of databases among the values, by id of the database. */
+  passwords?: ReadonlyMap<string, string>;
 }
 
 /**
  * The Secret with the values of a Secret's references.
  * @param source name of the Secret whose values were resolved
  * @param key makes the name useless for guessing a password
+ * @param passwords keyed hashes of the databases' passwords among the values
  */
 export function resolvedSecret(
   project: Project,
   organizationId: string,
-  { source, values, key }: { source: string; values: Readonly<Record<string, string>>; key: string },
+  {
+    source,
+    values,
+    key,
+    passwords,
+  }: {
+    source: string;
+    values: Readonly<Record<string, string>>;
+    key: string;
+    passwords?: ReadonlyMap<string, string>;
+  },
 ) {
   const { name: id } = project.metadata;
   const entries = Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -49,7 +63,7 @@ export function resolvedSecret(
   const data = Object.fromEntries(
     entries.map(([name, value]) => [name, Buffer.from(value).toString("base64")]),
   );
-  return secretOf(project, organizationId, { hash, data });
+  return secretOf(project, organizationId, { hash, data, passwords });
 }
 
 /** The name of a project's Secret with content of this hash. */
@@ -60,7 +74,7 @@ export const resolvedName = (projectId: string, hash: string): string =>
 export function secretOf(
   project: Project,
   organizationId: string,
-  { hash, data, isCounted = false }: ResolvedContent,
+  { hash, data, isCounted = false, passwords = new Map() }: ResolvedContent,
 ) {
   const { name: id, namespace } = project.metadata;
   return {
@@ -69,7 +83,7 @@ export function secretOf(
     metadata: {
       name: resolvedName(id, hash),
       namespace,
-      labels: childLabels({ type: project.spec.type, id, organizationId }),
+      labels: { ...childLabels({ type: project.spec.type, id, organizationId }), ...passwordLabels(passwords) },
       ...(isCounted ? { annotations: { [annotations.envBytes]: String(bytesOfData(data)) } } : {}),
       ownerReferences: [controllerReference(project, projectResource)],
     },

@@ -37,13 +37,15 @@ function concernsDependants(event: StoreEvent<Project>): boolean {
     return true;
   }
   const view = (project: Project) => {
-    const { inside, name, username, bootstrappedAt, credentialsHash } = project.status?.database ?? {};
+    const { inside, name, username, referenceUsername, bootstrappedAt, credentialsHash } =
+      project.status?.database ?? {};
     return [
       project.metadata.uid,
       project.metadata.deletionTimestamp,
       project.spec.name,
       namedBy(project),
-      [inside?.host, inside?.port, name, username, bootstrappedAt !== undefined, credentialsHash],
+      [inside?.host, inside?.port, name, username, referenceUsername],
+      [bootstrappedAt !== undefined, credentialsHash],
     ];
   };
   return !equalJson(view(event.old), view(event.object));

@@ -98,7 +98,8 @@ export function targetValue(
   if (!isDatabaseType(spec.type)) {
     return httpMember(target, member) ?? pending(`${text} has no ${member} yet`);
   }
-  const { inside, name, username, bootstrappedAt, credentialsHash } = status?.database ?? {};
+  const { inside, name, username, referenceUsername, bootstrappedAt, credentialsHash } =
+    status?.database ?? {};
   if (bootstrappedAt === undefined || inside === undefined || credentials === undefined) {
     return pending(`the database ${text} is not provisioned yet`);
   }
@@ -110,10 +111,16 @@ export function targetValue(
     host: inside.host,
     port: inside.port,
     database: credentials[credentialKeys.database] ?? name ?? "",
-    username: credentials[credentialKeys.username] ?? username ?? "",
+    username: referenceUsername ?? credentials[credentialKeys.username] ?? username ?? "",
     password,
   };
   return databaseMember(spec.type, member, connection) ?? pending(`${text} has no ${member} yet`);
+}
+
+/** The keyed hash of the password in the value of a reference; undefined where it has none. */
+export function passwordHashIn({ member }: Reference, { spec, status }: Project): string | undefined {
+  const hasPassword = member === "password" || member === "connection_string";
+  return hasPassword && isDatabaseType(spec.type) ? status?.database?.credentialsHash : undefined;
 }
 
 const pending = (message: string): Finding => ({ reason: "ReferencePending", message });

@@ -76,6 +76,7 @@ export function databaseOf({
   const platform: DatabasePlatform = {
     outside: outside ?? { type: "NodePort", host: "192.0.2.1" },
     planChangeMs: 600_000,
+    previousPasswordMs: 86_400_000,
     volumeGraceMs: 86_400_000,
     apiserver: () => [{ cidrs: ["10.96.0.1/32", "192.0.2.1/32"], ports: [443, 6443] }],
     systemNamespace: "slipway-system",

@@ -165,6 +165,7 @@ export async function startOperator(
       databases: {
         outside: { type: "NodePort", host: "192.0.2.1" },
         planChangeMs: options.planChangeMs ?? 600_000,
+        previousPasswordMs: 86_400_000,
         volumeGraceMs: 86_400_000,
       },
       metricsPort: 0,

@@ -68,6 +68,7 @@ export async function startProjectController(
       platform: {
         outside: { type: "None" },
         planChangeMs: 600_000,
+        previousPasswordMs: 86_400_000,
         volumeGraceMs: 86_400_000,
         apiserver: () => [],
         systemNamespace: "slipway-system",

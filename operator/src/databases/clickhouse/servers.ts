@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { isReady, ordinalOf, processOf } from "../common/pods.ts";
+import { mustSetPassword, passwordsHash } from "../common/setup.ts";
 import type { ClusterState, LivePod } from "../driver.ts";
 import type { Cluster } from "../reconciler.ts";
 import { type query, type Server, StatementError } from "./http-client.ts";
@@ -80,7 +81,7 @@ export async function setUpServers(
   const { database, live, memory } = cluster;
   const before = memory.setUp;
   memory.setUp = new Map();
-  const key = [database.credentialsHash, database.accountsHash].join("/");
+  const key = [passwordsHash(database, cluster.context), database.accountsHash].join("/");
   const others = live.pods.filter((pod) => pod !== primary && isReady(pod));
   for (const pod of [primary, ...others]) {
     const process = processOf(pod);
@@ -100,8 +101,8 @@ async function setUpServer(
   queryServer: QueryServer,
 ): Promise<boolean> {
   const { database, memory, context } = cluster;
-  const { credentials, log, status } = context;
-  const setPassword = status.credentialsHash !== database.credentialsHash;
+  const { credentials, log } = context;
+  const setPassword = mustSetPassword(database, context);
   const salt = randomBytes(16).toString("hex");
   const statements = [
     databaseStatement(database, credentials),

@@ -1,7 +1,8 @@
 /** Statements by which the platform sets up a ClickHouse database, and the replies. Pure. */
 
 import { createHash } from "node:crypto";
-import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
+import type { DatabaseCredentials } from "@slipway/crds";
+import { passwordsIn } from "../common/setup.ts";
 import type { Database } from "../database.ts";
 import { keeperPaths } from "./config.ts";
 import { SHARD } from "./names.ts";
@@ -41,17 +42,19 @@ export function databaseStatement(database: Database, { database: name = "" }: D
 
 /**
  * Creates the project's user, on one server: the others know it from there.
- * @param setPassword whether the user's password is to be this one, also if the user exists already
- * @param salt of the hash by which the server knows the password
+ * @param setPassword whether the user's passwords are to be these, also if the user exists already
+ * @param salt of the hashes by which the server knows the passwords
  */
 export function userStatements(
   credentials: DatabaseCredentials,
   { setPassword, salt }: { setPassword: boolean; salt: string },
 ): string[] {
   const { username = "", database = "" } = credentials;
-  const password = credentials[credentialKeys.password] ?? "";
-  const hash = createHash("sha256").update(password).update(salt).digest("hex");
-  const identified = `IDENTIFIED WITH sha256_hash BY '${hash}' SALT '${salt}'`;
+  const methods = passwordsIn(credentials).map((password) => {
+    const hash = createHash("sha256").update(password).update(salt).digest("hex");
+    return `sha256_hash BY '${hash}' SALT '${salt}'`;
+  });
+  const identified = `IDENTIFIED WITH ${methods.join(", ")}`;
   return [
     `CREATE USER IF NOT EXISTS ${username} ${identified}`,
     ...(setPassword ? [`ALTER USER ${username} ${identified}`] : []),

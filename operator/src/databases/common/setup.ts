@@ -1,7 +1,12 @@
 /** What every engine does once for each process: accounts and the database set up, certificates reloaded. */
 
 import { type ExecResult, hashJson } from "@slipway/controller-runtime";
-import { credentialKeys, type DatabaseCredentials, type DatabaseStatus } from "@slipway/crds";
+import {
+  credentialKeys,
+  type DatabaseCredentials,
+  type DatabaseStatus,
+  hashWithPassword,
+} from "@slipway/crds";
 import type { Database } from "../database.ts";
 import type { ClusterContext, LiveDatabase, LivePod } from "../driver.ts";
 import type { Cluster } from "../reconciler.ts";
@@ -31,6 +36,8 @@ export interface SettingUp {
   parse(stdout: string): Omit<SetUp, "key"> | undefined;
   /** Numbers of errors, with the number as the first group: nothing else of what went wrong is safe to log. */
   errors: RegExp;
+  /** Hash of the passwords of the project's user that are to be in force. */
+  passwordsHash: string;
   /** Identifies the script, whatever the passwords in it: a new version of the platform may have another one. */
   revision: string;
 }
@@ -44,11 +51,10 @@ export async function setUpOnce(
   database: Database,
   primary: LivePod,
   memory: Pick<SetUpMemory, "setUp">,
-  { run, parse, errors, revision }: SettingUp,
+  { run, parse, errors, passwordsHash, revision }: SettingUp,
   { log, status }: Pick<ClusterContext, "log" | "status">,
 ) {
-  const hash = database.credentialsHash;
-  const key = hashJson([processOf(primary), hash, database.accountsHash, revision]);
+  const key = hashJson([processOf(primary), passwordsHash, database.accountsHash, revision]);
   memory.setUp ??= rememberedIn(status);
   if (memory.setUp?.key !== key) {
     const { exitCode, stdout, stderr } = await run();
@@ -61,7 +67,37 @@ export async function setUpOnce(
     memory.setUp = { key, ...facts };
   }
   const { version, identity } = memory.setUp;
-  return { runningVersion: version, identity, credentialsHash: hash, setUpHash: key };
+  return { runningVersion: version, identity, credentialsHash: database.credentialsHash, setUpHash: key };
+}
+
+/** Hash of the passwords of the project's user that are to be in force: of the current one alone, its own. */
+export function passwordsHash(
+  { credentialsHash }: Pick<Database, "credentialsHash">,
+  { credentials }: Pick<ClusterContext, "credentials">,
+): string {
+  const previous = credentials[credentialKeys.previousPassword];
+  return previous === undefined
+    ? credentialsHash
+    : hashJson([credentialsHash, hashWithPassword(credentials, previous)]);
+}
+
+/** Whether the user's password is to be set: only when it is to be another one, or the one before it ends, for the user may have set it itself. */
+export function mustSetPassword(
+  { credentialsHash }: Pick<Database, "credentialsHash">,
+  { credentials, status }: Pick<ClusterContext, "credentials" | "status">,
+): boolean {
+  return (
+    status.credentialsHash !== credentialsHash ||
+    status.previousPassword !== undefined ||
+    credentials[credentialKeys.previousPassword] !== undefined
+  );
+}
+
+/** The passwords that a user is to have, the current one first. */
+export function passwordsIn(credentials: DatabaseCredentials): string[] {
+  const { password, previousPassword } = credentialKeys;
+  const previous = credentials[previousPassword];
+  return [credentials[password] ?? "", ...(previous === undefined ? [] : [previous])];
 }
 
 /** The last set-up of an earlier leader. */

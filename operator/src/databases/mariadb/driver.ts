@@ -4,7 +4,13 @@ import { hashJson } from "@slipway/controller-runtime";
 import { roles } from "../common/metadata.ts";
 import { isReady, startOf } from "../common/pods.ts";
 import { replicasMissing } from "../common/rolling.ts";
-import { noCredentials, reloadCertificates, setUpOnce } from "../common/setup.ts";
+import {
+  mustSetPassword,
+  noCredentials,
+  passwordsHash,
+  reloadCertificates,
+  setUpOnce,
+} from "../common/setup.ts";
 import { labelPods, queryPods, type Relabelling } from "../common/steps.ts";
 import type { ClusterContext, DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
@@ -139,13 +145,20 @@ function relabel(
 }
 
 function setUpAccounts({ database, memory, context }: Cluster<Memory>, primary: LivePod) {
-  const { credentials, status } = context;
+  const { credentials } = context;
   const connections = userConnections(database);
   const run = () => {
-    const setPassword = status.credentialsHash !== database.credentialsHash;
+    const setPassword = mustSetPassword(database, context);
     return runScript(primary, setupScript({ credentials, setPassword, connections }), context);
   };
   const errors = /^ERROR ([0-9]+)/gm;
   const revision = hashJson(setupScript({ credentials: noCredentials, setPassword: true, connections }));
-  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors, revision }, context);
+  const settingUp = {
+    run,
+    parse: parseSetup,
+    errors,
+    passwordsHash: passwordsHash(database, context),
+    revision,
+  };
+  return setUpOnce(database, primary, memory, settingUp, context);
 }

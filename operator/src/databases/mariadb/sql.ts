@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
+import { passwordsIn } from "../common/setup.ts";
 import { NOTING } from "./events.ts";
 import { accounts, OWN_SCHEMA } from "./names.ts";
 
@@ -47,13 +48,15 @@ export function setupScript({ credentials, setPassword, connections }: Setup): s
   const database = identifier(of(credentialKeys.database));
   const monitor = account(accounts.monitor);
   const schema = identifier(OWN_SCHEMA);
-  const login = (password: string, most: number) =>
-    `IDENTIFIED VIA mysql_native_password USING '${passwordHash(password)}' REQUIRE SSL WITH MAX_USER_CONNECTIONS ${most}`;
+  const login = (passwords: readonly string[], most: number) => {
+    const methods = passwords.map((password) => `mysql_native_password USING '${passwordHash(password)}'`);
+    return `IDENTIFIED VIA ${methods.join(" OR ")} REQUIRE SSL WITH MAX_USER_CONNECTIONS ${most}`;
+  };
   // In a grant `_` matches any character.
   const granted = database.replaceAll("_", "\\_");
   const backup = account(accounts.backup);
-  const backupLogin = login(of(credentialKeys.superuser), BACKUP_CONNECTIONS);
-  const monitorLogin = login(of(credentialKeys.monitor), MONITOR_CONNECTIONS);
+  const backupLogin = login([of(credentialKeys.superuser)], BACKUP_CONNECTIONS);
+  const monitorLogin = login([of(credentialKeys.monitor)], MONITOR_CONNECTIONS);
   return [
     "SET NAMES utf8mb4;",
     // The monitoring account reads the server's figures, which needs no right, and how large the database is.
@@ -67,8 +70,8 @@ export function setupScript({ credentials, setPassword, connections }: Setup): s
     ...NOTING,
     // The project's own.
     `CREATE DATABASE IF NOT EXISTS ${database};`,
-    `CREATE USER IF NOT EXISTS ${user} ${login(of(credentialKeys.password), connections)};`,
-    ...(setPassword ? [`ALTER USER ${user} ${login(of(credentialKeys.password), connections)};`] : []),
+    `CREATE USER IF NOT EXISTS ${user} ${login(passwordsIn(credentials), connections)};`,
+    ...(setPassword ? [`ALTER USER ${user} ${login(passwordsIn(credentials), connections)};`] : []),
     `ALTER USER ${user} REQUIRE SSL WITH MAX_USER_CONNECTIONS ${connections};`,
     `GRANT ALL PRIVILEGES ON ${granted}.* TO ${user};`,
     // Backups read everything, whatever the user has done to its own password.

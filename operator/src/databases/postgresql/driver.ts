@@ -4,7 +4,13 @@ import { hashJson } from "@slipway/controller-runtime";
 import { roles } from "../common/metadata.ts";
 import { hasRole, isReady, primaryOf } from "../common/pods.ts";
 import { replicasMissing } from "../common/rolling.ts";
-import { noCredentials, reloadCertificates, type SetUpMemory, setUpOnce } from "../common/setup.ts";
+import {
+  noCredentials,
+  passwordsHash,
+  reloadCertificates,
+  type SetUpMemory,
+  setUpOnce,
+} from "../common/setup.ts";
 import { execIn, labelPods } from "../common/steps.ts";
 import type { ClusterContext, DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
@@ -12,7 +18,13 @@ import { hasStatements, sharedConfig } from "./config.ts";
 import { desired } from "./manifests.ts";
 import { accounts, POSTGRESQL_PORT, paths } from "./names.ts";
 import { ensureSharedConfig, leaderOf, requestSwitchover, synchronousMembers } from "./patroni.ts";
-import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
+import {
+  credentialsProblem,
+  hasReferenceAccounts,
+  parseSetup,
+  referenceAccountFor,
+  setupScript,
+} from "./sql.ts";
 
 const PSQL = ["psql", "--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align"];
 const AS_SUPERUSER = [...PSQL, `--host=${paths.socket}`, `--username=${accounts.superuser}`];
@@ -23,7 +35,14 @@ interface Memory extends SetUpMemory {
 }
 
 export function postgresqlDriver(): DatabaseDriver {
-  return { name: "postgresql", port: POSTGRESQL_PORT, desired, ...clusterReconciler(steps) };
+  return {
+    name: "postgresql",
+    port: POSTGRESQL_PORT,
+    desired,
+    ...clusterReconciler(steps),
+    // The project's user has one password: those who connect by an account for references are served.
+    canKeepPassword: ({ referenceUsername }) => referenceUsername !== undefined,
+  };
 }
 
 const steps: ClusterSteps<Memory> = {
@@ -95,12 +114,14 @@ async function query(pod: LivePod, sql: string, context: ClusterContext): Promis
   return exitCode === 0 ? stdout.trim() : undefined;
 }
 
-function setUpAccounts({ database, memory, context }: Cluster<Memory>, primary: LivePod) {
+async function setUpAccounts({ database, memory, context }: Cluster<Memory>, primary: LivePod) {
   const { credentials, status } = context;
   const statements = hasStatements(database.image);
+  const reference = referenceAccountFor(status, database.credentialsHash);
   const run = () => {
+    // A previous one is of the accounts for references alone.
     const setPassword = status.credentialsHash !== database.credentialsHash;
-    const script = setupScript({ credentials, setPassword, statements });
+    const script = setupScript({ credentials, setPassword, reference, statements });
     return execIn(primary, [...AS_SUPERUSER, "--dbname=postgres", "--file=-"], context, script);
   };
   // Five characters each.
@@ -108,9 +129,20 @@ function setUpAccounts({ database, memory, context }: Cluster<Memory>, primary: 
   const same = {
     credentials: noCredentials,
     setPassword: true,
+    reference: "",
     statements,
     verifierOf: (text: string) => text,
   };
   const revision = hashJson(setupScript(same));
-  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors, revision }, context);
+  const settingUp = {
+    run,
+    parse: parseSetup,
+    errors,
+    passwordsHash: passwordsHash(database, context),
+    revision,
+  };
+  const facts = await setUpOnce(database, primary, memory, settingUp, context);
+  return facts && hasReferenceAccounts(facts.runningVersion)
+    ? { ...facts, referenceUsername: reference }
+    : facts;
 }

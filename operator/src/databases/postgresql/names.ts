@@ -27,6 +27,8 @@ export const accounts = {
   monitor: "slipway_monitor",
   /** Of backups: reads the project's database, and acts for its user. */
   backup: "slipway_backup",
+  /** Of what connects by reference, in turns: each acts as the project's user. */
+  references: ["slipway_reference_1", "slipway_reference_2"],
   /** Of Patroni's HTTP interface. */
   patroni: "slipway",
 } as const;

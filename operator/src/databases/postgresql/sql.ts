@@ -1,7 +1,7 @@
 /** Accounts, database and extension of a PostgreSQL project, as a script that can be run again and again. Pure. */
 
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
-import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
+import { credentialKeys, type DatabaseCredentials, type DatabaseStatus } from "@slipway/crds";
 import { accounts } from "./names.ts";
 
 /** Names that a project's own user or database cannot have. */
@@ -27,6 +27,8 @@ export interface Setup {
   verifierOf?: (password: string) => string;
   /** Set the user's password: only when it is to be another one, for the user may have set it itself. */
   setPassword: boolean;
+  /** The account that references get. */
+  reference: string;
   /** Whether the extension that measures latencies exists. */
   statements: boolean;
 }
@@ -38,6 +40,7 @@ export interface Setup {
 export function setupScript({
   credentials,
   setPassword,
+  reference,
   statements,
   verifierOf = scramVerifier,
 }: Setup): string {
@@ -46,6 +49,8 @@ export function setupScript({
   const database = of(credentialKeys.database);
   const verifier = verifierOf(of(credentialKeys.password));
   const monitorVerifier = verifierOf(of(credentialKeys.monitor));
+  const kept = credentials[credentialKeys.previousPassword];
+  const previous = kept === undefined ? undefined : verifierOf(kept);
   const own = [
     [accounts.superuser, credentialKeys.superuser],
     [accounts.replication, credentialKeys.replication],
@@ -77,6 +82,10 @@ export function setupScript({
     createDatabase(database, user),
     `REVOKE CONNECT, TEMPORARY ON DATABASE ${identifier(database)} FROM PUBLIC;`,
     `GRANT ALL ON DATABASE ${identifier(database)} TO ${identifier(user)};`,
+    ...accounts.references.flatMap((account) => {
+      const isPrevious = account !== reference && previous !== undefined;
+      return referenceAccount(account, { user, database, verifier: isPrevious ? previous : verifier });
+    }),
     // Backups read everything, whatever the user has done to its own password, rights and rows.
     createRole(accounts.backup, backupVerifier),
     `ALTER ROLE ${backup} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION INHERIT BYPASSRLS CONNECTION LIMIT 4 PASSWORD ${literal(backupVerifier)};`,
@@ -86,6 +95,48 @@ export function setupScript({
     "\\q",
     "",
   ].join("\n");
+}
+
+/**
+ * An account that logs in by a password of its own and acts as the project's user from the beginning of each session, so that objects are that
+ * one's. It has no rights itself. Servers apply the setting as of 15.10, 16.6 and 17.2.
+ */
+function referenceAccount(
+  name: string,
+  { user, database, verifier }: { user: string; database: string; verifier: string },
+): string[] {
+  const account = identifier(name);
+  return [
+    createRole(name, verifier),
+    `ALTER ROLE ${account} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS NOINHERIT LOGIN PASSWORD ${literal(verifier)};`,
+    `ALTER ROLE ${account} SET role TO ${literal(user)};`,
+    `GRANT ${identifier(user)} TO ${account};`,
+    `GRANT CONNECT ON DATABASE ${identifier(database)} TO ${account};`,
+  ];
+}
+
+/** The minor versions of earlier majors as of which the setting of an account's role is applied, also after `DISCARD ALL`. */
+const FIRST_MINORS: Readonly<Record<string, number>> = { "15": 10, "16": 6, "17": 2 };
+
+/** Whether a server's accounts for references act as the project's user; see {@link referenceAccount}. */
+export function hasReferenceAccounts(version: string): boolean {
+  const [, major = "", minor = "0"] = /^([0-9]+)(?:\.([0-9]+))?/.exec(version) ?? [];
+  return Number(major) >= 18 || Number(minor) >= (FIRST_MINORS[major] ?? Number.POSITIVE_INFINITY);
+}
+
+/**
+ * The account that references are to get: the same until the password is another one, then the one that is not in use, so that those who
+ * are logged in by the former go on.
+ * @param status as of the last set-up
+ */
+export function referenceAccountFor(
+  { credentialsHash, referenceUsername }: Pick<DatabaseStatus, "credentialsHash" | "referenceUsername">,
+  wantedHash: string,
+): string {
+  const [first, second] = accounts.references;
+  const isSecond = referenceUsername === second;
+  const isRenewed = referenceUsername !== undefined && credentialsHash !== wantedHash;
+  return isSecond === isRenewed ? first : second;
 }
 
 /** What such a script prints. */

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
 import { ordinalOf } from "../common/pods.ts";
+import { passwordsIn } from "../common/setup.ts";
 import { execIn } from "../common/steps.ts";
 import type { Database } from "../database.ts";
 import type { ClusterContext, LivePod } from "../driver.ts";
@@ -27,13 +28,12 @@ const CLI = ["valkey-cli", "--tls", "--cacert", `${paths.tls}/ca.crt`, "-h", "lo
 const SERVER = [...CLI, "-p", String(VALKEY_PORT), "--user", accounts.admin];
 const SENTINEL = [...CLI, "-p", String(SENTINEL_PORT)];
 
-/** The command that sets the password of the project's account, as a hash, and removes every other. Sessions stay. */
+/** The command that sets the passwords of the project's account, as hashes, and removes every other. Sessions stay. */
 export function accountCommand(credentials: DatabaseCredentials): string {
-  const { username, password } = credentialKeys;
-  const hash = createHash("sha256")
-    .update(credentials[password] ?? "")
-    .digest("hex");
-  return `ACL SETUSER ${credentials[username]} reset on #${hash} ${PROJECT_RULES}`;
+  const hashes = passwordsIn(credentials).map(
+    (password) => `#${createHash("sha256").update(password).digest("hex")}`,
+  );
+  return `ACL SETUSER ${credentials[credentialKeys.username]} reset on ${hashes.join(" ")} ${PROJECT_RULES}`;
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { isReady, processOf, startOf } from "../common/pods.ts";
 import { replicasMissing } from "../common/rolling.ts";
+import { passwordsHash } from "../common/setup.ts";
 import { labelPods, queryPods } from "../common/steps.ts";
 import type { DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
@@ -23,7 +24,7 @@ const REATTACH_AFTER_MS = 20_000;
 const STRAGGLER_TIMEOUT_MS = 2_000;
 
 interface Memory {
-  /** Hash of the credentials that each process has, by process. */
+  /** Hash of the passwords that each process has, by process. */
   accounts: Map<string, string>;
   /** Since when each process has not followed the primary, in milliseconds. */
   detached: Map<string, number>;
@@ -62,13 +63,13 @@ const steps: ClusterSteps<Memory, MemberStates> = {
 
   /** Passwords are set as members are queried. */
   async setUp({ database, live, memory, context }, primary, memberStates) {
-    const hash = database.credentialsHash;
+    const hash = passwordsHash(database, context);
     const isSetUp = live.pods.filter(isReady).every((pod) => memory.accounts.get(processOf(pod)) === hash);
     const isSubscribed =
       sizeOf(database) === 1 || memory.subscription.subscribe(database, primary, live.pods, context);
     return {
       runningVersion: memberStates.get(primary)?.version ?? context.status.runningVersion,
-      credentialsHash: isSetUp ? hash : undefined,
+      credentialsHash: isSetUp ? database.credentialsHash : undefined,
       ...(isSubscribed ? {} : { requeueAfterMs: UNSUBSCRIBED_QUERY_INTERVAL_MS }),
       ...(isSetUp && memberStates.has(primary) ? {} : { requeueAfterMs: POLL_INTERVAL_MS }),
     };
@@ -109,7 +110,7 @@ const steps: ClusterSteps<Memory, MemberStates> = {
 
 /** Queries every running instance, and sets the project's password where it is not set. */
 async function queryMembers({ database, live, memory, context }: Cluster<Memory>): Promise<MemberStates> {
-  const hash = database.credentialsHash;
+  const hash = passwordsHash(database, context);
   const running = live.pods.filter((pod) => startOf(pod) !== undefined && !pod.metadata.deletionTimestamp);
   const known = memory.accounts;
   memory.accounts = new Map();

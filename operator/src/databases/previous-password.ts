@@ -1,0 +1,96 @@
+/** Which passwords of a database's user an engine is to accept, and what becomes of the one before a renewal. */
+
+import { credentialKeys, type DatabaseCredentials, type DatabaseStatus, hashWithPassword } from "@slipway/crds";
+
+/** Between two checks of whether something still uses a previous password, in milliseconds. */
+export const PREVIOUS_PASSWORD_POLL_MS = 15_000;
+
+const { password, previousPassword, revokePrevious, keptPassword, keptUntil } = credentialKeys;
+
+/** Keys that are about what came before the current password. */
+const EARLIER = [previousPassword, revokePrevious, keptPassword, keptUntil] as const;
+
+/** A password beside the current one, and the moment at which it ends in any case (RFC 3339). */
+export interface PreviousPassword {
+  password: string;
+  until: string;
+}
+
+/** What an engine is to accept, and what the Secret is to have once it does. */
+export interface PasswordPlan {
+  /** Content of the Secret for an engine: with `previous-password` where that is to be accepted beside the current one, and nothing else of earlier ones. */
+  credentials: DatabaseCredentials;
+  previous?: PreviousPassword;
+  /** Keys of the Secret that are to change once this is in force; null removes one. Undefined where it is as it should be. */
+  change?: Readonly<Record<string, string | null>>;
+  /** A password that was kept ends with this. */
+  revokes: boolean;
+}
+
+/** What a decision depends on, beside the Secret. */
+export interface PasswordUse {
+  /** Whether something may be started, or runs, with a password of this hash. */
+  isUsed(hash: string): Promise<boolean>;
+  now: Date;
+  /** How long a previous password is accepted at the most, in milliseconds; 0 where none is. */
+  keepMs: number;
+}
+
+/**
+ * Decides about the passwords in a Secret. The one before a renewal is kept only for what was started with it by reference, and until
+ * one moment that is set once; a renewal while one is kept replaces that one.
+ * @throws what `isUsed` does
+ */
+export async function planPasswords(
+  credentials: DatabaseCredentials,
+  { isUsed, now, keepMs }: PasswordUse,
+): Promise<PasswordPlan> {
+  const candidate = candidateOf(credentials, now, keepMs);
+  const isAccepted =
+    candidate !== undefined &&
+    candidate.password !== credentials[password] &&
+    Date.parse(candidate.until) > now.getTime() &&
+    (await isUsed(hashWithPassword(credentials, candidate.password)));
+  const previous = isAccepted ? candidate : undefined;
+  const wanted: DatabaseCredentials = previous
+    ? { [keptPassword]: previous.password, [keptUntil]: previous.until }
+    : {};
+  const changed = EARLIER.filter((key) => credentials[key] !== wanted[key]);
+  const others = Object.entries(credentials).filter(([key]) => !(EARLIER as readonly string[]).includes(key));
+  return {
+    credentials: {
+      ...Object.fromEntries(others),
+      ...(previous ? { [previousPassword]: previous.password } : {}),
+    },
+    previous,
+    change:
+      changed.length === 0 ? undefined : Object.fromEntries(changed.map((key) => [key, wanted[key] ?? null])),
+    revokes: credentials[keptPassword] !== undefined && wanted[keptPassword] !== credentials[keptPassword],
+  };
+}
+
+/** The password that may be accepted beside the current one: that before a pending renewal, else one that is kept. */
+function candidateOf(
+  credentials: DatabaseCredentials,
+  now: Date,
+  keepMs: number,
+): PreviousPassword | undefined {
+  const pending = credentials[previousPassword];
+  if (pending !== undefined) {
+    return credentials[revokePrevious] === "true"
+      ? undefined
+      : { password: pending, until: new Date(now.getTime() + keepMs).toISOString() };
+  }
+  const kept = credentials[keptPassword];
+  return kept === undefined ? undefined : { password: kept, until: credentials[keptUntil] ?? "" };
+}
+
+/**
+ * The status that the engines compare with: it has a previous password while the Secret has one, since what came between two writes may
+ * not be in it.
+ */
+export function statusWithKept(status: DatabaseStatus, credentials: DatabaseCredentials): DatabaseStatus {
+  return credentials[keptPassword] === undefined || status.previousPassword !== undefined
+    ? status
+    : { ...status, previousPassword: { until: credentials[keptUntil] ?? "" } };
+}
