@@ -110,6 +110,12 @@ export function secretConnectionOf(
   return { ...whole, connectionString: connectionString(project.spec.type as EngineName, whole) };
 }
 
+/** Until when the password before the last renewal is accepted at the latest, where it is. */
+export function previousPasswordView({ status }: Project): { previous_password_expires_at?: string } {
+  const until = status?.database?.previousPassword?.until;
+  return until === undefined ? {} : { previous_password_expires_at: until };
+}
+
 /** `database` of the answers about postgresql, mariadb and clickhouse. */
 export function databaseView({ resource, instances }: ApiProject, connection: Connection | null) {
   return { connection, version: resource.spec.version ?? "", replicas: instances };

@@ -63,7 +63,7 @@ describe("a renewal", () => {
   // Shows: docs/databases-api.md#passwords: a renewal answers once the engine has the new password; open
   it("shows the new password once it is in force, and keeps the old one until then", async () => {
     const project = await database("pone");
-    const renewal = renewCredentials(project, harness.services, 5_000);
+    const renewal = renewCredentials(project, harness.services, { limitMs: 5_000 });
     const pending = await eventually("a new password", async () => {
       const secret = await secretOf("pone");
       return secret.password === "old" ? undefined : secret;
@@ -82,22 +82,37 @@ describe("a renewal", () => {
   // Shows: docs/databases-api.md#passwords: 503 `DATABASE_CREDENTIALS_PENDING` after 30 seconds: the
   it("that is not in force in time is 503, and the next one waits for the same password", async () => {
     const project = await database("ptwo");
-    const late = renewCredentials(project, harness.services, 200);
+    const late = renewCredentials(project, harness.services, { limitMs: 200 });
     expect(await refusal(late)).toEqual([503, "DATABASE_CREDENTIALS_PENDING"]);
     const { password } = await secretOf("ptwo");
-    const again = renewCredentials(project, harness.services, 5_000);
+    const again = renewCredentials(project, harness.services, { limitMs: 5_000 });
     await takeOver("ptwo");
     expect((await again).connection.password).toBe(password);
-    const third = renewCredentials(project, harness.services, 200);
+    const third = renewCredentials(project, harness.services, { limitMs: 200 });
     expect(await refusal(third)).toEqual([503, "DATABASE_CREDENTIALS_PENDING"]);
     expect((await secretOf("ptwo")).password).not.toBe(password);
+  });
+
+  // Shows: docs/databases-api.md#passwords: `revoke_previous: true` in the body
+  it("that is to revoke the previous password says so in the Secret, also of one that is pending", async () => {
+    const project = await database("pseven");
+    const pending = renewCredentials(project, harness.services, { limitMs: 200 });
+    expect(await refusal(pending)).toEqual([503, "DATABASE_CREDENTIALS_PENDING"]);
+    const { password } = await secretOf("pseven");
+    const options = { revokePrevious: true, limitMs: 200 };
+    expect(await refusal(renewCredentials(project, harness.services, options))).toEqual([
+      503,
+      "DATABASE_CREDENTIALS_PENDING",
+    ]);
+    const expected = { ...before, password, "previous-password": "old", "revoke-previous": "true" };
+    expect(await secretOf("pseven")).toEqual(expected);
   });
 
   // Shows: docs/databases-api.md#passwords: concurrent renewals result in one password
   it("of many concurrent calls is one", async () => {
     const project = await database("pthree");
     const many = Promise.all(
-      Array.from({ length: 10 }, () => renewCredentials(project, harness.services, 5_000)),
+      Array.from({ length: 10 }, () => renewCredentials(project, harness.services, { limitMs: 5_000 })),
     );
     await eventually("a new password", async () => (await secretOf("pthree")).password !== "old");
     // Those that come late wait for the same.

@@ -34,6 +34,12 @@ export interface Renewed {
   connection: SecretConnection;
 }
 
+export interface RenewalOptions {
+  /** The password before it ends immediately, whatever uses it. */
+  revokePrevious?: boolean;
+  limitMs?: number;
+}
+
 /**
  * Renews the password of a database's user, and resolves once the engine has set it. Open sessions stay. A
  * password that the engine had not set in time was not shown to any client: the next call waits for that one, and creates none.
@@ -42,7 +48,7 @@ export interface Renewed {
 export async function renewCredentials(
   project: ApiProject,
   services: Pick<Services, "kube" | "projects">,
-  limitMs: number = IN_FORCE_LIMIT_MS,
+  { revokePrevious = false, limitMs = IN_FORCE_LIMIT_MS }: RenewalOptions = {},
 ): Promise<Renewed> {
   if (project.resource.metadata.deletionTimestamp !== undefined) {
     throw failures.projectAlreadyDeleted();
@@ -56,7 +62,7 @@ export async function renewCredentials(
   }
   const deadline = Date.now() + limitMs;
   const credentials = await withDeadline(WRITE_LIMIT_MS, (signal) =>
-    writeNewPassword(project, services.kube.until(signal)),
+    writeNewPassword(project, services.kube.until(signal), revokePrevious),
   ).catch((error: unknown) => {
     throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
   });
@@ -77,7 +83,11 @@ export async function renewCredentials(
 }
 
 /** @returns the content of the Secret then */
-async function writeNewPassword({ resource }: ApiProject, kube: KubeClient): Promise<DatabaseCredentials> {
+async function writeNewPassword(
+  { resource }: ApiProject,
+  kube: KubeClient,
+  revokePrevious: boolean,
+): Promise<DatabaseCredentials> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const secret = await readCredentialsSecret(kube, resource.metadata);
     // A project created with kubectl, whose Secret the operator has not written yet.
@@ -85,11 +95,14 @@ async function writeNewPassword({ resource }: ApiProject, kube: KubeClient): Pro
       throw failures.databaseCredentialsPending();
     }
     const before = decodeCredentials(secret);
-    if (before[credentialKeys.previousPassword] !== undefined) {
+    const isPending = before[credentialKeys.previousPassword] !== undefined;
+    if (isPending && (!revokePrevious || before[credentialKeys.revokePrevious] !== undefined)) {
       return before;
     }
+    const revoke = revokePrevious ? { [credentialKeys.revokePrevious]: "true" } : {};
+    const renewal = isPending ? {} : newPasswordAfter(before);
     try {
-      return await write(kube, secret, before);
+      return await write(kube, secret, before, { ...renewal, ...revoke });
     } catch (error) {
       if (!isConflict(error) && !isNotFound(error)) {
         throw error;
@@ -99,15 +112,19 @@ async function writeNewPassword({ resource }: ApiProject, kube: KubeClient): Pro
   throw failures.databaseCredentialsPending();
 }
 
+function newPasswordAfter(before: DatabaseCredentials): DatabaseCredentials {
+  return {
+    [credentialKeys.password]: newPassword(randomInt),
+    [credentialKeys.previousPassword]: before[credentialKeys.password] ?? "",
+  };
+}
+
 async function write(
   kube: KubeClient,
   { metadata: { namespace, name = "", uid, resourceVersion } = {} }: CredentialsSecret,
   before: DatabaseCredentials,
+  changed: DatabaseCredentials,
 ): Promise<DatabaseCredentials> {
-  const changed = {
-    [credentialKeys.password]: newPassword(randomInt),
-    [credentialKeys.previousPassword]: before[credentialKeys.password] ?? "",
-  };
   // Only the version that was read may be renewed: another call may be doing so.
   const patch = { metadata: { uid, resourceVersion }, data: encodeCredentials(changed) };
   await kube.patch(resources.secrets, { namespace, name }, patch, { fieldManager: fieldManagers.api });

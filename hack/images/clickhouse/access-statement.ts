@@ -1,17 +1,14 @@
-import { sha256 } from "./config.ts";
+import { type Identified, sha256 } from "./config.ts";
 import { failure } from "./errors.ts";
 import { type Token, tokens, unquoted } from "./tokens.ts";
 
-/** How a user proves who it is: a hexadecimal SHA-256. */
-interface Identified {
-  sha256: string;
-  salt?: string;
-}
+/** The ways in which a user proves who it is, any of which is accepted. */
+type Methods = Identified & { others?: readonly Identified[] };
 
 /** A statement about users, as far as it is understood here. */
 export type AccessChange = { names: string[] } & (
-  | { kind: "create"; ifNotExists: boolean; orReplace: boolean; identified?: Identified }
-  | { kind: "alter"; ifExists: boolean; identified?: Identified }
+  | { kind: "create"; ifNotExists: boolean; orReplace: boolean; identified?: Methods }
+  | { kind: "alter"; ifExists: boolean; identified?: Methods }
   | { kind: "drop"; ifExists: boolean }
   | { kind: "grant"; readOnly: boolean; manages: boolean }
 );
@@ -68,7 +65,7 @@ function grant(words: Words): AccessChange {
   return { kind: "grant", names, readOnly, manages };
 }
 
-function identified(words: Words): Identified | undefined {
+function identified(words: Words): Methods | undefined {
   if (words.take("ON", "CLUSTER")) {
     words.next();
   }
@@ -78,19 +75,27 @@ function identified(words: Words): Identified | undefined {
   if (!words.take("IDENTIFIED")) {
     return undefined;
   }
-  const method = words.take("WITH") ? words.next().toLowerCase() : "sha256_password";
-  if (method === "no_password") {
+  const first = method(words, words.take("WITH") ? words.next().toLowerCase() : "sha256_password");
+  const others: Identified[] = [];
+  while (words.takeComma()) {
+    others.push(method(words, words.next().toLowerCase()));
+  }
+  return others.length === 0 ? first : { ...first, others };
+}
+
+function method(words: Words, name: string): Identified {
+  if (name === "no_password") {
     return { sha256: sha256("") };
   }
   if (!words.take("BY")) {
     throw failure("SYNTAX_ERROR", "Syntax error: expected BY.");
   }
   const value = words.next();
-  if (method === "sha256_hash") {
+  if (name === "sha256_hash") {
     return { sha256: value.toLowerCase(), ...(words.take("SALT") ? { salt: words.next() } : {}) };
   }
-  if (!["plaintext_password", "sha256_password"].includes(method)) {
-    throw unknown(method);
+  if (!["plaintext_password", "sha256_password"].includes(name)) {
+    throw unknown(name);
   }
   return { sha256: sha256(value) };
 }
@@ -128,6 +133,12 @@ class Words {
     return there;
   }
 
+  takeComma(): boolean {
+    const there = this.#tokens[this.#at]?.text === ",";
+    this.#at += there ? 1 : 0;
+    return there;
+  }
+
   next(): string {
     const token = this.#tokens[this.#at++];
     if (!token) {
@@ -139,8 +150,7 @@ class Words {
   /** Names with commas between them. */
   names(): string[] {
     const found = [this.next()];
-    while (this.#tokens[this.#at]?.text === ",") {
-      this.#at++;
+    while (this.takeComma()) {
       found.push(this.next());
     }
     return found;

@@ -91,6 +91,20 @@ test("users made by SQL are kept, with the hash of their password alone", async 
   expect(() => later.authenticate("app", "new")).toThrow("Code: 516.");
 });
 
+test("a user may have several passwords, until it is to have one", async () => {
+  const { access, platform, again } = await opened();
+  const hash = (password: string) => `sha256_hash BY '${sha256(`${password}salt`)}' SALT 'salt'`;
+  await access.carryOut(`CREATE USER app IDENTIFIED WITH ${hash("new")}`, platform);
+  await access.carryOut(`ALTER USER app IDENTIFIED WITH ${hash("new")}, ${hash("old")}`, platform);
+  const later = await again();
+  expect(later.authenticate("app", "new").name).toBe("app");
+  expect(later.authenticate("app", "old").name).toBe("app");
+  expect(() => later.authenticate("app", "other")).toThrow("Code: 516.");
+  await later.carryOut(`ALTER USER app IDENTIFIED WITH ${hash("new")}`, platform);
+  expect(later.authenticate("app", "new").name).toBe("app");
+  expect(() => later.authenticate("app", "old")).toThrow("Code: 516.");
+});
+
 test("only who manages users changes them, and those of the configuration stay", async () => {
   const { access, platform } = await opened();
   const watcher = access.authenticate("watcher", "w");

@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type AccessChange, parseAccess } from "./access-statement.ts";
-import { sha256, type User } from "./config.ts";
+import { type Identified, sha256, type User } from "./config.ts";
 import { failure } from "./errors.ts";
 
 /** The users of the configuration, who cannot be changed, and those made by SQL, who are kept in a file. */
@@ -32,9 +32,9 @@ export class Access {
   /** @throws Failure that does not reveal whether there is such a user */
   authenticate(name: string, password: string): User {
     const user = this.#configured.get(name) ?? this.#made.get(name);
-    const given = Buffer.from(sha256(password + (user?.salt ?? "")));
-    const wanted = Buffer.from(user?.sha256 ?? "".padEnd(64));
-    if (user && given.length === wanted.length && timingSafeEqual(given, wanted)) {
+    const methods = [user ?? { sha256: "".padEnd(64) }, ...(user?.others ?? [])];
+    const accepted = methods.filter((method) => accepts(method, password));
+    if (user && accepted.length > 0) {
       return user;
     }
     throw failure(
@@ -99,7 +99,7 @@ export class Access {
     if (change.kind === "drop") {
       this.#made.delete(name);
     } else if (change.kind === "alter") {
-      this.#made.set(name, { ...there, salt: undefined, ...change.identified });
+      this.#made.set(name, { ...there, salt: undefined, others: undefined, ...change.identified });
     } else {
       const readOnly = there.readOnly && change.readOnly;
       this.#made.set(name, { ...there, readOnly, manages: there.manages || change.manages });
@@ -117,6 +117,12 @@ export class Access {
     this.#saving = this.#saving.then(write, write);
     return this.#saving;
   }
+}
+
+function accepts({ sha256: hash, salt = "" }: Identified, password: string): boolean {
+  const given = Buffer.from(sha256(password + salt));
+  const wanted = Buffer.from(hash);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
 function byName(users: User[]): Map<string, User> {

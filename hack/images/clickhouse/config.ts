@@ -1,12 +1,18 @@
 import { createHash } from "node:crypto";
 import { parse } from "yaml";
 
-/** Who may connect. The engine here has no accounts of its own: this says who reads, who writes and who manages users. */
-export interface User {
-  name: string;
+/** How a user proves who it is. */
+export interface Identified {
   /** Hexadecimal SHA-256 of password and salt. */
   sha256: string;
   salt?: string;
+}
+
+/** Who may connect. The engine here has no accounts of its own: this says who reads, who writes and who manages users. */
+export interface User extends Identified {
+  name: string;
+  /** Other passwords that are accepted as well. */
+  others?: readonly Identified[];
   /** May change nothing. */
   readOnly: boolean;
   /** May create and change users. */

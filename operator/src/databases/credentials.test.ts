@@ -64,15 +64,20 @@ describe("the credentials of a database", () => {
     await expect(ensure()).rejects.toThrow("belongs to somebody else");
   });
 
-  test("lose the password before a renewal once the new one is in force", async () => {
+  test("keep or lose the password before a renewal once the new one is in force", async () => {
     await ensure();
     const data = { password: base64("new"), "previous-password": base64("old") };
     secrets.observe(await client.patch<Secret>(resources.secrets, ref, { data }));
     const renewed = await ensure();
     expect(renewed).toMatchObject({ password: "new", "previous-password": "old" });
-    await credentials.dropPrevious(project, renewed, signal);
+    const change = { "previous-password": null, "kept-password": "old" };
+    await credentials.changeEarlier(project, change, signal);
     const { data: left } = await live();
     expect(left?.password).toBe(data.password);
     expect(left?.["previous-password"]).toBeUndefined();
+    expect(left?.["kept-password"]).toBe(base64("old"));
+    // Not of a content that is not the one that was decided about.
+    await expect(credentials.changeEarlier(project, { "kept-password": null }, signal)).rejects.toThrow();
+    expect((await live()).data?.["kept-password"]).toBe(base64("old"));
   });
 });

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
 import { requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { connectionOf, databaseView, managedServiceView } from "../connection.ts";
+import { connectionOf, databaseView, managedServiceView, previousPasswordView } from "../connection.ts";
 import { IN_FORCE_LIMIT_MS, renewCredentials } from "../renewal.ts";
-import { readConnection, renewedConnection } from "./schemas.ts";
+import { readConnection, renewalBody, renewedConnection } from "./schemas.ts";
 
 export const databaseConnection = defineProjectRoute({
   operationId: "readDatabaseConnection",
@@ -27,6 +27,7 @@ export const databaseConnection = defineProjectRoute({
     const data = {
       ...databaseView(project, connection),
       ...(host === undefined ? {} : { inside }),
+      ...previousPasswordView(project.resource),
       ...(spec.type === "valkey" ? { managed_service: managedServiceView(project, connection) } : {}),
     };
     return { status: 200, body: { status: "success", data } };
@@ -39,10 +40,12 @@ export const renewDatabaseCredentials = defineProjectRoute({
   path: "/v1/project/:id/database/credentials/renew",
   summary: "Give a database's user a new password",
   description:
-    "The answer shows it once, when it is in force; from then on the one before it does not log in, while open sessions stay. " +
+    "The answer shows it once, when it is in force. From then on the one before it does not log in, unless instances that have it by reference " +
+    "still run: then `previous_password_expires_at` is there, and it ends with the last of them. Open sessions stay. " +
     `Within ${IN_FORCE_LIMIT_MS / 1000} seconds, or else 503 DATABASE_CREDENTIALS_PENDING: then the next call waits for the same ` +
     "password, and shows it.",
   tags: ["Databases"],
+  body: renewalBody,
   responses: {
     200: {
       description: "The connection with the new password.",
@@ -50,12 +53,14 @@ export const renewDatabaseCredentials = defineProjectRoute({
     },
   },
   refusals: [409],
-  handler: async ({ project: database }, services) => {
+  handler: async ({ project: database, body }, services) => {
     requireType(database, databaseTypes);
-    const { project, connection } = await renewCredentials(database, services);
+    const options = { revokePrevious: body?.revoke_previous === true };
+    const { project, connection } = await renewCredentials(database, services, options);
     const isValkey = project.resource.spec.type === "valkey";
     const data = {
       ...databaseView(project, connection),
+      ...previousPasswordView(project.resource),
       ...(isValkey ? { managed_service: managedServiceView(project, connection) } : {}),
     };
     return {

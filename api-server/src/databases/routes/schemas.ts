@@ -59,11 +59,34 @@ const inside = z
   })
   .describe("How the organization's own projects connect.");
 
+const previousPassword = {
+  previous_password_expires_at: z.iso
+    .datetime()
+    .describe(
+      "The password before the last renewal is still accepted, since instances that were started with it by reference may log in. It ends " +
+        "with the last of them, and at this moment at the latest. Absent otherwise.",
+    )
+    .optional(),
+};
+
+/** What a renewal may be sent. */
+export const renewalBody = z
+  .strictObject({
+    revoke_previous: z
+      .boolean()
+      .describe(
+        "The password before this one ends immediately, also for instances that were started with it.",
+      )
+      .optional(),
+  })
+  .optional();
+
 /** What a connection's read answers. */
 export const readConnection = z.object({
   connection: connection.nullable().describe("Null while the address is not assigned."),
   inside: inside.optional(),
   ...around,
+  ...previousPassword,
   managed_service: managedService.describe("Of Valkey.").optional(),
 });
 
@@ -71,5 +94,6 @@ export const readConnection = z.object({
 export const renewedConnection = z.object({
   connection: secretConnection,
   ...around,
+  ...previousPassword,
   managed_service: managedServiceCreated.optional(),
 });

@@ -55,7 +55,12 @@ async function sh(script: string, env: Record<string, string>, stdin = ""): Prom
 /** Makes user and database, as the operator does. */
 async function setUp(names: { username: string; database: string }): Promise<Record<string, string>> {
   const credentials = { ...exampleCredentials, ...names };
-  const script = setupScript({ credentials, setPassword: true, statements: false });
+  const script = setupScript({
+    credentials,
+    setPassword: true,
+    reference: "slipway_reference_1",
+    statements: false,
+  });
   const env = {
     PGHOST: "127.0.0.1",
     PGPORT: String(postgres.port),

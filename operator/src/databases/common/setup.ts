@@ -36,8 +36,6 @@ export interface SettingUp {
   parse(stdout: string): Omit<SetUp, "key"> | undefined;
   /** Numbers of errors, with the number as the first group: nothing else of what went wrong is safe to log. */
   errors: RegExp;
-  /** Hash of the passwords of the project's user that are to be in force. */
-  passwordsHash: string;
   /** Identifies the script, whatever the passwords in it: a new version of the platform may have another one. */
   revision: string;
 }
@@ -51,10 +49,11 @@ export async function setUpOnce(
   database: Database,
   primary: LivePod,
   memory: Pick<SetUpMemory, "setUp">,
-  { run, parse, errors, passwordsHash, revision }: SettingUp,
-  { log, status }: Pick<ClusterContext, "log" | "status">,
+  { run, parse, errors, revision }: SettingUp,
+  { credentials, log, status }: Pick<ClusterContext, "credentials" | "log" | "status">,
 ) {
-  const key = hashJson([processOf(primary), passwordsHash, database.accountsHash, revision]);
+  const passwords = passwordsHash(database, { credentials });
+  const key = hashJson([processOf(primary), passwords, database.accountsHash, revision]);
   memory.setUp ??= rememberedIn(status);
   if (memory.setUp?.key !== key) {
     const { exitCode, stdout, stderr } = await run();

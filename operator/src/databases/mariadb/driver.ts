@@ -4,13 +4,7 @@ import { hashJson } from "@slipway/controller-runtime";
 import { roles } from "../common/metadata.ts";
 import { isReady, startOf } from "../common/pods.ts";
 import { replicasMissing } from "../common/rolling.ts";
-import {
-  mustSetPassword,
-  noCredentials,
-  passwordsHash,
-  reloadCertificates,
-  setUpOnce,
-} from "../common/setup.ts";
+import { mustSetPassword, noCredentials, reloadCertificates, setUpOnce } from "../common/setup.ts";
 import { labelPods, queryPods, type Relabelling } from "../common/steps.ts";
 import type { ClusterContext, DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
@@ -153,12 +147,5 @@ function setUpAccounts({ database, memory, context }: Cluster<Memory>, primary: 
   };
   const errors = /^ERROR ([0-9]+)/gm;
   const revision = hashJson(setupScript({ credentials: noCredentials, setPassword: true, connections }));
-  const settingUp = {
-    run,
-    parse: parseSetup,
-    errors,
-    passwordsHash: passwordsHash(database, context),
-    revision,
-  };
-  return setUpOnce(database, primary, memory, settingUp, context);
+  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors, revision }, context);
 }

@@ -4,13 +4,7 @@ import { hashJson } from "@slipway/controller-runtime";
 import { roles } from "../common/metadata.ts";
 import { hasRole, isReady, primaryOf } from "../common/pods.ts";
 import { replicasMissing } from "../common/rolling.ts";
-import {
-  noCredentials,
-  passwordsHash,
-  reloadCertificates,
-  type SetUpMemory,
-  setUpOnce,
-} from "../common/setup.ts";
+import { noCredentials, reloadCertificates, type SetUpMemory, setUpOnce } from "../common/setup.ts";
 import { execIn, labelPods } from "../common/steps.ts";
 import type { ClusterContext, DatabaseDriver, LivePod } from "../driver.ts";
 import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
@@ -134,14 +128,13 @@ async function setUpAccounts({ database, memory, context }: Cluster<Memory>, pri
     verifierOf: (text: string) => text,
   };
   const revision = hashJson(setupScript(same));
-  const settingUp = {
-    run,
-    parse: parseSetup,
-    errors,
-    passwordsHash: passwordsHash(database, context),
-    revision,
-  };
-  const facts = await setUpOnce(database, primary, memory, settingUp, context);
+  const facts = await setUpOnce(
+    database,
+    primary,
+    memory,
+    { run, parse: parseSetup, errors, revision },
+    context,
+  );
   return facts && hasReferenceAccounts(facts.runningVersion)
     ? { ...facts, referenceUsername: reference }
     : facts;

@@ -26,7 +26,13 @@ async function psql(script: string, database = "postgres") {
 
 const ask = async (sql: string, database?: string) => (await psql(`${sql};`, database)).stdout.trim();
 const setup = (more: Partial<Parameters<typeof setupScript>[0]> = {}) =>
-  setupScript({ credentials: exampleCredentials, setPassword: true, statements: false, ...more });
+  setupScript({
+    credentials: exampleCredentials,
+    setPassword: true,
+    reference: "slipway_reference_1",
+    statements: false,
+    ...more,
+  });
 
 beforeAll(async () => {
   postgres = await startPostgres();
