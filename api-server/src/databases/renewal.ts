@@ -99,7 +99,7 @@ async function writeNewPassword(
     if (isPending && (!revokePrevious || before[credentialKeys.revokePrevious] !== undefined)) {
       return before;
     }
-    const revoke = revokePrevious ? { [credentialKeys.revokePrevious]: "true" } : {};
+    const revoke: DatabaseCredentials = revokePrevious ? { [credentialKeys.revokePrevious]: "true" } : {};
     const renewal = isPending ? {} : newPasswordAfter(before);
     try {
       return await write(kube, secret, before, { ...renewal, ...revoke });

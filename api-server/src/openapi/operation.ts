@@ -42,7 +42,12 @@ export function operationOf(route: AnyRoute): Json {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { [JSON_TYPE]: content(route) } } }),
+      : {
+          requestBody: {
+            required: !body.safeParse(undefined).success,
+            content: { [JSON_TYPE]: content(route) },
+          },
+        }),
     responses: responsesOf(route, policy),
   };
 }

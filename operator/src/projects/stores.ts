@@ -23,7 +23,7 @@ import { wantedHosts } from "../applications/view.ts";
 import { claimIndexers } from "../domains/claims.ts";
 import { type Job, slimJob } from "../jobs/runs/cluster.ts";
 import { provisionedNamespaces } from "../organizations/controller.ts";
-import { BY_PASSWORD, passwordsOf } from "../references/password-use.ts";
+import { BY_PASSWORD, passwordKeysOf } from "../references/password-labels.ts";
 import { referenceIndexers } from "../references/sources.ts";
 import {
   domainClaimResource,
@@ -126,7 +126,7 @@ export function createProjectStores(
       // They may be read in organizations' namespaces alone.
       namespaces: provisionedNamespaces(namespaces),
       metadataOnly: true,
-      indexers: { ...byProject, [BY_PASSWORD]: passwordsOf },
+      indexers: { ...byProject, [BY_PASSWORD]: passwordKeysOf },
       transform: dropSecretData,
     }),
     variableGroups: manager.store<VariableGroup>(variableGroupResource, { indexers: groupIndexers }),

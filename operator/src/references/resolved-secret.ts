@@ -13,7 +13,7 @@ import { annotations, fieldManagers, labels, MANAGED_BY, type Project } from "@s
 import { bytesOfData } from "../projects/secrets.ts";
 import { projectResource } from "../resources.ts";
 import { childLabels } from "../workload/app.ts";
-import { passwordLabels } from "./password-use.ts";
+import { passwordLabels } from "./password-labels.ts";
 
 const HASH_LENGTH = 12;
 
@@ -83,7 +83,10 @@ export function secretOf(
     metadata: {
       name: resolvedName(id, hash),
       namespace,
-      labels: { ...childLabels({ type: project.spec.type, id, organizationId }), ...passwordLabels(passwords) },
+      labels: {
+        ...childLabels({ type: project.spec.type, id, organizationId }),
+        ...passwordLabels(passwords),
+      },
       ...(isCounted ? { annotations: { [annotations.envBytes]: String(bytesOfData(data)) } } : {}),
       ownerReferences: [controllerReference(project, projectResource)],
     },

@@ -79,7 +79,7 @@ export const renewalBody = z
       )
       .optional(),
   })
-  .optional();
+  .nullish();
 
 /** What a connection's read answers. */
 export const readConnection = z.object({

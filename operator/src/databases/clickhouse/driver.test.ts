@@ -143,6 +143,28 @@ describe("a ClickHouse server", () => {
     expect(world.steps()).toContain("shop-0: ALTER USER app");
   });
 
+  test("accepts a previous password while that is given, and then the current one alone", async () => {
+    const world = new World();
+    const { credentialsHash } = world.database;
+    const credentials = { ...exampleCredentials, "previous-password": "the one before" };
+    world.context = { ...world.context, credentials, status: { credentialsHash } };
+    await world.reconcile(liveOf([podOf(0, primary)]));
+    const statement = () => world.done.findLast((step) => step.includes("ALTER USER")) ?? "";
+    const both =
+      /IDENTIFIED WITH sha256_hash BY '\w{64}' SALT '\w{32}', sha256_hash BY '(\w{64})' SALT '(\w{32})'$/;
+    const [, hash, salt = ""] = both.exec(statement()) ?? [];
+    expect(hash).toBe(createHash("sha256").update(`the one before${salt}`).digest("hex"));
+    const previousPassword = { until: "2026-03-02T00:00:00Z" };
+    const status = { credentialsHash, previousPassword };
+    world.context = { ...world.context, credentials: exampleCredentials, status };
+    await world.reconcile(liveOf([podOf(0, primary)]));
+    expect(statement()).toMatch(/IDENTIFIED WITH sha256_hash BY '\w{64}' SALT '\w{32}'$/);
+    world.steps();
+    world.context = { ...world.context, status: { credentialsHash } };
+    await world.reconcile(liveOf([podOf(0, primary)]));
+    expect(world.steps()).toEqual([]);
+  });
+
   test("that rejects a statement reports no credentials, and is queried again", async () => {
     const world = new World();
     world.answers["CREATE USER"] = new StatementError(500, "999");

@@ -157,6 +157,19 @@ describe("a server", () => {
     await asAdmin(userStatements(exampleCredentials, { setPassword: true, salt: "five" }));
   });
 
+  test("accepts a previous password until it ends", async () => {
+    const renewed = { ...exampleCredentials, [credentialKeys.password]: "renewed-password" };
+    const both = { ...renewed, [credentialKeys.previousPassword]: password("password") };
+    await asAdmin(userStatements(both, { setPassword: true, salt: "six" }));
+    expect(await asUser("app", "renewed-password", ["SELECT 1"])).toEqual(["1"]);
+    expect(await asUser("app", password("password"), ["SELECT 1"])).toEqual(["1"]);
+    await asAdmin(userStatements(renewed, { setPassword: true, salt: "seven" }));
+    expect(await asUser("app", "renewed-password", ["SELECT 1"])).toEqual(["1"]);
+    const refused = asUser("app", password("password"), ["SELECT 1"]);
+    await expect(refused).rejects.toMatchObject({ code: "516" });
+    await asAdmin(userStatements(exampleCredentials, { setPassword: true, salt: "eight" }));
+  });
+
   test("is known by its name alone", async () => {
     const other = { ip: "127.0.0.1", port, name: "till-0.till-nodes.slipway-org-alpha.svc", authority };
     const account = { user: accounts.admin, password: password("superuser") };
@@ -175,8 +188,12 @@ describe("ClickHouse's own parser and settings", () => {
       ...forgetStatements("shop-3\t0", exampleCredentials, ["shop-0"]),
       membersStatement(exampleCredentials),
       READ_ONLY,
+      ...userStatements(
+        { ...exampleCredentials, [credentialKeys.previousPassword]: "before" },
+        { setPassword: true, salt: "salt" },
+      ).filter((text) => text.startsWith("ALTER USER")),
     ];
-    expect(statements).toHaveLength(5);
+    expect(statements).toHaveLength(6);
     const quoted = statements.map((text) => text.replaceAll("\\", "\\\\").replaceAll("'", "\\'"));
     const read = quoted.map((text) => `SELECT formatQuerySingleLine('${text}') FORMAT TabSeparatedRaw`);
     expect(await asAdmin(read)).toEqual(statements);

@@ -12,6 +12,7 @@ import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Database } from "../database.ts";
 import type { ClusterContext, LiveDatabase } from "../driver.ts";
 import { mariadbDriver } from "./driver.ts";
+import { passwordHash } from "./sql.ts";
 
 const START = "2026-03-01T00:00:00Z";
 const UUID = "71951be9-e5f5-11f1-ab66-3a367bef804d";
@@ -213,6 +214,30 @@ describe("a MariaDB group", () => {
     world.context = { ...world.context, status: { credentialsHash: world.database.credentialsHash } };
     await world.reconcile(three());
     expect(world.scripts[0]).not.toMatch(/^ALTER USER `app`@'%' IDENTIFIED/m);
+  });
+
+  test("accepts a previous password while that is given, and then the current one alone", async () => {
+    const world = new World();
+    const { credentialsHash } = world.database;
+    const credentials = { ...exampleCredentials, "previous-password": "the one before" };
+    world.context = { ...world.context, credentials, status: {} };
+    await world.reconcile(three());
+    const [current, previous] = [exampleCredentials.password ?? "", "the one before"].map(
+      (password) => `mysql_native_password USING '${passwordHash(password)}'`,
+    );
+    expect(world.scripts[0]).toContain(
+      `ALTER USER \`app\`@'%' IDENTIFIED VIA ${current} OR ${previous} REQUIRE SSL`,
+    );
+    await world.reconcile(three());
+    expect(world.scripts).toHaveLength(1);
+    const previousPassword = { until: "2026-03-02T00:00:00Z" };
+    const status = { credentialsHash, previousPassword };
+    world.context = { ...world.context, credentials: exampleCredentials, status };
+    await world.reconcile(three());
+    expect(world.scripts[1]).toContain(`ALTER USER \`app\`@'%' IDENTIFIED VIA ${current} REQUIRE SSL`);
+    world.context = { ...world.context, status: { credentialsHash } };
+    await world.reconcile(three());
+    expect(world.scripts).toHaveLength(2);
   });
 
   test("of three that is to be fewer hands over to one that stays, and then needs only that one", async () => {

@@ -108,6 +108,18 @@ const reconciled = (): Promise<ClusterState> =>
     170_000,
   );
 
+/** Whom a member takes the user for, or why it refuses it. */
+async function loginOn(ordinal: number, password?: string): Promise<string> {
+  try {
+    const session = await group.session(ordinal, { password });
+    const [row] = await session.query<{ user: string }[]>("SELECT CURRENT_USER() AS user");
+    await session.end();
+    return row?.user ?? "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 /** Rows of a table, as a member has them that has applied what the others had. */
 async function rowsOf(ordinal: number, table: string): Promise<number> {
   const session = await group.session(ordinal);
@@ -265,6 +277,25 @@ describe("a group", () => {
     const renewed = await group.session(0, { password: credentials.password });
     await renewed.end();
     await expect(group.session(0)).rejects.toThrow(/denied/i);
+    credentials = exampleCredentials;
+    await reconciled();
+  });
+
+  test("accepts a previous password on every member, until it ends", async () => {
+    const renewed = { ...exampleCredentials, password: "renewed" };
+    credentials = { ...renewed, "previous-password": exampleCredentials.password ?? "" };
+    await reconciled();
+    for (const ordinal of all) {
+      await expect.poll(() => loginOn(ordinal, "renewed")).toBe("app@%");
+      expect(await loginOn(ordinal)).toBe("app@%");
+    }
+    credentials = renewed;
+    status = { ...status, previousPassword: { until: "2026-01-01T00:00:00Z" } };
+    await reconciled();
+    for (const ordinal of all) {
+      await expect.poll(() => loginOn(ordinal)).toMatch(/denied/i);
+      expect(await loginOn(ordinal, "renewed")).toBe("app@%");
+    }
     credentials = exampleCredentials;
     await reconciled();
   });

@@ -141,6 +141,49 @@ describe("a PostgreSQL cluster", () => {
     expect(later.scripts[0]).not.toContain('ALTER ROLE "app" LOGIN PASSWORD');
   });
 
+  test("gives references the account that is not in use when the password is another one", async () => {
+    const world = new World();
+    const first = await world.reconcile(three());
+    expect(first.referenceUsername).toBe("slipway_reference_1");
+    const { credentialsHash } = world.database;
+    const settled = { credentialsHash, referenceUsername: "slipway_reference_1" };
+    world.context = { ...world.context, status: settled };
+    expect((await world.reconcile(three())).referenceUsername).toBe("slipway_reference_1");
+    world.database = { ...world.database, credentialsHash: "another" };
+    expect((await world.reconcile(three())).referenceUsername).toBe("slipway_reference_2");
+    // The status was not written: nothing is different.
+    expect((await world.reconcile(three())).referenceUsername).toBe("slipway_reference_2");
+    expect(world.scripts).toHaveLength(2);
+    world.context = {
+      ...world.context,
+      status: { credentialsHash: "another", referenceUsername: "slipway_reference_2" },
+    };
+    expect((await world.reconcile(three())).referenceUsername).toBe("slipway_reference_2");
+    expect(world.scripts).toHaveLength(2);
+  });
+
+  test("sets the accounts again when a previous password ends, and leaves the user's own alone", async () => {
+    const world = new World();
+    const { credentialsHash } = world.database;
+    const status = { credentialsHash, referenceUsername: "slipway_reference_2" };
+    const credentials = { ...exampleCredentials, "previous-password": "the one before" };
+    world.context = { ...world.context, credentials, status };
+    await world.reconcile(three());
+    world.context = { ...world.context, credentials: exampleCredentials };
+    await world.reconcile(three());
+    expect(world.scripts).toHaveLength(2);
+    expect(world.scripts.join()).not.toContain('ALTER ROLE "app" LOGIN PASSWORD');
+    expect(world.scripts.join()).not.toContain("the one before");
+  });
+
+  test("of a server that does not apply an account's role gives references the user itself", async () => {
+    const world = new World();
+    world.answer = { exitCode: 0, stdout: "17.1|7412345678901234567\n", stderr: "" };
+    expect((await world.reconcile(three())).referenceUsername).toBeUndefined();
+    expect(world.driver.canKeepPassword?.({})).toBe(false);
+    expect(world.driver.canKeepPassword?.({ referenceUsername: "slipway_reference_1" })).toBe(true);
+  });
+
   test("does not report credentials that are not in force", async () => {
     const world = new World();
     world.answer = { exitCode: 3, stdout: "", stderr: "psql:<stdin>:4: ERROR:  57P03" };

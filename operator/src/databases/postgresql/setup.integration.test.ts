@@ -1,9 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exampleCredentials } from "../../../../test/kit/databases/examples.ts";
 import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
-import { parseSetup, scramVerifier, setupScript } from "./sql.ts";
+import { accounts } from "./names.ts";
+import { hasReferenceAccounts, parseSetup, scramVerifier, setupScript } from "./sql.ts";
 
 let postgres: TestPostgres;
 
@@ -22,6 +25,18 @@ async function psql(script: string, database = "postgres") {
   child.stdin.end(script);
   const [exitCode] = (await once(child, "close")) as [number];
   return { exitCode, stdout, stderr };
+}
+
+/** Everybody but the superuser of these tests logs in with a password. */
+async function requirePasswords(): Promise<void> {
+  const file = await ask("SHOW hba_file");
+  const rules = await readFile(file, "utf8");
+  const names = ["app", ...accounts.references].map((name) => `host all ${name} 127.0.0.1/32 scram-sha-256`);
+  await writeFile(file, [...names, rules].join("\n"));
+  await psql("SELECT pg_reload_conf();");
+  await expect
+    .poll(() => ask("SELECT count(*) FROM pg_hba_file_rules WHERE 'app' = ANY (user_name)"))
+    .toBe("1");
 }
 
 const ask = async (sql: string, database?: string) => (await psql(`${sql};`, database)).stdout.trim();
@@ -87,6 +102,74 @@ describe("the accounts of a database", () => {
     expect(await stored()).toBe(own);
     await psql(setup());
     expect(await stored()).not.toBe(own);
+  });
+
+  const loginAs = async (user: string, password: string, sql = "SELECT current_user") => {
+    const client = new pg.Client({ host: "127.0.0.1", port: postgres.port, database: "app", user, password });
+    try {
+      await client.connect();
+      const { rows } = await client.query({ text: sql, rowMode: "array" });
+      return String(rows[0]?.[0] ?? "");
+    } catch (error) {
+      return (error as { code?: string }).code ?? (error as Error).message;
+    } finally {
+      await client.end();
+    }
+  };
+  const CURRENT = exampleCredentials.password ?? "";
+
+  test("for references act as the user, whatever a session does, and own nothing", async () => {
+    await psql("ALTER SYSTEM SET password_encryption TO 'scram-sha-256';");
+    await requirePasswords();
+    await psql(setup());
+    const [first = "", second = ""] = accounts.references;
+    expect(hasReferenceAccounts(await ask("SELECT split_part(version(), ' ', 2)"))).toBe(true);
+    for (const user of [first, second]) {
+      expect(await loginAs(user, CURRENT)).toBe("app");
+      expect(await loginAs(user, CURRENT, `CREATE TABLE of_${user} (id int)`)).toBe("");
+      expect(await loginAs(user, CURRENT, "DISCARD ALL")).toBe("");
+      const owner = `SELECT tableowner FROM pg_tables WHERE tablename = 'of_${user}'`;
+      expect(await loginAs(user, CURRENT, owner)).toBe("app");
+      // As themselves they may do nothing, so that no object is theirs.
+      const asItself = `DO $$ BEGIN SET ROLE NONE; CREATE TABLE own_${user} (id int); END $$`;
+      expect(await loginAs(user, CURRENT, asItself)).toBe("42501");
+    }
+    const client = new pg.Client({
+      host: "127.0.0.1",
+      port: postgres.port,
+      database: "app",
+      user: first,
+      password: CURRENT,
+    });
+    await client.connect();
+    await client.query("DISCARD ALL");
+    const { rows } = await client.query("SELECT current_user, session_user");
+    expect(rows).toEqual([{ current_user: "app", session_user: first }]);
+    await client.end();
+    expect(await loginAs("app", CURRENT, `DROP TABLE of_${first}, of_${second}`)).toBe("");
+  });
+
+  test("for references keep a previous password on the one that is not given any more, until it ends", async () => {
+    const [first = "", second = ""] = accounts.references;
+    const renewed = { ...exampleCredentials, password: "renewed", "previous-password": CURRENT };
+    await psql(setup({ credentials: renewed, reference: second }));
+    expect(await loginAs(first, CURRENT)).toBe("app");
+    expect(await loginAs(second, "renewed")).toBe("app");
+    expect(await loginAs("app", "renewed")).toBe("app");
+    for (const [user, password] of [
+      [first, "renewed"],
+      [second, CURRENT],
+      ["app", CURRENT],
+    ] as const) {
+      expect(await loginAs(user, password), user).toBe("28P01");
+    }
+    const settled = { ...exampleCredentials, password: "renewed" };
+    await psql(setup({ credentials: settled, reference: second, setPassword: false }));
+    expect(await loginAs(first, CURRENT)).toBe("28P01");
+    for (const user of ["app", first, second]) {
+      expect(await loginAs(user, "renewed"), user).toBe("app");
+    }
+    await psql(setup());
   });
 
   test("never have a verifier in an error", async () => {

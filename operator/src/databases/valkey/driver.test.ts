@@ -144,6 +144,25 @@ describe("instances", () => {
     expect(world.done).toHaveLength(1);
   });
 
+  test("accept a previous password while that is given, and then the current one alone", async () => {
+    const world = await withAccounts();
+    const hash = createHash("sha256").update("the one before").digest("hex");
+    const credentials = { ...exampleCredentials, "previous-password": "the one before" };
+    world.context = { ...world.context, credentials };
+    expect((await world.reconcile(three())).credentialsHash).toBe(world.database.credentialsHash);
+    expect(world.done).toHaveLength(3);
+    expect(world.done[0]).toMatch(`shop-0: ACL SETUSER app reset on #${PASSWORD_HASH} #${hash} ~*`);
+    world.done.length = 0;
+    await world.reconcile(three());
+    expect(world.done).toEqual([]);
+    world.context = { ...world.context, credentials: exampleCredentials };
+    world.reported.set("shop-2", undefined);
+    expect((await world.reconcile(three())).credentialsHash, "not everywhere").toBeUndefined();
+    world.lead(0);
+    expect((await world.reconcile(three())).credentialsHash).toBe(world.database.credentialsHash);
+    expect(world.done.at(-1)).toMatch(`shop-2: ACL SETUSER app reset on #${PASSWORD_HASH} ~*`);
+  });
+
   test("are relabelled when another one has taken over", async () => {
     const world = await withAccounts();
     world.lead(1);

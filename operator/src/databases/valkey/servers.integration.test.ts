@@ -216,8 +216,21 @@ describe("a server", () => {
       credentialsHash: "renewed",
     });
     expect(await session.get("a")).toBe("1");
-    session.disconnect();
     expect(await group.ask(0, USER, "PING")).toMatch(/WRONGPASS/);
+
+    // The one before it, for as long as it is kept.
+    const give = (credentials: typeof renewed) =>
+      driver.reconcile({ ...group.database, credentialsHash: "renewed" }, liveOf(group.pods), {
+        ...context,
+        credentials,
+      });
+    const before = exampleCredentials[credentialKeys.password] ?? "";
+    await give({ ...renewed, [credentialKeys.previousPassword]: before });
+    expect(await group.ask(0, USER, "PING")).toMatch(/PONG/);
+    await give(renewed);
+    expect(await group.ask(0, USER, "PING")).toMatch(/WRONGPASS/);
+    expect(await session.get("a")).toBe("1");
+    session.disconnect();
   });
 });
 
