@@ -21,3 +21,15 @@ export function passwordKeysOf({ metadata }: KubernetesObject): string[] {
 export function passwordLabels(hashes: ReadonlyMap<string, string>): Record<string, string> {
   return Object.fromEntries([...hashes].map(([id, hash]) => [passwordLabel(id), hash]));
 }
+
+/** The labels about passwords that a Secret is to have, and another state of it has not. */
+export function missingPasswordLabels(
+  { metadata: wanted }: KubernetesObject,
+  { metadata: seen }: KubernetesObject,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(wanted?.labels ?? {}).filter(
+      ([key, hash]) => key.startsWith(PASSWORD_LABEL_PREFIX) && seen?.labels?.[key] !== hash,
+    ),
+  );
+}

@@ -42,7 +42,7 @@ async function worker(name: string, hash: string): Promise<void> {
   const owner = {
     apiVersion: "apps/v1",
     kind: "ReplicaSet",
-    name,
+    name: `${name}-1`,
     uid: "of the ReplicaSet",
     controller: true,
   };

@@ -6,9 +6,17 @@ import {
   resources,
   Store,
 } from "@slipway/controller-runtime";
-import { type Deployment, labels, type Project, type ProjectStatus } from "@slipway/crds";
+import {
+  credentialsHash,
+  type Deployment,
+  labels,
+  type Project,
+  type ProjectStatus,
+  passwordLabel,
+} from "@slipway/crds";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { exampleCredentials, exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import { exampleProject, exampleWorker } from "../../../test/kit/operator/projects.ts";
 import type { ProjectContext } from "../projects/kind.ts";
 import { dropSecretData } from "../projects/secrets.ts";
@@ -128,4 +136,86 @@ test("the version that serves while a pre-deploy command comes first keeps its v
   const status: ProjectStatus = { deployments: [newest] };
   expect([...(await resolve(shop, status)).keys()].sort()).toEqual(["before", "wanted"]);
   expect(status.references?.map(({ secret }) => secret)).toEqual(["wanted", "before"]);
+});
+
+let versions = 1;
+
+/** A PostgreSQL database with this password in force. @param referenceUsername of the account that references get */
+async function database(password: string, referenceUsername?: string): Promise<string> {
+  const credentials = { ...exampleCredentials, password };
+  const data = Object.fromEntries(
+    Object.entries(credentials).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
+  );
+  const ref = { namespace, name: "pdb-credentials" };
+  if (await client.getOrUndefined(resources.secrets, ref)) {
+    await client.patch(resources.secrets, ref, { data });
+  } else {
+    await client.create(resources.secrets, { metadata: ref, data } as KubernetesObject);
+  }
+  const hash = credentialsHash(credentials);
+  const example = exampleDatabase();
+  const inside = { host: "pdb.internal", port: 5432 };
+  const now = { inside, bootstrappedAt: "2026-01-01T00:00:00Z", credentialsHash: hash, referenceUsername };
+  const metadata = { ...example.metadata, name: "pdb", namespace };
+  add({ ...example, metadata, status: { database: now } }, versions++);
+  return hash;
+}
+
+/** A worker with the address of that database, and what it gets. */
+async function dependant() {
+  const data = { URL: Buffer.from(`\${project:pdb.connection_string}`).toString("base64") };
+  const metadata = { name: "shop-env", namespace };
+  await client.create<KubernetesObject>(resources.secrets, { metadata, data } as KubernetesObject);
+  const envsFrom = [
+    { name: "shop-env", references: [{ reference: "pdb.connection_string", project: "pdb" }] },
+  ];
+  return add(exampleWorker({ namespace, name: "shop" }, { envsFrom }));
+}
+
+type SecretObject = KubernetesObject & { data: Record<string, string> };
+
+async function given(project: Project, status: ProjectStatus) {
+  const name = (await resolve(project, status)).get("shop-env") ?? "";
+  const secret = await client.get<SecretObject>(resources.secrets, { namespace, name });
+  const url = new URL(Buffer.from(secret.data.URL ?? "", "base64").toString());
+  return { name, user: url.username, password: url.password, labels: secret.metadata?.labels ?? {} };
+}
+
+test("a dependant gets the account for references, and its Secret says whose password it has", async () => {
+  const hash = await database("first", "slipway_reference_1");
+  const found = await given(await dependant(), {});
+  expect(found).toMatchObject({ user: "slipway_reference_1", password: "first" });
+  expect(found.labels[passwordLabel("pdb")]).toBe(hash);
+});
+
+test("one that an earlier version has deployed with the user itself goes on with it until its values change", async () => {
+  await database("first");
+  const shop = await dependant();
+  const status: ProjectStatus = {};
+  const before = await given(shop, status);
+  expect(before.user).toBe("app");
+  // The user itself has one password, and keeps none before it.
+  expect(before.labels).not.toHaveProperty(passwordLabel("pdb"));
+  await database("first", "slipway_reference_1");
+  expect((await given(shop, status)).name).toBe(before.name);
+  const hash = await database("second", "slipway_reference_2");
+  const after = await given(shop, status);
+  expect(after).toMatchObject({ user: "slipway_reference_2", password: "second" });
+  expect(after.labels[passwordLabel("pdb")]).toBe(hash);
+  // Another leader, with what the status says.
+  expect((await given(shop, status)).name).toBe(after.name);
+});
+
+test("a Secret that an earlier version has made is labelled, once", async () => {
+  const hash = await database("first", "slipway_reference_1");
+  const shop = await dependant();
+  const status: ProjectStatus = {};
+  const { name } = await given(shop, status);
+  const label = passwordLabel("pdb");
+  const without = { metadata: { labels: { [label]: null } } };
+  secrets.observe(await client.patch<KubernetesObject>(resources.secrets, { namespace, name }, without));
+  expect((await given(shop, status)).labels[label]).toBe(hash);
+  const writes = api.requests.filter(({ method }) => method === "PATCH").length;
+  await given(shop, status);
+  expect(api.requests.filter(({ method }) => method === "PATCH").length).toBe(writes);
 });

@@ -36,6 +36,7 @@ import {
   targetIds,
   targetOf,
   targetValue,
+  withoutReferenceAccount,
 } from "./targets.ts";
 
 /** By name of a Secret with references, or by what else variables are copied from, the Secret with their values. */
@@ -56,6 +57,18 @@ const ACCOUNT_KEYS: ReadonlySet<string> = new Set([
 
 /** What a Secret with values is made from. */
 type Content = Parameters<typeof resolvedSecret>[2];
+
+/** The values of a Secret's references. */
+interface Resolved extends Content {
+  /** With the users of databases themselves, where references get accounts of their own: what is deployed with those goes on with them. */
+  former?: Content;
+}
+
+/** Values by reference, with the keyed hashes of the passwords among them by database. */
+interface Values {
+  values: ReadonlyMap<string, string>;
+  passwords: ReadonlyMap<string, string>;
+}
 
 export class ReferenceSteps {
   readonly #client: KubeClient;
@@ -97,7 +110,7 @@ export class ReferenceSteps {
     const cycle =
       wanted.length === 0 ? undefined : this.#cycleOf(project, !wanted.some(({ name }) => !before.has(name)));
     const resolved = new Map<string, string>();
-    const made: Content[] = [];
+    const made: Resolved[] = [];
     let problem: Finding | undefined;
     for (const source of sources) {
       const found = await this.#resolveSource(project, source, cycle, signal);
@@ -113,7 +126,9 @@ export class ReferenceSteps {
     }
     // Not before all are known: nothing names those of a project that waits for another one.
     for (const content of made) {
-      const secret = resolvedSecret(project, organizationId, content);
+      const former = content.former && resolvedSecret(project, organizationId, content.former);
+      const isDeployed = former !== undefined && before.get(content.source) === former.metadata.name;
+      const secret = isDeployed ? former : resolvedSecret(project, organizationId, content);
       const to = { client: this.#client, secrets: this.#stores.secrets };
       resolved.set(content.source, await ensureResolvedSecret(secret, to));
     }
@@ -137,7 +152,7 @@ export class ReferenceSteps {
     { name, references = [] }: EnvSource,
     cycle: Finding | undefined,
     signal: AbortSignal,
-  ): Promise<Content | Finding> {
+  ): Promise<Resolved | Finding> {
     const { namespace = "" } = project.metadata;
     const content = await this.#sources.read({ namespace, name }, { signal });
     if (!content) {
@@ -152,24 +167,29 @@ export class ReferenceSteps {
     if ("reason" in found) {
       return found;
     }
-    const values: Record<string, string> = {};
-    for (const [variable, value] of texts) {
-      values[variable] = resolveValue(value, (one) => found.values.get(referenceText(one))) ?? "";
-    }
-    return tooLong(values) ?? { source: name, values, key: found.key, passwords: found.passwords };
+    const withValues = ({ values, passwords }: Values): Content => {
+      const resolved = texts.map(([variable, value]) => [
+        variable,
+        resolveValue(value, (one) => values.get(referenceText(one))) ?? "",
+      ]);
+      return { source: name, values: Object.fromEntries(resolved), key: found.key, passwords };
+    };
+    const made = withValues(found);
+    return tooLong(made.values) ?? { ...made, former: found.former && withValues(found.former) };
   }
 
-  /** The value of each reference, the hashes of passwords among them, and a key that only those know who may read the passwords. */
+  /** The value of each reference, and a key that only those know who may read the passwords. */
   async #valuesOf(
     texts: readonly (readonly [string, string])[],
     declared: readonly DeclaredReference[],
     namespace: string,
     signal: AbortSignal,
-  ): Promise<{ values: Map<string, string>; key: string; passwords: Map<string, string> } | Finding> {
+  ): Promise<(Values & { key: string; former?: Values }) | Finding> {
     const projects = this.#lookup(namespace);
     const values = new Map<string, string>();
     const keys: string[] = [];
     const passwords = new Map<string, string>();
+    const former = { values: new Map<string, string>(), passwords: new Map<string, string>() };
     const variables = new Map(
       texts.flatMap(([name, value]) =>
         referencesIn([value]).map((reference): [string, string] => [referenceText(reference), name]),
@@ -189,12 +209,21 @@ export class ReferenceSteps {
       }
       values.set(one.reference, value);
       keys.push(credentials?.[credentialKeys.monitor] ?? "");
-      const hash = "metadata" in target ? passwordHashIn(reference, target) : undefined;
-      if ("metadata" in target && hash !== undefined) {
+      if (!("metadata" in target)) {
+        continue;
+      }
+      const hash = passwordHashIn(reference, target);
+      const asUser = targetValue(reference, withoutReferenceAccount(target), credentials);
+      former.values.set(one.reference, typeof asUser === "string" ? asUser : value);
+      if (hash !== undefined) {
         passwords.set(target.metadata.name, hash);
+        if (target.status?.database?.referenceUsername === undefined) {
+          former.passwords.set(target.metadata.name, hash);
+        }
       }
     }
-    return { values, key: keys.join("/"), passwords };
+    const isSame = [...values].every(([reference, value]) => former.values.get(reference) === value);
+    return { values, passwords, key: keys.join("/"), ...(isSame ? {} : { former }) };
   }
 
   /** The accounts of a database; read live where what the watch reported is not what its status says is in force. */

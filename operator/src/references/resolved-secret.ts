@@ -13,7 +13,7 @@ import { annotations, fieldManagers, labels, MANAGED_BY, type Project } from "@s
 import { bytesOfData } from "../projects/secrets.ts";
 import { projectResource } from "../resources.ts";
 import { childLabels } from "../workload/app.ts";
-import { passwordLabels } from "./password-labels.ts";
+import { missingPasswordLabels, passwordLabels } from "./password-labels.ts";
 
 const HASH_LENGTH = 12;
 
@@ -107,10 +107,16 @@ export async function ensureResolvedSecret(
 ): Promise<string> {
   const { name, namespace } = secret.metadata;
   const seen = secrets.get(namespace, name);
+  const options = { fieldManager: fieldManagers.project };
   if (seen && !seen.metadata?.deletionTimestamp) {
+    // One that an earlier version has made does not say whose passwords it has.
+    const missing = missingPasswordLabels(secret, seen);
+    if (Object.keys(missing).length > 0) {
+      const patch = { metadata: { uid: seen.metadata?.uid, labels: missing } };
+      secrets.observe(await client.patch(resources.secrets, { namespace, name }, patch, options));
+    }
     return name;
   }
-  const options = { fieldManager: fieldManagers.project };
   try {
     secrets.observe(await client.create<KubernetesObject>(resources.secrets, secret, options));
   } catch (error) {

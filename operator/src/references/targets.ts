@@ -117,10 +117,23 @@ export function targetValue(
   return databaseMember(spec.type, member, connection) ?? pending(`${text} has no ${member} yet`);
 }
 
-/** The keyed hash of the password in the value of a reference; undefined where it has none. */
+/** A database as if references got its own user, as they did before they had accounts. */
+export function withoutReferenceAccount(target: Project): Project {
+  const { status } = target;
+  return status?.database?.referenceUsername === undefined
+    ? target
+    : { ...target, status: { ...status, database: { ...status.database, referenceUsername: undefined } } };
+}
+
+/**
+ * The keyed hash of the password in the value of a reference; undefined where it has none, or one that cannot outlast a renewal, as that of
+ * PostgreSQL's user itself.
+ */
 export function passwordHashIn({ member }: Reference, { spec, status }: Project): string | undefined {
   const hasPassword = member === "password" || member === "connection_string";
-  return hasPassword && isDatabaseType(spec.type) ? status?.database?.credentialsHash : undefined;
+  const { credentialsHash, referenceUsername } = status?.database ?? {};
+  const canOutlast = spec.type === "postgresql" ? referenceUsername !== undefined : isDatabaseType(spec.type);
+  return hasPassword && canOutlast ? credentialsHash : undefined;
 }
 
 const pending = (message: string): Finding => ({ reason: "ReferencePending", message });
