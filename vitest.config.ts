@@ -75,6 +75,7 @@ const operatorReplaced = e2eFiles(
   "logs-search",
   "metrics-history",
   "backups-s3",
+  "references-renewal",
 );
 
 /** hack/test.sh sets it by the time that the unit tests take: more files would only wait for a processor. */

@@ -41,6 +41,8 @@ func newHandler(self identity, log io.Writer) http.Handler {
 			fmt.Fprintln(w, "ok")
 		case route == "env" && argument != "":
 			serveEnv(w, argument)
+		case route == "connect" && argument != "":
+			serveConnect(w, r, argument)
 		case route == "status" && argument != "":
 			serveStatus(w, argument)
 		case route == "sleep" && argument != "":

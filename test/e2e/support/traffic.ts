@@ -10,14 +10,14 @@ export interface TrafficReport {
   readonly versions: readonly string[];
 }
 
-/** Requests a second of {@link traffic}. */
+/** Requests a second of {@link traffic}, unless it is given another number. */
 const RATE = 20;
 
 /**
- * Sends 20 requests a second to an application through the ingress, each on its own and without retry, until `stop`.
+ * Sends so many requests a second to an application through the ingress, each on its own and without retry, until `stop`.
  * A slow answer does not hold the next request back.
  */
-export function traffic(domain: string, path = "/"): { stop: () => Promise<TrafficReport> } {
+export function traffic(domain: string, path = "/", rate = RATE): { stop: () => Promise<TrafficReport> } {
   const failures: string[] = [];
   const versions: string[] = [];
   const open = new Set<Promise<void>>();
@@ -45,7 +45,7 @@ export function traffic(domain: string, path = "/"): { stop: () => Promise<Traff
       const request = one().finally(() => open.delete(request));
       open.add(request);
       sent += 1;
-      await sleep(Math.max(0, start + sent * (1000 / RATE) - performance.now()));
+      await sleep(Math.max(0, start + sent * (1000 / rate) - performance.now()));
     }
   };
   const sending = send();

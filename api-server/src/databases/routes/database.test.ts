@@ -141,6 +141,40 @@ describe("POST database/credentials/renew", () => {
     expect(JSON.stringify(harness.audited)).not.toContain(password);
   });
 
+  // Shows: docs/databases-api.md#passwords: `previous_password_expires_at`: the password before it is accepted
+  it("says until when the password before it is accepted, as reading the connection does", async () => {
+    const previous_password_expires_at = "2026-03-02T12:00:00.000Z";
+    const keep = (previousPassword: object | null) =>
+      harness.kube.patch(
+        projectResource,
+        ref("pvalkey"),
+        { status: { database: { previousPassword } } },
+        { subresource: "status" },
+      );
+    const read = async () => (await send("GET", "pvalkey/database/connection")).json().data;
+    expect(await read()).not.toHaveProperty("previous_password_expires_at");
+    await keep({ until: previous_password_expires_at });
+    const data = await eventually("the moment", async () => {
+      const now = await read();
+      return now.previous_password_expires_at === undefined ? undefined : now;
+    });
+    expect(readConnection.strict().safeParse(data).error).toBeUndefined();
+    expect(data).toMatchObject({ previous_password_expires_at });
+    await keep(null);
+  });
+
+  it.each([
+    [undefined, 200],
+    [{}, 200],
+    [{ revoke_previous: false }, 200],
+    [{ revoke_previous: true }, 200],
+    [{ revoke_previous: "yes" }, 400],
+    [{ revoke: true }, 400],
+  ])("takes the body %j: %i", async (body, status) => {
+    const response = await send("POST", "pmariadb/database/credentials/renew", body);
+    expect(response.statusCode).toBe(status);
+  });
+
   // Shows: docs/databases-api.md#passwords: a renewal is in the audit log
   it("is in the audit log", () => {
     const audited = harness.audited.filter(({ operation }) => operation === "renewDatabaseCredentials");
