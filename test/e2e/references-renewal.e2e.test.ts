@@ -126,6 +126,7 @@ test.for(Object.entries(engines))(
   },
 );
 
+// Shows: docs/references.md#renewing-a-password: `revoke_previous: true` in the body, as after a leak
 test("a renewal that is to revoke the previous password ends it immediately, whatever uses it", {
   timeout,
 }, async () => {

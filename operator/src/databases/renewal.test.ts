@@ -205,6 +205,7 @@ test("a database whose previous password is kept, or has ended, is neither writt
   }
 });
 
+// Shows: docs/references.md#renewing-a-password: the previous password is refused by the engine
 test("a previous password ends when its time is over, though something still has it", async () => {
   await start();
   await renew("two", "one");
@@ -218,6 +219,8 @@ test("a previous password ends when its time is over, though something still has
   expect(events).toEqual(["PreviousPasswordRevoked"]);
 });
 
+// Shows: docs/references.md#renewing-a-password: a renewal while a previous password is kept
+// Shows: docs/references.md#renewing-a-password: `revoke_previous: true` in the body, as after a leak
 test("another renewal ends the oldest, and one that revokes ends both", async () => {
   await start();
   await renew("two", "one");
@@ -233,6 +236,7 @@ test("another renewal ends the oldest, and one that revokes ends both", async ()
   expect(await earlier()).toEqual([]);
 });
 
+// Shows: docs/references.md#renewing-a-password: no project has it by reference
 test("a password that nothing was started with by reference ends with the renewal", async () => {
   await start();
   used = [];

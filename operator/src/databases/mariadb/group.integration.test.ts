@@ -281,6 +281,7 @@ describe("a group", () => {
     await reconciled();
   });
 
+  // Shows: docs/references.md#renewing-a-password: the previous password is refused by the engine
   test("accepts a previous password on every member, until it ends", async () => {
     const renewed = { ...exampleCredentials, password: "renewed" };
     credentials = { ...renewed, "previous-password": exampleCredentials.password ?? "" };

@@ -219,7 +219,7 @@ describe("a server", () => {
     expect(await group.ask(0, USER, "PING")).toMatch(/WRONGPASS/);
 
     // The one before it, for as long as it is kept.
-    const give = (credentials: typeof renewed) =>
+    const give = (credentials: typeof exampleCredentials) =>
       driver.reconcile({ ...group.database, credentialsHash: "renewed" }, liveOf(group.pods), {
         ...context,
         credentials,
