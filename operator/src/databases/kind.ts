@@ -20,7 +20,7 @@ import {
   shortestDelay,
 } from "../projects/kind.ts";
 import { reportGrowth } from "../projects/volume.ts";
-import { isPasswordUsed } from "../references/password-use.ts";
+import { PasswordUse } from "../references/password-use.ts";
 import { acceptDatabase } from "./accept.ts";
 import { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";
@@ -46,11 +46,13 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
   readonly #driver: DatabaseDriver;
   readonly #deps: DatabaseDependencies;
   readonly #credentials: Credentials;
+  readonly #passwordUse: PasswordUse;
 
   constructor(driver: DatabaseDriver, deps: DatabaseDependencies) {
     this.#driver = driver;
     this.#deps = deps;
     this.#credentials = new Credentials({ client: deps.client, secrets: deps.stores.secrets });
+    this.#passwordUse = new PasswordUse(deps);
   }
 
   async observeRollout(project: Project, { signal }: ProjectContext): Promise<void> {
@@ -121,6 +123,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     }
     const { uid = "" } = project.metadata;
     this.#credentials.forget(uid);
+    this.#passwordUse.forget(uid);
     this.#driver.forget?.(uid);
     return undefined;
   }
@@ -151,7 +154,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
   }
 
   async observe(project: Project, applied: Applied, context: ProjectContext): Promise<Observation> {
-    const { client, clock, platform, stores } = this.#deps;
+    const { clock, platform, stores } = this.#deps;
     const { conditions, signal, status } = context;
     const { database, credentials, obstacle } = applied;
     const live = readDatabase(project, stores);
@@ -161,7 +164,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
           ...this.#deps,
           driver: this.#driver,
           secrets: this.#credentials,
-          isPasswordUsed: (hash) => isPasswordUsed(project, hash, { client, stores }, signal),
+          isPasswordUsed: (hash) => this.#passwordUse.isUsed(project, hash, signal),
           observe: (written) => this.#observe(written),
         });
     if (!database.paused) {

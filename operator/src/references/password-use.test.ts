@@ -4,9 +4,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import { exampleWorker } from "../../../test/kit/operator/projects.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { dropSecretData } from "../projects/secrets.ts";
 import { BY_PASSWORD, passwordKeysOf, passwordLabels } from "./password-labels.ts";
-import { isPasswordUsed } from "./password-use.ts";
+import { PasswordUse, USED_MS } from "./password-use.ts";
 
 const namespace = "slipway-org-alpha";
 const [OLD, NEW] = ["0".repeat(32), "1".repeat(32)];
@@ -14,6 +15,7 @@ const database = exampleDatabase();
 
 let api: FakeApiserver;
 let client: KubeClient;
+const clock = new FakeClock("2026-03-01T00:00:00Z");
 let secrets: Store;
 let projects: Store<Project>;
 
@@ -56,8 +58,13 @@ async function worker(name: string, hash: string): Promise<void> {
   await client.create<KubernetesObject>(resources.pods, pod as KubernetesObject);
 }
 
+/** As a process that knows nothing from before. */
 const isUsed = (hash: string, of = database) =>
-  isPasswordUsed(of, hash, { client, stores: { projects, secrets } }, AbortSignal.timeout(10_000));
+  new PasswordUse({ client, clock, stores: { projects, secrets } }).isUsed(
+    of,
+    hash,
+    AbortSignal.timeout(10_000),
+  );
 
 test("a password is used while an instance that was started with it runs", async () => {
   await worker("first", NEW);
@@ -76,4 +83,31 @@ test("nothing is read where no Secret has it", async () => {
   const before = api.requests.length;
   expect(await isUsed(OLD)).toBe(false);
   expect(api.requests.length).toBe(before);
+});
+
+test("what a dependant's status names is used, without a read", async () => {
+  await worker("first", OLD);
+  const project = projects.get(namespace, "first") as Project;
+  const references = [{ secret: "env", resolved: `first-refs-${OLD.slice(0, 12)}` }];
+  projects.upsert({
+    ...project,
+    metadata: { ...project.metadata, resourceVersion: "2" },
+    status: { references },
+  });
+  const before = api.requests.length;
+  expect(await isUsed(OLD)).toBe(true);
+  expect(api.requests.length).toBe(before);
+});
+
+test("a database that is reconciled often reads no more often than every 15 s", async () => {
+  await worker("first", OLD);
+  const use = new PasswordUse({ client, clock, stores: { projects, secrets } });
+  const ask = () => use.isUsed(database, OLD, AbortSignal.timeout(10_000));
+  expect(await ask()).toBe(true);
+  const before = api.requests.length;
+  await client.delete(resources.pods, { namespace, name: "first-0" });
+  expect(await ask()).toBe(true);
+  expect(api.requests.length).toBe(before + 1);
+  await clock.advance(USED_MS);
+  expect(await ask()).toBe(false);
 });
