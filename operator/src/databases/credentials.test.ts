@@ -76,7 +76,10 @@ describe("the credentials of a database", () => {
     expect(left?.password).toBe(data.password);
     expect(left?.["previous-password"]).toBeUndefined();
     expect(left?.["kept-password"]).toBe(base64("old"));
-    // Not of a content that is not the one that was decided about.
+    // What was written is known, without a read or an event.
+    expect(await ensure()).toMatchObject({ password: "new", "kept-password": "old" });
+    // A content that another process has written was not decided about.
+    await client.patch<Secret>(resources.secrets, ref, { data: { password: base64("newer") } });
     await expect(credentials.changeEarlier(project, { "kept-password": null }, signal)).rejects.toThrow();
     expect((await live()).data?.["kept-password"]).toBe(base64("old"));
   });

@@ -92,12 +92,14 @@ export class Credentials {
       Object.entries(change).map(([key, value]) => [key, value === null ? null : encode(value)]),
     );
     const patch = { metadata: { resourceVersion: version }, data };
-    await this.#deps.client.patch(
+    const written = await this.#deps.client.patch<SecretObject>(
       resources.secrets,
       { namespace, name: databaseNames(id).credentials },
       patch,
       { fieldManager: fieldManagers.project, signal },
     );
+    this.#deps.secrets.observe(written);
+    this.#known.set(uid, { version: versionOf(written), credentials: decode(written) });
   }
 
   async #complete(
