@@ -1,6 +1,11 @@
 /** Which passwords of a database's user an engine is to accept, and what becomes of the one before a renewal. */
 
-import { credentialKeys, type DatabaseCredentials, type DatabaseStatus, hashWithPassword } from "@slipway/crds";
+import {
+  credentialKeys,
+  type DatabaseCredentials,
+  type DatabaseStatus,
+  hashWithPassword,
+} from "@slipway/crds";
 
 /** Between two checks of whether something still uses a previous password, in milliseconds. */
 export const PREVIOUS_PASSWORD_POLL_MS = 15_000;

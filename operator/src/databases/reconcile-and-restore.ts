@@ -1,12 +1,7 @@
 /** The part of a database's reconcile that works with its running members: release, the driver's steps, and a restore. */
 
 import type { KubernetesObject } from "@slipway/controller-runtime";
-import {
-  annotations,
-  credentialsHash,
-  type DatabaseCredentials,
-  type Project,
-} from "@slipway/crds";
+import { annotations, credentialsHash, type DatabaseCredentials, type Project } from "@slipway/crds";
 import type { Restorer } from "../backups/restore.ts";
 import { type KindDependencies, type ProjectContext, shortestDelay } from "../projects/kind.ts";
 import type { GrowthObstacle } from "../workload/pvc.ts";
@@ -116,7 +111,11 @@ async function reconcileMembers(
   const { previous, change, revokes } = passwords;
   if (change && clusterState.credentialsHash === credentialsHash(credentials)) {
     if (revokes) {
-      event("Normal", "PreviousPasswordRevoked", "The password before the last renewal is no longer accepted.");
+      event(
+        "Normal",
+        "PreviousPasswordRevoked",
+        "The password before the last renewal is no longer accepted.",
+      );
     }
     await secrets.changeEarlier(project, change, signal);
   }
