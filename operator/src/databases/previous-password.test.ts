@@ -88,6 +88,21 @@ test("a renewal while one is kept ends the oldest", async () => {
   expect(Object.values(leaked.change ?? {})).toEqual([null, null, null, null]);
 });
 
+test("a renewal whose password before was given to nothing keeps the one that is kept, for as long as before", async () => {
+  const again = { ...keeping, password: "newest", "previous-password": "new" };
+  const planned = await plan(again, ["old"], new Date("2026-03-01T01:00:00Z"));
+  expect(planned).toEqual({
+    credentials: { ...settled, password: "newest", "previous-password": "old" },
+    previous: { password: "old", until: UNTIL },
+    change: { "previous-password": null },
+    revokes: false,
+  });
+  expect((await plan(again, [])).previous).toBeUndefined();
+  const leaked = await plan({ ...again, "revoke-previous": "true" }, ["old"]);
+  expect(leaked.previous).toBeUndefined();
+  expect(leaked.revokes).toBe(true);
+});
+
 test("what the change leaves in the Secret is decided in the same way again, and changes nothing", async () => {
   for (const used of [[], ["old"]]) {
     const first = await plan(renewing, used);

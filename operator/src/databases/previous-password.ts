@@ -43,20 +43,22 @@ export interface PasswordUse {
 
 /**
  * Decides about the passwords in a Secret. The one before a renewal is kept only for what was started with it by reference, and until
- * one moment that is set once; a renewal while one is kept replaces that one.
+ * one moment that is set once. A renewal while one is kept replaces that one, unless nothing has got the password between the two.
  * @throws what `isUsed` does
  */
 export async function planPasswords(
   credentials: DatabaseCredentials,
   { isUsed, now, keepMs }: PasswordUse,
 ): Promise<PasswordPlan> {
-  const candidate = candidateOf(credentials, now, keepMs);
-  const isAccepted =
-    candidate !== undefined &&
-    candidate.password !== credentials[password] &&
-    Date.parse(candidate.until) > now.getTime() &&
-    (await isUsed(hashWithPassword(credentials, candidate.password)));
-  const previous = isAccepted ? candidate : undefined;
+  let previous: PreviousPassword | undefined;
+  for (const candidate of candidatesOf(credentials, now, keepMs)) {
+    const isValid =
+      candidate.password !== credentials[password] && Date.parse(candidate.until) > now.getTime();
+    if (isValid && (await isUsed(hashWithPassword(credentials, candidate.password)))) {
+      previous = candidate;
+      break;
+    }
+  }
   const wanted: DatabaseCredentials = previous
     ? { [keptPassword]: previous.password, [keptUntil]: previous.until }
     : {};
@@ -74,20 +76,17 @@ export async function planPasswords(
   };
 }
 
-/** The password that may be accepted beside the current one: that before a pending renewal, else one that is kept. */
-function candidateOf(
-  credentials: DatabaseCredentials,
-  now: Date,
-  keepMs: number,
-): PreviousPassword | undefined {
-  const pending = credentials[previousPassword];
-  if (pending !== undefined) {
-    return credentials[revokePrevious] === "true"
-      ? undefined
-      : { password: pending, until: new Date(now.getTime() + keepMs).toISOString() };
+/** The passwords of which one may be accepted beside the current one, the newest first: that before a pending renewal, and one that is kept. */
+function candidatesOf(credentials: DatabaseCredentials, now: Date, keepMs: number): PreviousPassword[] {
+  if (credentials[revokePrevious] === "true") {
+    return [];
   }
-  const kept = credentials[keptPassword];
-  return kept === undefined ? undefined : { password: kept, until: credentials[keptUntil] ?? "" };
+  const [pending, kept] = [credentials[previousPassword], credentials[keptPassword]];
+  const atTheLatest = new Date(now.getTime() + keepMs).toISOString();
+  return [
+    ...(pending === undefined ? [] : [{ password: pending, until: atTheLatest }]),
+    ...(kept === undefined ? [] : [{ password: kept, until: credentials[keptUntil] ?? "" }]),
+  ];
 }
 
 /**

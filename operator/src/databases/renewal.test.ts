@@ -186,6 +186,24 @@ test.each(MOMENTS)(
   },
 );
 
+test.each(MOMENTS)(
+  "a renewal after one that a process carried out that was killed %s keeps the password that instances have",
+  async (moment) => {
+    await start();
+    await renew("two", "one");
+    await reconcile(moment).catch(() => {});
+    // Nothing was given `two`. One that is pending is waited for, and not renewed.
+    const isPending = (await secret())["previous-password"] !== undefined;
+    if (!isPending) {
+      await renew("three", "two");
+    }
+    await reconcileThrough(moment);
+    expect(accepted).toEqual([isPending ? "two" : "three", "one"]);
+    expect(await earlier()).toEqual(["kept-password", "kept-until"]);
+    expect(events).toEqual([]);
+  },
+);
+
 test("a database whose previous password is kept, or has ended, is neither written nor logged in to again", async () => {
   await start();
   await renew("two", "one");

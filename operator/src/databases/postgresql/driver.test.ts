@@ -1,4 +1,5 @@
 import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import { hashWithPassword } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import {
@@ -160,6 +161,23 @@ describe("a PostgreSQL cluster", () => {
     };
     expect((await world.reconcile(three())).referenceUsername).toBe("slipway_reference_2");
     expect(world.scripts).toHaveLength(2);
+  });
+
+  test("leaves a password that is kept on its account when the one after it is renewed", async () => {
+    const world = new World();
+    // The first account has `one`, which is kept; the second has `two`, which nothing was given.
+    const credentials = { ...exampleCredentials, "previous-password": "one" };
+    const status = { credentialsHash: "of two", referenceUsername: "slipway_reference_2" };
+    world.context = { ...world.context, credentials, status };
+    expect((await world.reconcile(three())).referenceUsername).toBe("slipway_reference_2");
+    // Had no status named `two`, the first one would be in use.
+    const unnamed = new World();
+    const before = hashWithPassword(exampleCredentials, "one");
+    unnamed.context = {
+      ...world.context,
+      status: { credentialsHash: before, referenceUsername: "slipway_reference_1" },
+    };
+    expect((await unnamed.reconcile(three())).referenceUsername).toBe("slipway_reference_2");
   });
 
   test("sets the accounts again when a previous password ends, and leaves the user's own alone", async () => {

@@ -1,6 +1,7 @@
 /** PostgreSQL: Patroni keeps one of the members the primary, with its state in the cluster's own ConfigMaps. */
 
 import { hashJson } from "@slipway/controller-runtime";
+import { credentialKeys, hashWithPassword } from "@slipway/crds";
 import { roles } from "../common/metadata.ts";
 import { hasRole, isReady, primaryOf } from "../common/pods.ts";
 import { replicasMissing } from "../common/rolling.ts";
@@ -111,7 +112,11 @@ async function query(pod: LivePod, sql: string, context: ClusterContext): Promis
 async function setUpAccounts({ database, memory, context }: Cluster<Memory>, primary: LivePod) {
   const { credentials, status } = context;
   const statements = hasStatements(database.image);
-  const reference = referenceAccountFor(status, database.credentialsHash);
+  const previous = credentials[credentialKeys.previousPassword];
+  const reference = referenceAccountFor(status, {
+    wantedHash: database.credentialsHash,
+    previousHash: previous === undefined ? undefined : hashWithPassword(credentials, previous),
+  });
   const run = () => {
     // A previous one is of the accounts for references alone.
     const setPassword = status.credentialsHash !== database.credentialsHash;

@@ -126,17 +126,19 @@ export function hasReferenceAccounts(version: string): boolean {
 
 /**
  * The account that references are to get: the same until the password is another one, then the one that is not in use, so that those who
- * are logged in by the former go on.
+ * are logged in by the former go on. That one stays, too, where it is not the password of its own that is kept, but one before that: then the
+ * other account has that.
  * @param status as of the last set-up
  */
 export function referenceAccountFor(
   { credentialsHash, referenceUsername }: Pick<DatabaseStatus, "credentialsHash" | "referenceUsername">,
-  wantedHash: string,
+  { wantedHash, previousHash }: { wantedHash: string; previousHash?: string },
 ): string {
   const [first, second] = accounts.references;
   const isSecond = referenceUsername === second;
   const isRenewed = referenceUsername !== undefined && credentialsHash !== wantedHash;
-  return isSecond === isRenewed ? first : second;
+  const isKept = previousHash === undefined || previousHash === credentialsHash;
+  return isSecond === (isRenewed && isKept) ? first : second;
 }
 
 /** What such a script prints. */
