@@ -93,6 +93,27 @@ describe("a renewal", () => {
     expect((await secretOf("ptwo")).password).not.toBe(password);
   });
 
+  it("that the Secret has as taken over, but no status yet, is waited for by the next one", async () => {
+    const project = await database("peight");
+    const late = renewCredentials(project, harness.services, { limitMs: 200 });
+    expect(await refusal(late)).toEqual([503, "DATABASE_CREDENTIALS_PENDING"]);
+    const { password } = await secretOf("peight");
+    const data = {
+      [credentialKeys.previousPassword]: null,
+      ...encodeCredentials({ "kept-password": "old" }),
+    };
+    await harness.kube.patch(resources.secrets, ref(databaseNames("peight").credentials), { data });
+    const again = renewCredentials(project, harness.services, { limitMs: 200 });
+    expect(await refusal(again)).toEqual([503, "DATABASE_CREDENTIALS_PENDING"]);
+    const expected = { ...before, password, "kept-password": "old" };
+    expect(await secretOf("peight")).toEqual(expected);
+    const revoking = renewCredentials(project, harness.services, { limitMs: 5_000, revokePrevious: true });
+    await eventually("the mark", async () => (await secretOf("peight"))["revoke-previous"]);
+    expect(await secretOf("peight")).toEqual({ ...expected, "revoke-previous": "true" });
+    await takeOver("peight");
+    expect((await revoking).connection.password).toBe(password);
+  });
+
   // Shows: docs/databases-api.md#passwords: `revoke_previous: true` in the body
   it("that is to revoke the previous password says so in the Secret, also of one that is pending", async () => {
     const project = await database("pseven");

@@ -7,10 +7,12 @@ import {
   type DatabaseCredentials,
   fieldManagers,
   newPassword,
+  type Project,
 } from "@slipway/crds";
 import { withDeadline } from "../concurrency.ts";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
+import { projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import {
   type CredentialsSecret,
@@ -95,7 +97,9 @@ async function writeNewPassword(
       throw failures.databaseCredentialsPending();
     }
     const before = decodeCredentials(secret);
-    const isPending = before[credentialKeys.previousPassword] !== undefined;
+    const isPending =
+      before[credentialKeys.previousPassword] !== undefined ||
+      (await isAwaited(before, resource.metadata, kube));
     if (isPending && (!revokePrevious || before[credentialKeys.revokePrevious] !== undefined)) {
       return before;
     }
@@ -110,6 +114,21 @@ async function writeNewPassword(
     }
   }
   throw failures.databaseCredentialsPending();
+}
+
+/**
+ * Whether the engine has a password that the project's status does not name yet: no client was shown that one. Read live, since a client that was
+ * is to get another one. A password that no engine takes is replaced.
+ */
+async function isAwaited(
+  credentials: DatabaseCredentials,
+  { namespace, name }: Project["metadata"],
+  kube: KubeClient,
+): Promise<boolean> {
+  const live = await kube.getOrUndefined<Project>(projectResource, { namespace, name });
+  const inForce = live?.status?.database?.credentialsHash;
+  const password = credentials[credentialKeys.password] ?? "";
+  return inForce !== undefined && password !== "" && inForce !== credentialsHash(credentials);
 }
 
 function newPasswordAfter(before: DatabaseCredentials): DatabaseCredentials {
