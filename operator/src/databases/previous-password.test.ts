@@ -19,7 +19,7 @@ const plan = (credentials: DatabaseCredentials, used: readonly string[], at = no
 test("a database that has one password is not asked about", async () => {
   const isUsed = vi.fn(async () => true);
   const planned = await planPasswords(settled, { isUsed, now, keepMs: DAY_MS });
-  expect(planned).toEqual({ credentials: settled, revokes: false });
+  expect(planned).toEqual({ credentials: settled });
   expect(isUsed).not.toHaveBeenCalled();
 });
 
@@ -36,7 +36,7 @@ test.each([
     Object.keys({ "previous-password": "", ...more }).map((key) => [key, null]),
   );
   expect(planned.change).toEqual(removed);
-  expect(planned.revokes).toBe(false);
+  expect(planned.ended).toBeUndefined();
 });
 
 test("the password before a renewal is accepted beside the new one where something uses it, for a bounded time", async () => {
@@ -45,7 +45,6 @@ test("the password before a renewal is accepted beside the new one where somethi
     credentials: renewing,
     previous: { password: "old", until: UNTIL },
     change: { "previous-password": null, "kept-password": "old", "kept-until": UNTIL },
-    revokes: false,
   });
 });
 
@@ -55,22 +54,32 @@ test("one that is kept stays as it is while something uses it", async () => {
     credentials: renewing,
     previous: { password: "old", until: UNTIL },
     change: undefined,
-    revokes: false,
   });
 });
 
 test.each([
-  ["nothing uses it any more", keeping, [], now],
-  ["its time is over", keeping, ["old"], new Date(UNTIL)],
-  ["its time is unknown", { ...keeping, "kept-until": "soon" }, ["old"], now],
-])("one that is kept ends when %s", async (_, credentials, used, at) => {
-  const planned = await plan(credentials, used, at);
+  ["nothing uses it any more", keeping, [], now, DAY_MS, "unused"],
+  ["its time is over", keeping, ["old"], new Date(UNTIL), DAY_MS, "expired"],
+  ["its time is over, and nothing uses it", keeping, [], new Date(UNTIL), DAY_MS, "unused"],
+  ["its time is unknown", { ...keeping, "kept-until": "soon" }, ["old"], now, DAY_MS, "expired"],
+  ["none is to be kept any more", keeping, ["old"], now, 0, "expired"],
+])("one that is kept ends when %s", async (_, credentials, used, at, keepMs, ended) => {
+  const planned = await plan(credentials, used, at, keepMs);
   expect(planned.credentials).toEqual(settled);
   expect(planned.change).toEqual({ "kept-password": null, "kept-until": null });
-  expect(planned.revokes).toBe(true);
+  expect(planned.ended).toBe(ended);
 });
 
-test("a longer bound does not lengthen what is kept already", async () => {
+test("a shorter bound is one of what is kept, once, and a longer one is not", async () => {
+  const shorter = await plan(keeping, ["old"], now, 3_600_000);
+  const until = "2026-03-01T01:00:00.000Z";
+  expect(shorter.change).toEqual({ "kept-until": until });
+  const later = new Date("2026-03-01T00:30:00Z");
+  const written = { ...keeping, "kept-until": until };
+  expect(await plan(written, ["old"], later, 3_600_000)).toMatchObject({
+    change: undefined,
+    previous: { until },
+  });
   expect((await plan(keeping, ["old"], now, 7 * DAY_MS)).previous?.until).toBe(UNTIL);
 });
 
@@ -82,7 +91,7 @@ test("a renewal while one is kept ends the oldest", async () => {
   expect(planned.credentials).toEqual({ ...settled, password: "newest", "previous-password": "new" });
   const until = "2026-03-02T01:00:00.000Z";
   expect(planned.change).toEqual({ "previous-password": null, "kept-password": "new", "kept-until": until });
-  expect(planned.revokes).toBe(true);
+  expect(planned.ended).toBe("replaced");
   const leaked = await plan({ ...again, "revoke-previous": "true" }, ["old", "new"]);
   expect(leaked.previous).toBeUndefined();
   expect(Object.values(leaked.change ?? {})).toEqual([null, null, null, null]);
@@ -95,12 +104,11 @@ test("a renewal whose password before was given to nothing keeps the one that is
     credentials: { ...settled, password: "newest", "previous-password": "old" },
     previous: { password: "old", until: UNTIL },
     change: { "previous-password": null },
-    revokes: false,
   });
   expect((await plan(again, [])).previous).toBeUndefined();
   const leaked = await plan({ ...again, "revoke-previous": "true" }, ["old"]);
   expect(leaked.previous).toBeUndefined();
-  expect(leaked.revokes).toBe(true);
+  expect(leaked.ended).toBe("revoked");
 });
 
 test("what the change leaves in the Secret is decided in the same way again, and changes nothing", async () => {

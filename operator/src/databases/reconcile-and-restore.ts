@@ -9,7 +9,12 @@ import type { MemberAccess } from "./common/member-access.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";
 import type { ClusterContext, ClusterState, DatabaseDriver, LiveDatabase } from "./driver.ts";
-import { PREVIOUS_PASSWORD_POLL_MS, planPasswords, statusWithKept } from "./previous-password.ts";
+import {
+  PASSWORD_ENDS,
+  PREVIOUS_PASSWORD_POLL_MS,
+  planPasswords,
+  statusWithKept,
+} from "./previous-password.ts";
 import { releaseMembers } from "./release.ts";
 import type { DatabasePlatform } from "./settings.ts";
 import type { Authority } from "./tls/authority.ts";
@@ -86,7 +91,7 @@ async function reconcileMembers(
   const { namespace, name } = project.metadata;
   const before = status.database ?? {};
   const passwords = await planPasswords(credentials, {
-    isUsed: isPasswordUsed,
+    isUsed: (hash) => isPasswordUsed(hash).catch((error: unknown) => usedInDoubt(error, signal, log)),
     now: clock.now(),
     keepMs: driver.canKeepPassword?.(before) === false ? 0 : platform.previousPasswordMs,
   });
@@ -108,21 +113,29 @@ async function reconcileMembers(
   // Before anything that may restart the primary: it has to answer.
   const releaseInMs = await releaseMembers(database, live, driver, { ...context, volumeGraceMs, observe });
   const clusterState = await driver.reconcile(database, live, context);
-  const { previous, change, revokes } = passwords;
+  const { previous, change, ended } = passwords;
   if (change && clusterState.credentialsHash === credentialsHash(credentials)) {
-    if (revokes) {
-      event(
-        "Normal",
-        "PreviousPasswordRevoked",
-        "The password before the last renewal is no longer accepted.",
-      );
-    }
     await secrets.changeEarlier(project, change, signal);
+    // After the write: one that conflicts is repeated.
+    if (ended) {
+      const { type, note } = PASSWORD_ENDS[ended];
+      event(type, ended === "expired" ? "PreviousPasswordExpired" : "PreviousPasswordRevoked", note);
+    }
   }
-  const checkInMs = previous && PREVIOUS_PASSWORD_POLL_MS;
+  const checkInMs =
+    previous && Math.min(PREVIOUS_PASSWORD_POLL_MS, Date.parse(previous.until) - clock.now().getTime());
   return {
     ...clusterState,
     ...(previous ? { previousPassword: { until: previous.until } } : {}),
     requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, releaseInMs, checkInMs),
   };
+}
+
+/** A password is used as long as it is not known: its time is limited, and a failover does not wait for the answer. @throws once it is aborted */
+function usedInDoubt(error: unknown, signal: AbortSignal, log: ProjectContext["log"]): true {
+  if (signal.aborted) {
+    throw error;
+  }
+  log.warn({ err: error }, "whether something uses a previous password could not be read");
+  return true;
 }

@@ -37,6 +37,9 @@ let logins: number;
 let events: string[];
 /** Passwords that something was started with. */
 let used: string[];
+/** Whether what uses a password can be read. */
+let isAnswered: boolean;
+let requeueAfterMs: number | undefined;
 /** Hash of what the engine was set up with: a driver's memory, or the status. */
 let setUp: string | undefined;
 
@@ -45,6 +48,7 @@ beforeEach(async () => {
   client = KubeClient.forUrl(api.url);
   clock = new FakeClock("2026-03-01T00:00:00Z");
   [status, accepted, logins, events, used, setUp] = [{}, [], 0, [], [], undefined];
+  isAnswered = true;
 });
 afterEach(async () => {
   await client.close();
@@ -101,7 +105,12 @@ async function reconcile(moment: Moment = "never"): Promise<void> {
     client,
     clock,
     driver: driver(moment),
-    isPasswordUsed: async (hash: string) => hashes.has(hash),
+    isPasswordUsed: async (hash: string) => {
+      if (!isAnswered) {
+        throw new Error("the apiserver does not answer");
+      }
+      return hashes.has(hash);
+    },
     members: { clientFor: () => client, run: (_: unknown, query: () => unknown) => query() },
     observe: () => {},
     platform: { previousPasswordMs: DAY_MS, volumeGraceMs: DAY_MS },
@@ -111,6 +120,7 @@ async function reconcile(moment: Moment = "never"): Promise<void> {
   } as unknown as Parameters<typeof reconcileAndRestore>[4];
   const applied = { database, credentials, certificate };
   const clusterState = await reconcileAndRestore(project, applied, live, context, deps);
+  requeueAfterMs = clusterState.requeueAfterMs;
   if (moment === "after the Secret") {
     setUp = undefined;
     throw new Killed();
@@ -182,7 +192,7 @@ test.each(MOMENTS)(
     expect(accepted).toEqual(["two"]);
     expect(await earlier()).toEqual([]);
     expect(status.previousPassword).toBeUndefined();
-    expect(new Set(events)).toEqual(new Set(["PreviousPasswordRevoked"]));
+    expect(events).toEqual(["PreviousPasswordRevoked"]);
   },
 );
 
@@ -234,6 +244,42 @@ test("a previous password ends when its time is over, though something still has
   await clock.advance(1);
   await reconcile();
   expect(accepted).toEqual(["two"]);
+  expect(events).toEqual(["PreviousPasswordExpired"]);
+});
+
+test("a previous password that ends in a moment is checked then, and not later", async () => {
+  await start();
+  await renew("two", "one");
+  await reconcile();
+  expect(requeueAfterMs).toBe(15_000);
+  await clock.advance(DAY_MS - 400);
+  await reconcile();
+  expect(requeueAfterMs).toBe(400);
+});
+
+test("a previous password is accepted while what uses it cannot be read, until its time is over", async () => {
+  await start();
+  isAnswered = false;
+  await renew("two", "one");
+  await reconcile();
+  expect(accepted).toEqual(["two", "one"]);
+  await clock.advance(DAY_MS);
+  await reconcile();
+  expect(accepted).toEqual(["two"]);
+});
+
+test("an Event says that a password has ended once the Secret does, however often the write conflicts", async () => {
+  await start();
+  await renew("two", "one");
+  await reconcile();
+  used = [];
+  api.failNext(({ method, path }) => method === "PATCH" && path.includes("/secrets/"), {
+    status: 409,
+    times: 1,
+  });
+  await expect(reconcile()).rejects.toThrow();
+  expect(events).toEqual([]);
+  await reconcile();
   expect(events).toEqual(["PreviousPasswordRevoked"]);
 });
 
