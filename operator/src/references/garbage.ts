@@ -53,24 +53,39 @@ export async function collectResolvedSecrets(
 
 /** The Secrets that have been replaced, newest first, and when the last of them was. Both that and a change back begin a deployment. */
 function earlierOnes(
-  { metadata: { namespace, name: id } }: Project,
-  { references = [], sharedVariables = [], deployments = [] }: ProjectStatus,
+  project: Project,
+  status: ProjectStatus,
   secrets: Store,
 ): { old: KubernetesObject[]; replacedAt: number } {
-  const [newest] = deployments;
+  const { references = [], sharedVariables = [], deployments = [] } = status;
   // The project may return to it, also once none of its instances is left.
   const served = deployments.find(({ status }) => status === "succeeded")?.sharedVariables ?? [];
   const current = new Set([...references, ...sharedVariables, ...served].map(({ resolved }) => resolved));
   const isCurrent = ({ metadata }: KubernetesObject) => current.has(metadata?.name ?? "");
-  const mine = secrets
-    .byIndex(labels.project, id)
-    .filter((secret) => secret.metadata?.namespace === namespace && isResolvedSecret(secret));
+  const mine = resolvedOf(project, secrets);
   const old = mine.filter((secret) => !isCurrent(secret) && !secret.metadata?.deletionTimestamp);
-  const startedAt = Date.parse(newest?.startedAt ?? "") || 0;
   return {
     old: old.toSorted((a, b) => createdAt(b) - createdAt(a)),
-    replacedAt: Math.max(startedAt, ...mine.filter(isCurrent).map(createdAt)),
+    replacedAt: replacedAt(status, mine.filter(isCurrent)),
   };
+}
+
+/** The Secrets of a project's own with values of references or of shared variables, as last observed. */
+const resolvedOf = ({ metadata: { namespace, name } }: Project, secrets: Store): KubernetesObject[] =>
+  secrets
+    .byIndex(labels.project, name)
+    .filter((secret) => secret.metadata?.namespace === namespace && isResolvedSecret(secret));
+
+/** When what is current last replaced something, in milliseconds. */
+const replacedAt = ({ deployments = [] }: ProjectStatus, current: readonly KubernetesObject[]): number =>
+  Math.max(Date.parse(deployments[0]?.startedAt ?? "") || 0, ...current.map(createdAt));
+
+/**
+ * When one of these Secrets of a project was created, or the last of them that it has was, in milliseconds: something may still be created from
+ * it for a while after that.
+ */
+export function changedAt(project: Project, secrets: Store): number {
+  return replacedAt(project.status ?? {}, resolvedOf(project, secrets));
 }
 
 const createdAt = ({ metadata }: KubernetesObject): number =>

@@ -3,11 +3,24 @@
 import type { KubeClient, KubernetesObject, Store } from "@slipway/controller-runtime";
 import { labels, type Project } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
+import { changedAt } from "./garbage.ts";
 import { BY_PASSWORD, passwordKey } from "./password-labels.ts";
-import { secretsInUse } from "./secrets-in-use.ts";
+import { secretsInUse, secretsOfStarted } from "./secrets-in-use.ts";
 
 /** For how long a password that was found to be used counts as used: its database may be reconciled every second. */
 export const USED_MS = 15_000;
+
+/** For how long one that was found not to be used counts as that, while the same Secrets have it. */
+export const UNUSED_MS = 5_000;
+
+/**
+ * For how long a password counts as used after a dependant that has it was given something else, or it itself: a controller that has not seen the change, or a
+ * first deployment, may create something from it.
+ */
+export const CHANGED_MS = 60_000;
+
+/** Passwords of a database that are remembered: the one that is kept, and one that is being renewed. */
+const REMEMBERED = 2;
 
 export interface PasswordUseDependencies {
   client: KubeClient;
@@ -21,10 +34,18 @@ interface Dependant {
   secrets: ReadonlySet<string>;
 }
 
+interface Found {
+  isUsed: boolean;
+  /** In milliseconds. */
+  at: number;
+  /** Names of the Secrets with the password. */
+  secrets: string;
+}
+
 export class PasswordUse {
   readonly #deps: PasswordUseDependencies;
-  /** By uid of the database: the password that was used last, and when that was seen, in milliseconds. */
-  readonly #seen = new Map<string, { hash: string; at: number }>();
+  /** By uid of the database, and by hash: what was found, and when. */
+  readonly #seen = new Map<string, Map<string, Found>>();
 
   constructor(deps: PasswordUseDependencies) {
     this.#deps = deps;
@@ -36,37 +57,44 @@ export class PasswordUse {
 
   /**
    * Whether an instance, run or pre-deploy command of any project has a password of a database among its variables, or may be started with
-   * it. That none has is read live; a dependant that is still to be rolled says so in its status.
+   * it. That none has is read live; a dependant that is still to be rolled says so in its status. Of a paused one, what still runs counts: the
+   * references are resolved again when it is resumed.
    * @param hash keyed hash of the password
    * @throws KubeError
    */
   async isUsed(database: Project, hash: string, signal: AbortSignal): Promise<boolean> {
-    const { uid = "" } = database.metadata;
+    const { namespace = "", name, uid = "" } = database.metadata;
+    const having = this.#deps.stores.secrets.byIndex(BY_PASSWORD, passwordKey(namespace, name, hash));
+    if (having.length === 0) {
+      return false;
+    }
     const now = this.#deps.clock.now().getTime();
-    const seen = this.#seen.get(uid);
-    if (seen?.hash === hash && now >= seen.at && now < seen.at + USED_MS) {
-      return true;
+    const secrets = having
+      .map(({ metadata }) => metadata?.name)
+      .sort()
+      .join();
+    const seen = this.#seen.get(uid) ?? new Map<string, Found>();
+    const found = seen.get(hash);
+    if (found && now >= found.at && isValid(found, secrets, now)) {
+      return found.isUsed;
     }
-    const isUsed = await this.#isUsedNow(database, hash, signal);
-    if (isUsed) {
-      this.#seen.set(uid, { hash, at: now });
-    } else {
-      this.#seen.delete(uid);
-    }
+    seen.delete(hash);
+    const isUsed = await this.#isUsedNow(this.#dependants(namespace, having), now, signal);
+    seen.set(hash, { isUsed, at: now, secrets });
+    this.#seen.set(uid, new Map([...seen].slice(-REMEMBERED)));
     return isUsed;
   }
 
-  async #isUsedNow({ metadata }: Project, hash: string, signal: AbortSignal): Promise<boolean> {
+  async #isUsedNow(dependants: readonly Dependant[], now: number, signal: AbortSignal): Promise<boolean> {
     const { client, stores } = this.#deps;
-    const { namespace = "", name } = metadata;
-    const secrets = stores.secrets.byIndex(BY_PASSWORD, passwordKey(namespace, name, hash));
-    const dependants = this.#dependants(namespace, secrets);
-    if (dependants.some(isStillNamed)) {
+    const isRecent = ({ project }: Dependant) => now < changedAt(project, stores.secrets) + CHANGED_MS;
+    if (dependants.some((one) => isStillNamed(one) || isRecent(one))) {
       return true;
     }
     // Those that are being rolled first: the others have been, more likely.
     for (const { project, secrets } of dependants.toSorted((a, b) => rollsFirst(a) - rollsFirst(b))) {
-      const used = await secretsInUse(project, client, signal);
+      const read = project.spec.paused ? secretsOfStarted : secretsInUse;
+      const used = await read(project, client, signal);
       if ([...secrets].some((secret) => used.has(secret))) {
         return true;
       }
@@ -84,8 +112,11 @@ export class PasswordUse {
   }
 }
 
+const isValid = (found: Found, secrets: string, now: number): boolean =>
+  found.isUsed ? now < found.at + USED_MS : now < found.at + UNUSED_MS && found.secrets === secrets;
+
 const isStillNamed = ({ project, secrets }: Dependant): boolean =>
-  project.status?.references?.some(({ resolved }) => secrets.has(resolved)) === true;
+  !project.spec.paused && project.status?.references?.some(({ resolved }) => secrets.has(resolved)) === true;
 
 const rollsFirst = ({ project }: Dependant): number =>
   project.status?.deployments?.[0]?.status === "in_progress" ? 0 : 1;

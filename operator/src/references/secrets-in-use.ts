@@ -46,15 +46,32 @@ export async function secretsInUse(
     { signal },
   );
   const replicaSets = isJob ? [] : await list(resources.replicaSets);
+  return new Set([
+    ...[live ?? {}, ...replicaSets.filter(({ spec }) => spec?.replicas !== 0)].flatMap(namesOf),
+    ...(await secretsOfStarted(project, client, signal)),
+  ]);
+}
+
+/**
+ * Names of the Secrets that what has begun of a project, and has not ended, was started from, read live: its instances, runs and pre-deploy
+ * command.
+ * @throws KubeError
+ */
+export async function secretsOfStarted(
+  project: Project,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const { namespace, name } = project.metadata;
   const labelSelector = `${labels.preDeploy}=${name}`;
   const preDeployJobs = await client.listAll<KubernetesObject>(resources.jobs, {
     namespace,
     labelSelector,
     signal,
   });
-  const pods = (await list(resources.pods)).filter((pod) => !isInTerminalPhase(pod));
+  const pods: Starter[] = await liveChildren(resources.pods, project, client, signal);
   return new Set([
-    ...[live ?? {}, ...replicaSets.filter(({ spec }) => spec?.replicas !== 0), ...pods].flatMap(namesOf),
+    ...pods.filter((pod) => !isInTerminalPhase(pod)).flatMap(namesOf),
     ...secretsOfUnfinished(preDeployJobs),
     ...(await secretsOfRuns(project, client, signal)),
   ]);
