@@ -129,6 +129,16 @@ describe("a renewal", () => {
     expect(await secretOf("pseven")).toEqual(expected);
   });
 
+  it("revokes nothing because one before it was to, whose mark is left", async () => {
+    const project = await database("pnine");
+    const data = encodeCredentials({ "revoke-previous": "true" });
+    await harness.kube.patch(resources.secrets, ref(databaseNames("pnine").credentials), { data });
+    const late = renewCredentials(project, harness.services, { limitMs: 200 });
+    expect(await refusal(late)).toEqual([503, "DATABASE_CREDENTIALS_PENDING"]);
+    const { password = "" } = await secretOf("pnine");
+    expect(await secretOf("pnine")).toEqual({ ...before, password, "previous-password": "old" });
+  });
+
   // Shows: docs/databases-api.md#passwords: concurrent renewals result in one password
   it("of many concurrent calls is one", async () => {
     const project = await database("pthree");

@@ -103,7 +103,8 @@ async function writeNewPassword(
     if (isPending && (!revokePrevious || before[credentialKeys.revokePrevious] !== undefined)) {
       return before;
     }
-    const revoke: DatabaseCredentials = revokePrevious ? { [credentialKeys.revokePrevious]: "true" } : {};
+    // An operator of 0.2.0 leaves the mark of an earlier renewal in the Secret.
+    const revoke = { [credentialKeys.revokePrevious]: revokePrevious ? "true" : null };
     const renewal = isPending ? {} : newPasswordAfter(before);
     try {
       return await write(kube, secret, before, { ...renewal, ...revoke });
@@ -138,14 +139,21 @@ function newPasswordAfter(before: DatabaseCredentials): DatabaseCredentials {
   };
 }
 
+/** @param changed new values by key; null removes one */
 async function write(
   kube: KubeClient,
   { metadata: { namespace, name = "", uid, resourceVersion } = {} }: CredentialsSecret,
   before: DatabaseCredentials,
-  changed: DatabaseCredentials,
+  changed: Readonly<Record<string, string | null>>,
 ): Promise<DatabaseCredentials> {
+  const removed = Object.keys(changed).filter((key) => changed[key] === null);
+  const after = Object.fromEntries(
+    Object.entries({ ...before, ...changed }).filter((one): one is [string, string] => one[1] !== null),
+  );
+  const written = Object.fromEntries(Object.entries(after).filter(([key]) => key in changed));
+  const data = { ...encodeCredentials(written), ...Object.fromEntries(removed.map((key) => [key, null])) };
   // Only the version that was read may be renewed: another call may be doing so.
-  const patch = { metadata: { uid, resourceVersion }, data: encodeCredentials(changed) };
+  const patch = { metadata: { uid, resourceVersion }, data };
   await kube.patch(resources.secrets, { namespace, name }, patch, { fieldManager: fieldManagers.api });
-  return { ...before, ...changed };
+  return after;
 }
