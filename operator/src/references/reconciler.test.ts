@@ -22,6 +22,7 @@ import type { ProjectContext } from "../projects/kind.ts";
 import { dropSecretData } from "../projects/secrets.ts";
 import { ReferenceSteps } from "./reconciler.ts";
 import { referenceIndexers } from "./sources.ts";
+import { passwordHashIn } from "./targets.ts";
 
 const namespace = "slipway-org-alpha";
 let api: FakeApiserver;
@@ -218,4 +219,13 @@ test("a Secret that an earlier version has made is labelled, once", async () => 
   const writes = api.requests.filter(({ method }) => method === "PATCH").length;
   await given(shop, status);
   expect(api.requests.filter(({ method }) => method === "PATCH").length).toBe(writes);
+});
+
+test("a password of PostgreSQL is labelled where its account's name is taken with it", () => {
+  const database = { credentialsHash: "of it", referenceUsername: "slipway_reference_1" };
+  const target = { ...exampleDatabase(), status: { database } } as Project;
+  expect(passwordHashIn(["host", "password"], target)).toBeUndefined();
+  expect(passwordHashIn(["username"], target)).toBeUndefined();
+  expect(passwordHashIn(["password", "username"], target)).toBe("of it");
+  expect(passwordHashIn(["connection_string"], target)).toBe("of it");
 });

@@ -188,8 +188,8 @@ export class ReferenceSteps {
     const projects = this.#lookup(namespace);
     const values = new Map<string, string>();
     const keys: string[] = [];
-    const passwords = new Map<string, string>();
-    const former = { values: new Map<string, string>(), passwords: new Map<string, string>() };
+    const former = new Map<string, string>();
+    const databases = new Map<string, { target: Project; members: string[] }>();
     const variables = new Map(
       texts.flatMap(([name, value]) =>
         referencesIn([value]).map((reference): [string, string] => [referenceText(reference), name]),
@@ -212,18 +212,25 @@ export class ReferenceSteps {
       if (!("metadata" in target)) {
         continue;
       }
-      const hash = passwordHashIn(reference, target);
       const asUser = targetValue(reference, withoutReferenceAccount(target), credentials);
-      former.values.set(one.reference, typeof asUser === "string" ? asUser : value);
-      if (hash !== undefined) {
-        passwords.set(target.metadata.name, hash);
-        if (target.status?.database?.referenceUsername === undefined) {
-          former.passwords.set(target.metadata.name, hash);
-        }
-      }
+      former.set(one.reference, typeof asUser === "string" ? asUser : value);
+      const seen = databases.get(target.metadata.name) ?? { target, members: [] };
+      databases.set(target.metadata.name, { target, members: [...seen.members, reference.member] });
     }
-    const isSame = [...values].every(([reference, value]) => former.values.get(reference) === value);
-    return { values, passwords, key: keys.join("/"), ...(isSame ? {} : { former }) };
+    const isSame = [...values].every(([reference, value]) => former.get(reference) === value);
+    const passwordsOf = (view: (target: Project) => Project) =>
+      new Map(
+        [...databases].flatMap(([id, { target, members }]): [string, string][] => {
+          const hash = passwordHashIn(members, view(target));
+          return hash === undefined ? [] : [[id, hash]];
+        }),
+      );
+    return {
+      values,
+      passwords: passwordsOf((target) => target),
+      key: keys.join("/"),
+      ...(isSame ? {} : { former: { values: former, passwords: passwordsOf(withoutReferenceAccount) } }),
+    };
   }
 
   /** The accounts of a database; read live where what the watch reported is not what its status says is in force. */

@@ -126,13 +126,15 @@ export function withoutReferenceAccount(target: Project): Project {
 }
 
 /**
- * The keyed hash of the password in the value of a reference; undefined where it has none, or one that cannot outlast a renewal, as that of
- * PostgreSQL's user itself.
+ * The keyed hash of the password in the values of references of one Secret to one database; undefined where they have none, or one that cannot
+ * outlast a renewal: that of PostgreSQL's user itself, also where the Secret has the password without the account's name.
  */
-export function passwordHashIn({ member }: Reference, { spec, status }: Project): string | undefined {
-  const hasPassword = member === "password" || member === "connection_string";
+export function passwordHashIn(members: readonly string[], { spec, status }: Project): string | undefined {
+  const hasPassword = members.includes("password") || members.includes("connection_string");
+  const hasName = members.includes("username") || members.includes("connection_string");
   const { credentialsHash, referenceUsername } = status?.database ?? {};
-  const canOutlast = spec.type === "postgresql" ? referenceUsername !== undefined : isDatabaseType(spec.type);
+  const canOutlast =
+    spec.type === "postgresql" ? hasName && referenceUsername !== undefined : isDatabaseType(spec.type);
   return hasPassword && canOutlast ? credentialsHash : undefined;
 }
 
