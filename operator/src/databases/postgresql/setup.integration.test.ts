@@ -149,6 +149,36 @@ describe("the accounts of a database", () => {
     expect(await loginAs("app", CURRENT, `DROP TABLE of_${first}, of_${second}`)).toBe("");
   });
 
+  test("for references have the settings of the user, and are written only where those are others", async () => {
+    await psql(`ALTER ROLE app SET search_path TO "$user", "Mixed, ""quoted""", public;
+      ALTER ROLE app SET "my.setting" TO 'it''s "so", = \\ ';
+      ALTER ROLE app SET statement_timeout TO '7s';
+      ALTER ROLE app IN DATABASE app SET search_path TO '';
+      ALTER ROLE app IN DATABASE app SET "TimeZone" TO 'America/Sao_Paulo';`);
+    expect((await psql(setup())).stderr).toBe("");
+    const [first = "", second = ""] = accounts.references;
+    expect(await loginAs(first, CURRENT, "SHOW statement_timeout")).toBe("7s");
+    expect(await loginAs(second, CURRENT, "SHOW timezone")).toBe("America/Sao_Paulo");
+    expect(await loginAs(first, CURRENT, "SELECT current_setting('my.setting')")).toBe('it\'s "so", = \\ ');
+    const rows = (role: string) =>
+      ask(`SELECT string_agg(setdatabase || one, ';' ORDER BY setdatabase, one) FROM pg_db_role_setting, unnest(setconfig) one
+        WHERE setrole = '${role}'::regrole AND one NOT LIKE 'role=%'`);
+    expect(await rows("app")).toContain("Mixed");
+    const versions = () =>
+      ask(`SELECT string_agg(ctid || ' ' || xmin, ';' ORDER BY setrole, setdatabase) FROM pg_db_role_setting
+        WHERE setdatabase <> 0`);
+    const before = await versions();
+    await psql(setup());
+    expect(await versions()).toBe(before);
+    for (const account of [first, second]) {
+      expect(await rows(account)).toBe(await rows("app"));
+    }
+    await psql("ALTER ROLE app RESET ALL; ALTER ROLE app IN DATABASE app RESET ALL;");
+    await psql(setup());
+    expect(await rows(first)).toBe("");
+    expect(await loginAs(first, CURRENT)).toBe("app");
+  });
+
   test("for references keep a previous password on the one that is not given any more, until it ends", async () => {
     const [first = "", second = ""] = accounts.references;
     const renewed = { ...exampleCredentials, password: "renewed", "previous-password": CURRENT };

@@ -112,8 +112,63 @@ function referenceAccount(
     `ALTER ROLE ${account} SET role TO ${literal(user)};`,
     `GRANT ${identifier(user)} TO ${account};`,
     `GRANT CONNECT ON DATABASE ${identifier(database)} TO ${account};`,
+    copySettings(user, name),
   ];
 }
+
+/**
+ * Gives an account the settings that its user was given by `ALTER ROLE … SET`, and writes nothing where it has them. What the server refuses is
+ * left out: the user may have given itself what has become invalid. The server keeps a list as text in which names are quoted, and takes it as
+ * several values.
+ */
+function copySettings(user: string, account: string): string {
+  const settingsOf = (role: string) => `
+    SELECT setdatabase, split_part(one, '=', 1) AS name, substr(one, strpos(one, '=') + 1) AS value
+    FROM pg_db_role_setting, unnest(setconfig) AS one
+    WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = ${literal(role)})`;
+  return `DO $settings$
+DECLARE
+  setting record;
+BEGIN
+  FOR setting IN
+    SELECT datname, COALESCE(given.name, had.name) AS name, given.value
+    FROM (${settingsOf(user)}) AS given
+    FULL JOIN (${settingsOf(account)}) AS had USING (setdatabase, name)
+    LEFT JOIN pg_database ON pg_database.oid = setdatabase
+    WHERE given.value IS DISTINCT FROM had.value
+      AND lower(COALESCE(given.name, had.name)) NOT IN ('role', 'session_authorization')
+  LOOP
+    BEGIN
+      EXECUTE format('ALTER ROLE %I', ${literal(account)})
+        || COALESCE(' IN DATABASE ' || quote_ident(setting.datname), '')
+        || CASE
+          WHEN setting.value IS NULL THEN format(' RESET %I', setting.name)
+          ELSE format(' SET %I TO ', setting.name) || CASE
+            WHEN lower(setting.name) IN (${LISTS.map(literal).join(", ")}) THEN COALESCE(
+              (SELECT string_agg(format('%L', COALESCE(replace(part[1], '""', '"'), btrim(part[2]))), ', ' ORDER BY place)
+              FROM regexp_matches(setting.value, '"((?:[^"]|"")*)"|([^",[:space:]][^",]*)', 'g')
+                WITH ORDINALITY AS parts (part, place)),
+              quote_literal(''))
+            ELSE format('%L', setting.value)
+          END
+        END;
+    EXCEPTION WHEN OTHERS THEN
+      NULL;
+    END;
+  END LOOP;
+END
+$settings$;`;
+}
+
+/** Settings that are lists of names (GUC_LIST_QUOTE). */
+const LISTS = [
+  "search_path",
+  "temp_tablespaces",
+  "local_preload_libraries",
+  "session_preload_libraries",
+  "shared_preload_libraries",
+  "unix_socket_directories",
+] as const;
 
 /** The minor versions of earlier majors as of which the setting of an account's role is applied, also after `DISCARD ALL`. */
 const FIRST_MINORS: Readonly<Record<string, number>> = { "15": 10, "16": 6, "17": 2 };
