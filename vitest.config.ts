@@ -75,7 +75,6 @@ const operatorReplaced = e2eFiles(
   "logs-search",
   "metrics-history",
   "backups-s3",
-  "references-renewal",
 );
 
 /** hack/test.sh sets it by the time that the unit tests take: more files would only wait for a processor. */
@@ -83,9 +82,17 @@ const isSlow = process.env.SLIPWAY_TEST_SLOW === "1";
 const integrationWorkers = isSlow ? 3 : 4;
 const e2eWorkers = isSlow ? 3 : 5;
 
-/** They stop a part of the platform that all others need, give the operator other settings, or watch that it rests. */
+/** They stop a part of the platform that all others need, give the operator other settings, watch that it rests, or need its processors. */
 const wholeStack = [
-  ...e2eFiles("replicas", "unchanged", "tracing", "applications-health", "helm-test", "helm-oci"),
+  ...e2eFiles(
+    "replicas",
+    "unchanged",
+    "tracing",
+    "applications-health",
+    "references-renewal",
+    "helm-test",
+    "helm-oci",
+  ),
   "test/chaos/databases/apiserver.chaos.test.ts",
 ];
 

@@ -113,12 +113,12 @@ test(
     );
     made.push(database.id);
     await untilReady(database);
-    const points = await eventually(async () => {
-      const found = pointsOf(await metricHistory(call, database.id, hour), `${database.id}-0`);
-      expect(found.some(({ cpu }) => cpu !== null)).toBe(true);
-      return found;
+    // A kubelet measures volumes once a minute.
+    await eventually(async () => {
+      const points = pointsOf(await metricHistory(call, database.id, hour), `${database.id}-0`);
+      expect(points.some(({ cpu }) => cpu !== null)).toBe(true);
+      expect(points.some(({ volume_used_bytes: used }) => (used ?? 0) > 0)).toBe(true);
     }, within);
-    expect(points.some(({ volume_used_bytes: used }) => (used ?? 0) > 0)).toBe(true);
     const stranger = await createOrganization(uniqueName("strangers"));
     const path = `/v1/project/${database.id}/metrics?range_seconds=3600`;
     expect((await apiClient(stranger.api_key)("GET", path)).status).toBe(404);
