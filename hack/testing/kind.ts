@@ -22,6 +22,7 @@ export const notOnKind: Readonly<Record<string, string>> = {
   console: builds,
   "databases-access": "connects from a network namespace to the embedded cluster's node address",
   exec: builds,
+  "metrics-history": "needs kubelets whose certificates are verified: the nodes' sign their own",
   nodes: "needs three nodes: the stage e2e-nodes",
   "nodes-databases": "needs three nodes: the stage e2e-nodes",
   readme: builds,
