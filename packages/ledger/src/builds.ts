@@ -1,6 +1,8 @@
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
+import { buildEvent } from "./event-data.ts";
 import type { Build, BuildStatus, RetiredImage } from "./schema.ts";
+import { recordEvent } from "./webhook-events.ts";
 
 /** Names a project; another one of the same id has another uid. */
 export interface BuildProject {
@@ -17,11 +19,37 @@ const RANK: Record<BuildStatus, number> = { pending: 0, building: 1, success: 2,
 
 /**
  * Writes a build, or what has become of it. Idempotent, and in any order: a state that is further than what is kept takes its
- * place, or the same one that is not final with what is new of it; a final state stays as it is.
+ * place, or the same one that is not final with what is new of it; a final state stays as it is. The event of its end is recorded with it.
  *
  * @returns whether the ledger has it so now; false when it keeps a state that is further, or another final one
  */
 export async function recordBuild(ledger: Ledger, row: BuildRow): Promise<boolean> {
+  const event = buildEvent(row);
+  const isWritten =
+    event === undefined
+      ? await writeBuild(ledger, row)
+      : await ledger.transaction().execute(async (tx) => {
+          const isNew = await writeBuild(tx, row);
+          if (isNew) {
+            await recordEvent(tx, event);
+          }
+          return isNew;
+        });
+  if (isWritten) {
+    return true;
+  }
+  const { organization_id, project_id, project_uid, id } = row;
+  const kept = await findBuild(ledger, {
+    organizationId: organization_id,
+    projectId: project_id,
+    projectUid: project_uid,
+    id,
+  });
+  return kept?.status === row.status;
+}
+
+/** @returns whether the row is new, or another than before */
+async function writeBuild(ledger: Ledger, row: BuildRow): Promise<boolean> {
   const now = sql<Date>`now()`;
   const { organization_id, project_id, id, created_at, triggered_by, project_uid, ...changes } = row;
   const before = (Object.keys(RANK) as BuildStatus[]).filter(
@@ -38,16 +66,7 @@ export async function recordBuild(ledger: Ledger, row: BuildRow): Promise<boolea
         .where("builds.project_uid", "=", project_uid),
     )
     .executeTakeFirstOrThrow();
-  if (numInsertedOrUpdatedRows) {
-    return true;
-  }
-  const kept = await findBuild(ledger, {
-    organizationId: organization_id,
-    projectId: project_id,
-    projectUid: project_uid,
-    id,
-  });
-  return kept?.status === row.status;
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
 /** One build of a project; undefined when there is none of this id, or not any more. */

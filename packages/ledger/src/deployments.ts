@@ -1,15 +1,31 @@
 import { type ExpressionBuilder, sql } from "kysely";
 import type { Ledger } from "./connect.ts";
+import { deploymentEvent } from "./event-data.ts";
 import type { Deployment, DeploymentStatus, LedgerSchema } from "./schema.ts";
+import { recordEvent } from "./webhook-events.ts";
 
 const OPEN_TO_SUCCESS: readonly DeploymentStatus[] = ["in_progress", "failed"];
 
 /**
  * Writes a deployment, or what has become of it. Idempotent, and in any order: once the ledger has a final status the
- * row stays as it is, except that a failed deployment may come to serve after all.
+ * row stays as it is, except that a failed deployment may come to serve after all. The event of its end is recorded with it.
  */
 export async function recordDeployment(ledger: Ledger, row: Deployment): Promise<void> {
-  await ledger
+  const event = deploymentEvent(row);
+  if (event === undefined) {
+    await writeDeployment(ledger, row);
+    return;
+  }
+  await ledger.transaction().execute(async (tx) => {
+    if (await writeDeployment(tx, row)) {
+      await recordEvent(tx, event);
+    }
+  });
+}
+
+/** @returns whether the row is new, or another than before */
+async function writeDeployment(ledger: Ledger, row: Deployment): Promise<boolean> {
+  const { numInsertedOrUpdatedRows = 0n } = await ledger
     .insertInto("deployments")
     .values(row)
     .onConflict((conflict) =>
@@ -27,7 +43,8 @@ export async function recordDeployment(ledger: Ledger, row: Deployment): Promise
         })
         .where("deployments.status", "in", row.status === "succeeded" ? OPEN_TO_SUCCESS : ["in_progress"]),
     )
-    .execute();
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows > 0n;
 }
 
 /** One project: not another of the same name, which was deleted before. */

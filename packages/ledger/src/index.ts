@@ -49,7 +49,15 @@ export type {
   RetiredImage,
   Role,
   UsageKind,
+  Webhook,
+  WebhookDelivery,
+  WebhookDeliveryStatus,
+  WebhookDisabledReason,
 } from "./schema.ts";
 export * from "./settlements.ts";
 export * from "./storage-charges.ts";
 export * from "./usage.ts";
+export * from "./webhook-deliveries.ts";
+export * from "./webhook-events.ts";
+export * from "./webhook-queue.ts";
+export * from "./webhooks.ts";

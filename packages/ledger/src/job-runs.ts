@@ -8,8 +8,10 @@ import {
   jobRunColumns,
   scheduledMinute,
 } from "./job-run-rows.ts";
+import { runEvent } from "./event-data.ts";
 import { withPartitions } from "./partitions.ts";
 import { keepCyclesOpen, openCycle } from "./settlements.ts";
+import { recordEvent } from "./webhook-events.ts";
 
 /** What became of one row. `row` is the ledger's row; for a rejected one, what was given. */
 export interface RecordedJobRun {
@@ -73,7 +75,7 @@ async function insert(ledger: Ledger, rows: readonly JobRunRow[]): Promise<Set<s
     .execute(async (transaction) => {
       await keepCyclesOpen(transaction);
       // In the order of the keys, so that two batches with the same runs wait for one another and never in a circle.
-      return sql<JobRunRow>`
+      const result = await sql<JobRunRow>`
         with given as (
           select g.*, to_timestamp(floor(extract(epoch from g.scheduled_at) / 60)::bigint * 60) as minute
           from json_populate_recordset(null::job_runs, ${JSON.stringify(rows)}) g
@@ -97,8 +99,21 @@ async function insert(ledger: Ledger, rows: readonly JobRunRow[]): Promise<Set<s
           order by organization_id, project_id, id
         )
         select organization_id, project_id, id from inserted`.execute(transaction);
+      const keys = new Set(result.rows.map(keyOf));
+      await recordEvents(transaction, rows.filter((row) => keys.has(keyOf(row))));
+      return keys;
     });
-  return new Set(inserted.rows.map(keyOf));
+  return inserted;
+}
+
+/** Records the events of runs that were inserted; of those in which nothing failed there are none. */
+async function recordEvents(ledger: Ledger, rows: readonly JobRunRow[]): Promise<void> {
+  for (const row of rows) {
+    const event = runEvent(row);
+    if (event !== undefined) {
+      await recordEvent(ledger, event);
+    }
+  }
 }
 
 /** Reads the rows back and compares them with what was given. */

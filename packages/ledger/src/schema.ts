@@ -202,6 +202,52 @@ interface GitDeliveryQueueTable {
   held_until: Date | null;
 }
 
+/** Why nothing is sent to a webhook: its receiver failed for days, asked for no more, or a client switched it off. */
+export type WebhookDisabledReason = "failing" | "gone" | "requested";
+
+interface WebhookTable {
+  id: string;
+  organization_id: string;
+  url: string;
+  /** Of the URL, with its port: so many requests go to one at a time. */
+  host: string;
+  description: string | null;
+  event_types: string[];
+  /** Those whose events are sent; null of all. */
+  project_ids: string[] | null;
+  created_at: CreatedAt;
+  updated_at: Generated<Date>;
+  /** Since when no attempt has succeeded; null while the last one has. */
+  failing_since: Date | null;
+  disabled_at: Date | null;
+  disabled_reason: WebhookDisabledReason | null;
+  /** Events that were over a bound; a bigint in decimal. */
+  dropped_events: Generated<string>;
+}
+
+/** `pending` is the only one that another follows by itself. */
+export type WebhookDeliveryStatus = "pending" | "succeeded" | "failed";
+
+interface WebhookDeliveryTable {
+  sequence: Generated<string>;
+  organization_id: string;
+  webhook_id: string;
+  event_id: string;
+  event_type: string;
+  project_id: string | null;
+  payload: string;
+  created_at: CreatedAt;
+  status: Generated<WebhookDeliveryStatus>;
+  attempts: Generated<number>;
+  due_at: Generated<Date>;
+  held_until: Date | null;
+  attempted_at: Date | null;
+  finished_at: Date | null;
+  response_code: number | null;
+  response_body: string | null;
+  error: string | null;
+}
+
 interface RetiredImageTable {
   organization_id: string;
   project_id: string;
@@ -244,6 +290,8 @@ export interface LedgerSchema {
   git_deliveries: GitDeliveryTable;
   git_delivery_queue: GitDeliveryQueueTable;
   retired_images: RetiredImageTable;
+  webhooks: WebhookTable;
+  webhook_deliveries: WebhookDeliveryTable;
 }
 
 export type Organization = Selectable<OrganizationTable>;
@@ -252,3 +300,5 @@ export type Deployment = Selectable<DeploymentTable>;
 export type QuotaReservationRow = Selectable<QuotaReservationTable>;
 export type Build = Selectable<BuildTable>;
 export type RetiredImage = Selectable<RetiredImageTable>;
+export type Webhook = Selectable<WebhookTable>;
+export type WebhookDelivery = Selectable<WebhookDeliveryTable>;

@@ -16,6 +16,7 @@ import * as nothingAhead from "./0012-nothing-ahead.ts";
 import * as domainReservations from "./0013-domain-reservations.ts";
 import * as gitDeliveryQueue from "./0014-git-delivery-queue.ts";
 import * as deploymentsOfAProject from "./0015-deployments-of-a-project.ts";
+import * as webhooks from "./0016-webhooks.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -34,6 +35,7 @@ export const migrations: Record<string, Migration> = {
   "0013-domain-reservations": domainReservations,
   "0014-git-delivery-queue": gitDeliveryQueue,
   "0015-deployments-of-a-project": deploymentsOfAProject,
+  "0016-webhooks": webhooks,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */

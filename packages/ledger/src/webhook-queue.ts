@@ -1,0 +1,176 @@
+import { sql } from "kysely";
+import type { Ledger } from "./connect.ts";
+import { giveUpDeliveries } from "./webhooks.ts";
+
+/** Deliveries that wait to be sent to their webhooks, by whichever process has time. */
+
+/** A delivery that a process sends. */
+export interface LeasedWebhookDelivery {
+  sequence: string;
+  organizationId: string;
+  webhookId: string;
+  eventId: string;
+  payload: string;
+  url: string;
+  /** This attempt counted. A delivery that another process has leased meanwhile has another count. */
+  attempts: number;
+}
+
+/** How many are sent at a time, by all processes together but for `most`. */
+export interface LeaseBounds {
+  /** By the one that leases. */
+  most: number;
+  perOrganization: number;
+  perWebhook: number;
+  /** To one host, whoever names it. */
+  perHost: number;
+  leaseMs: number;
+}
+
+/** What waits. */
+export interface WebhookBacklog {
+  /** Whether there is anything to lease, or a lease that has not ended. */
+  isDue: boolean;
+  /** For how long the webhook that waits longest has waited while nothing is sent to it. One whose receiver is slow waits for itself. */
+  lagMs: number;
+}
+
+/** Reads what waits; while nothing is due, that costs one row of an index. */
+export async function readWebhookBacklog(ledger: Ledger): Promise<WebhookBacklog> {
+  const { rows } = await sql<{ isDue: boolean; lag: number | null }>`
+    with some as materialized (
+      select from webhook_deliveries where status = 'pending' and due_at <= now() limit 1
+    )
+    select exists (select from some) as "isDue", (
+      select extract(epoch from now() - min(d.due_at))::float8 * 1000
+      from webhooks w cross join lateral (
+        select due_at from webhook_deliveries
+        where webhook_id = w.id and status = 'pending' and due_at <= now() order by due_at limit 1
+      ) d
+      where exists (select from some) and w.disabled_at is null and not exists (
+        select from webhook_deliveries h where h.webhook_id = w.id and h.status = 'pending' and h.held_until > now())
+    ) as lag`.execute(ledger);
+  const [{ isDue, lag } = { isDue: false, lag: null }] = rows;
+  return { isDue, lagMs: Math.max(0, lag ?? 0) };
+}
+
+/**
+ * Leases deliveries that are due: those of a process that is killed are sent by another once their lease has expired. The organization of
+ * which fewest are being sent goes first. One that fails gets one place, however many it has waiting.
+ */
+export function leaseWebhookDeliveries(
+  ledger: Ledger,
+  bounds: LeaseBounds,
+): Promise<LeasedWebhookDelivery[]> {
+  const { most, perOrganization, perWebhook, perHost, leaseMs } = bounds;
+  return ledger.transaction().execute(async (tx) => {
+    // One after the other, or two processes would each give an organization its whole share.
+    await sql`select pg_advisory_xact_lock(hashtextextended('webhook-deliveries', 1))`.execute(tx);
+    const { rows } = await sql<LeasedWebhookDelivery>`
+      with held as (
+        select d.organization_id, d.webhook_id, w.host from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+        where d.status = 'pending' and d.held_until > now()
+      ), due as (
+        select d.sequence, d.due_at, w.organization_id, w.host,
+          row_number() over (partition by w.organization_id order by d.due_at, d.sequence)
+            + (select count(*) from held h where h.organization_id = w.organization_id) as place,
+          row_number() over (partition by w.host order by d.due_at, d.sequence)
+            + (select count(*) from held h where h.host = w.host) as host_place
+        from webhooks w cross join lateral (
+          select sequence, due_at from webhook_deliveries d
+          where d.webhook_id = w.id and d.status = 'pending' and d.due_at <= now()
+            and (d.held_until is null or d.held_until <= now())
+          order by d.due_at, d.sequence
+          limit greatest(0, case when w.failing_since is null then ${perWebhook}::int else 1 end
+            - (select count(*) from held h where h.webhook_id = w.id))
+        ) d
+        where w.disabled_at is null
+      ), chosen as (
+        select q.sequence from webhook_deliveries q join due using (sequence)
+        where due.place <= ${perOrganization} and due.host_place <= ${perHost}
+        order by due.place, due.due_at, q.sequence limit ${most} for update of q skip locked
+      )
+      update webhook_deliveries d set attempts = attempts + 1, attempted_at = now(),
+        held_until = now() + ${leaseMs}::int * interval '1 millisecond'
+      from webhooks w where w.id = d.webhook_id and d.sequence in (select sequence from chosen)
+      returning d.sequence, d.organization_id as "organizationId", d.webhook_id as "webhookId",
+        d.event_id as "eventId", d.payload, d.attempts, w.url`.execute(tx);
+    return rows.toSorted((a, b) => Number(a.sequence) - Number(b.sequence));
+  });
+}
+
+/** How a receiver answered, or why it did not. */
+export interface AttemptResult {
+  responseCode?: number;
+  /** The first bytes of its answer. */
+  responseBody?: string;
+  /** A stable word for a failure without an answer. */
+  error?: string;
+}
+
+/** Records that a delivery has arrived. */
+export function finishWebhookDelivery(
+  ledger: Ledger,
+  leased: LeasedWebhookDelivery,
+  result: AttemptResult,
+): Promise<void> {
+  return ledger.transaction().execute(async (tx) => {
+    await record(tx, leased, result, sql`status = 'succeeded', finished_at = now()`);
+    await sql`
+      update webhooks set failing_since = null
+      where id = ${leased.webhookId} and failing_since is not null`.execute(tx);
+  });
+}
+
+export interface FailedAttempt extends AttemptResult {
+  /** Pause before the next attempt; undefined when there is none. */
+  retryMs?: number;
+  /** The receiver asked for no more. */
+  isGone?: boolean;
+}
+
+/**
+ * Records that an attempt has failed. A webhook to which none has succeeded for `disableAfterMs` is disabled, and so is one whose
+ * receiver asked for no more: what waits for it is given up.
+ * @returns whether it was disabled
+ */
+export function failWebhookDelivery(
+  ledger: Ledger,
+  leased: LeasedWebhookDelivery,
+  { retryMs, isGone = false, ...result }: FailedAttempt,
+  disableAfterMs: number,
+): Promise<boolean> {
+  return ledger.transaction().execute(async (tx) => {
+    const outcome =
+      retryMs === undefined
+        ? sql`status = 'failed', finished_at = now()`
+        : sql`due_at = now() + ${Math.round(retryMs)}::bigint * interval '1 millisecond'`;
+    await record(tx, leased, result, outcome);
+    await sql`
+      update webhooks set failing_since = now()
+      where id = ${leased.webhookId} and failing_since is null`.execute(tx);
+    const { numAffectedRows = 0n } = await sql`
+      update webhooks set disabled_at = now(), updated_at = now(),
+        disabled_reason = ${isGone ? "gone" : "failing"}
+      where id = ${leased.webhookId} and disabled_at is null and (${isGone}::boolean
+        or failing_since <= now() - ${Math.round(disableAfterMs)}::bigint * interval '1 millisecond')`.execute(
+      tx,
+    );
+    if (numAffectedRows > 0n) {
+      await giveUpDeliveries(tx, leased.webhookId);
+    }
+    return numAffectedRows > 0n;
+  });
+}
+
+async function record(
+  ledger: Ledger,
+  { sequence, attempts }: LeasedWebhookDelivery,
+  { responseCode, responseBody, error }: AttemptResult,
+  outcome: ReturnType<typeof sql>,
+): Promise<void> {
+  await sql`
+    update webhook_deliveries set held_until = null, response_code = ${responseCode ?? null},
+      response_body = ${responseBody ?? null}, error = ${error ?? null}, ${outcome}
+    where sequence = ${sequence} and attempts = ${attempts} and status = 'pending'`.execute(ledger);
+}

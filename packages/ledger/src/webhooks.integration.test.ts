@@ -1,0 +1,249 @@
+import { sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
+import {
+  connectLedger,
+  createWebhook,
+  type Deployment,
+  deleteWebhook,
+  type EventType,
+  eventIdOf,
+  failWebhookDelivery,
+  findWebhook,
+  finishWebhookDelivery,
+  type Ledger,
+  type LeaseBounds,
+  leaseWebhookDeliveries,
+  listSubscribers,
+  listWebhookDeliveries,
+  migrateToLatest,
+  type NotificationEvent,
+  readWebhookBacklog,
+  recordDeployment,
+  recordEvent,
+  redeliverWebhook,
+  retireWebhookDeliveries,
+  updateWebhook,
+} from "./index.ts";
+
+let postgres: TestPostgres;
+let ledger: Ledger;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+  await migrateToLatest(ledger);
+});
+afterAll(async () => {
+  await ledger?.destroy();
+  await postgres?.stop();
+});
+beforeEach(async () => {
+  await sql`truncate webhooks, webhook_deliveries, deployments`.execute(ledger);
+});
+
+const DAY_MS = 86_400_000;
+const types: EventType[] = ["deployment.failed", "deployment.succeeded"];
+const hook = (id: string, more: { organization_id?: string; project_ids?: string[]; host?: string } = {}) =>
+  createWebhook(
+    ledger,
+    {
+      id,
+      organization_id: "acme",
+      url: `https://${id}.example.com/hook`,
+      host: `${id}.example.com:443`,
+      description: null,
+      event_types: types,
+      project_ids: null,
+      ...more,
+    },
+    2,
+  );
+const happened = (key: string, more: Partial<NotificationEvent> = {}): NotificationEvent => ({
+  organizationId: "acme",
+  projectId: "pshop",
+  type: "deployment.failed",
+  key,
+  occurredAt: new Date(),
+  data: {},
+  ...more,
+});
+const bounds: LeaseBounds = { most: 10, perOrganization: 10, perWebhook: 10, perHost: 10, leaseMs: 60_000 };
+const lease = (more: Partial<LeaseBounds> = {}) => leaseWebhookDeliveries(ledger, { ...bounds, ...more });
+const deliveriesOf = async (webhookId: string, organizationId = "acme") =>
+  (await listWebhookDeliveries(ledger, { organizationId, webhookId, limit: 100, offset: 0 })).deliveries;
+
+describe("webhooks", () => {
+  it("are only so many of an organization, however many are created concurrently", async () => {
+    const made = await Promise.all(["w1", "w2", "w3", "w4"].map((id) => hook(id)));
+    expect(made.filter((one) => one !== undefined)).toHaveLength(2);
+    expect(await hook("w5", { organization_id: "other" })).toBeDefined();
+    expect((await listSubscribers(ledger)).map(({ organizationId }) => organizationId).sort()).toEqual([
+      "acme",
+      "other",
+    ]);
+  });
+
+  it("are of their organization alone, and are deleted with their deliveries", async () => {
+    await hook("w1");
+    await recordEvent(ledger, happened("d1"));
+    expect(await findWebhook(ledger, "other", "w1")).toBeUndefined();
+    expect(await updateWebhook(ledger, "other", "w1", { isEnabled: false })).toBeUndefined();
+    expect(await deleteWebhook(ledger, "other", "w1")).toBe(false);
+    expect(await deleteWebhook(ledger, "acme", "w1")).toBe(true);
+    expect(await deliveriesOf("w1")).toEqual([]);
+  });
+
+  it("that are switched off give up what waits, and get nothing until they are switched on", async () => {
+    await hook("w1");
+    await recordEvent(ledger, happened("d1"));
+    expect(await updateWebhook(ledger, "acme", "w1", { isEnabled: false })).toMatchObject({
+      disabled_reason: "requested",
+    });
+    expect(await deliveriesOf("w1")).toMatchObject([{ status: "failed", error: "webhook_disabled" }]);
+    expect(await recordEvent(ledger, happened("d2"))).toBe(0);
+    expect(await updateWebhook(ledger, "acme", "w1", { isEnabled: true })).toMatchObject({ disabled_at: null });
+    expect(await recordEvent(ledger, happened("d3"))).toBe(1);
+  });
+});
+
+describe("an event", () => {
+  it("is recorded once for each webhook that subscribes to it, however often it is observed", async () => {
+    await hook("w1");
+    await hook("w2", { project_ids: ["pother"] });
+    const event = happened("d1");
+    await Promise.all([recordEvent(ledger, event), recordEvent(ledger, event), recordEvent(ledger, event)]);
+    expect((await deliveriesOf("w1")).map(({ event_id }) => event_id)).toEqual([eventIdOf(event)]);
+    expect(await deliveriesOf("w2")).toEqual([]);
+    expect(await recordEvent(ledger, happened("b1", { type: "build.failed" }))).toBe(0);
+  });
+
+  it("of before the webhook, of long ago, or of a quiet time is not recorded", async () => {
+    await hook("w1");
+    expect(await recordEvent(ledger, happened("d1", { occurredAt: new Date(Date.now() - 60_000) }))).toBe(0);
+    await sql`update webhooks set created_at = now() - interval '9 days'`.execute(ledger);
+    expect(await recordEvent(ledger, happened("d2", { occurredAt: new Date(Date.now() - 3 * DAY_MS) }))).toBe(0);
+    expect(await recordEvent(ledger, happened("d3", { quietSeconds: 60 }))).toBe(1);
+    expect(await recordEvent(ledger, happened("d4", { quietSeconds: 60 }))).toBe(0);
+    expect(await recordEvent(ledger, happened("d5", { quietSeconds: 60, projectId: "pother" }))).toBe(1);
+  });
+
+  it("over a bound is counted, and recorded by no other organization's fault", async () => {
+    await hook("w1");
+    await hook("w2", { organization_id: "other" });
+    const limits = { perHour: 2, pending: 10 };
+    for (const key of ["d1", "d2", "d3", "d4"]) {
+      await recordEvent(ledger, happened(key), limits);
+    }
+    expect(await deliveriesOf("w1")).toHaveLength(2);
+    expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ dropped_events: "2" });
+    expect(await recordEvent(ledger, happened("d1", { organizationId: "other" }), limits)).toBe(1);
+  });
+
+  it("of a deployment's end is recorded with it, once", async () => {
+    await hook("w1");
+    const row: Deployment = {
+      id: "d1",
+      organization_id: "acme",
+      project_id: "pshop",
+      project_uid: "u1",
+      created_at: new Date(),
+      finished_at: null,
+      status: "in_progress",
+      updated_image: true,
+      image: "registry.example/app:1",
+      digest: null,
+      settings_hash: "hash",
+      message: null,
+    };
+    await recordDeployment(ledger, row);
+    const failed: Deployment = { ...row, status: "failed", finished_at: new Date(), message: "Nothing answers." };
+    await recordDeployment(ledger, failed);
+    await recordDeployment(ledger, failed);
+    await recordDeployment(ledger, { ...row, status: "succeeded", finished_at: new Date() });
+    const [second, first] = await deliveriesOf("w1");
+    expect([first?.event_type, second?.event_type]).toEqual(["deployment.failed", "deployment.succeeded"]);
+    expect(JSON.parse(first?.payload ?? "")).toMatchObject({
+      type: "deployment.failed",
+      data: { project_id: "pshop", deployment_id: "d1", message: "Nothing answers." },
+    });
+  });
+});
+
+describe("a delivery", () => {
+  it("is leased by one process, and by another once the lease of the one that was killed has expired", async () => {
+    await hook("w1");
+    await recordEvent(ledger, happened("d1"));
+    expect(await readWebhookBacklog(ledger)).toEqual({ isDue: true, lagMs: expect.any(Number) });
+    const leased = (await Promise.all([lease(), lease(), lease()])).flat();
+    expect(leased).toMatchObject([{ url: "https://w1.example.com/hook", attempts: 1 }]);
+    await sql`update webhook_deliveries set held_until = now() - interval '1 second'`.execute(ledger);
+    const [again] = await lease();
+    expect(again).toMatchObject({ attempts: 2 });
+    // What the first one reports after that changes nothing.
+    await failWebhookDelivery(ledger, leased[0] as never, { responseCode: 500 }, DAY_MS);
+    expect(await deliveriesOf("w1")).toMatchObject([{ status: "pending", response_code: null }]);
+    await finishWebhookDelivery(ledger, again as never, { responseCode: 204, responseBody: "" });
+    expect(await deliveriesOf("w1")).toMatchObject([{ status: "succeeded", response_code: 204 }]);
+    expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ failing_since: null });
+    expect(await readWebhookBacklog(ledger)).toEqual({ isDue: false, lagMs: 0 });
+  });
+
+  it("takes turns: of an organization, of a webhook and of a host only so many are sent at a time", async () => {
+    await hook("w1", { host: "same:443" });
+    await hook("w2", { organization_id: "other", host: "same:443" });
+    for (const key of ["d1", "d2", "d3", "d4"]) {
+      await recordEvent(ledger, happened(key));
+      await recordEvent(ledger, happened(key, { organizationId: "other" }));
+    }
+    const first = await lease({ most: 2, perOrganization: 2 });
+    expect(first.map(({ organizationId }) => organizationId).sort()).toEqual(["acme", "other"]);
+    expect(await lease({ perOrganization: 1 })).toEqual([]);
+    expect(await lease({ perHost: 2 })).toEqual([]);
+    expect(await lease({ perWebhook: 2 })).toHaveLength(2);
+    expect(await lease({ perWebhook: 2 })).toEqual([]);
+  });
+
+  it("is tried again, and a webhook that fails for long is disabled with what waits for it", async () => {
+    await hook("w1");
+    await recordEvent(ledger, happened("d1"));
+    const [leased] = await lease();
+    expect(await failWebhookDelivery(ledger, leased as never, { error: "timeout", retryMs: 5_000 }, DAY_MS)).toBe(
+      false,
+    );
+    expect(await lease()).toEqual([]);
+    await sql`update webhook_deliveries set due_at = now()`.execute(ledger);
+    await sql`update webhooks set failing_since = now() - interval '2 days'`.execute(ledger);
+    const [again] = await lease();
+    expect(await failWebhookDelivery(ledger, again as never, { error: "timeout", retryMs: 5_000 }, DAY_MS)).toBe(
+      true,
+    );
+    expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ disabled_reason: "failing" });
+    expect(await deliveriesOf("w1")).toMatchObject([{ status: "failed" }]);
+  });
+
+  it("that has ended is sent again under its id", async () => {
+    await hook("w1");
+    const event = happened("d1");
+    await recordEvent(ledger, event);
+    const of = { organizationId: "acme", webhookId: "w1", eventId: eventIdOf(event) };
+    expect(await redeliverWebhook(ledger, of)).toBe("pending");
+    const [leased] = await lease();
+    await failWebhookDelivery(ledger, leased as never, { responseCode: 500 }, DAY_MS);
+    expect(await redeliverWebhook(ledger, { ...of, organizationId: "other" })).toBeUndefined();
+    expect(await redeliverWebhook(ledger, of)).toBe("queued");
+    expect(await lease()).toMatchObject([{ eventId: of.eventId, attempts: 1 }]);
+  });
+
+  it("is deleted once it is old, one of too many, or without its webhook", async () => {
+    await hook("w1");
+    for (const key of ["d1", "d2", "d3"]) {
+      await recordEvent(ledger, happened(key));
+    }
+    await sql`update webhook_deliveries set status = 'failed'`.execute(ledger);
+    expect(await retireWebhookDeliveries(ledger, { days: 30, perOrganization: 2 })).toBe(1);
+    expect(await deliveriesOf("w1")).toHaveLength(2);
+    await sql`delete from webhooks`.execute(ledger);
+    expect(await retireWebhookDeliveries(ledger, { days: 30, perOrganization: 2 })).toBe(2);
+  });
+});

@@ -1,0 +1,135 @@
+import { sql } from "kysely";
+import type { Ledger } from "./connect.ts";
+import type { Webhook } from "./schema.ts";
+
+/** Webhooks of organizations. Their secrets are not here. */
+
+/** What a client sets of a webhook. */
+export type WebhookSettings = Pick<Webhook, "url" | "host" | "description" | "event_types" | "project_ids">;
+
+/**
+ * Creates a webhook, unless the organization has as many as it may.
+ * @returns undefined when it has
+ */
+export function createWebhook(
+  ledger: Ledger,
+  webhook: WebhookSettings & Pick<Webhook, "id" | "organization_id">,
+  most: number,
+): Promise<Webhook | undefined> {
+  return ledger.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`webhooks ${webhook.organization_id}`}, 0))`.execute(
+      tx,
+    );
+    const { count } = await tx
+      .selectFrom("webhooks")
+      .select(sql<number>`count(*)::int`.as("count"))
+      .where("organization_id", "=", webhook.organization_id)
+      .executeTakeFirstOrThrow();
+    if (count >= most) {
+      return undefined;
+    }
+    return tx.insertInto("webhooks").values(webhook).returningAll().executeTakeFirstOrThrow();
+  });
+}
+
+/** All of an organization, the oldest first. */
+export async function listWebhooks(ledger: Ledger, organizationId: string): Promise<Webhook[]> {
+  return ledger
+    .selectFrom("webhooks")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .orderBy("created_at")
+    .orderBy("id")
+    .execute();
+}
+
+/** The organization's webhook; undefined when it has none of this id. */
+export async function findWebhook(
+  ledger: Ledger,
+  organizationId: string,
+  id: string,
+): Promise<Webhook | undefined> {
+  return ofOrganization(ledger, organizationId, id).selectAll().executeTakeFirst();
+}
+
+const ofOrganization = (ledger: Ledger, organizationId: string, id: string) =>
+  ledger.selectFrom("webhooks").where("organization_id", "=", organizationId).where("id", "=", id);
+
+/**
+ * Changes a webhook. Switched off, what waits for it is given up; switched on, it counts as one that does not fail.
+ * @returns undefined when the organization has none of this id
+ */
+export function updateWebhook(
+  ledger: Ledger,
+  organizationId: string,
+  id: string,
+  { isEnabled, ...settings }: Partial<WebhookSettings> & { isEnabled?: boolean },
+): Promise<Webhook | undefined> {
+  return ledger.transaction().execute(async (tx) => {
+    const before = await ofOrganization(tx, organizationId, id).selectAll().forUpdate().executeTakeFirst();
+    if (before === undefined) {
+      return undefined;
+    }
+    const isDisabled = before.disabled_at !== null;
+    const state =
+      isEnabled === undefined || isEnabled === !isDisabled
+        ? {}
+        : isEnabled
+          ? { disabled_at: null, disabled_reason: null, failing_since: null }
+          : { disabled_at: sql<Date>`now()`, disabled_reason: "requested" as const };
+    if (isEnabled === false && !isDisabled) {
+      await giveUpDeliveries(tx, id);
+    }
+    return tx
+      .updateTable("webhooks")
+      .set({ ...settings, ...state, updated_at: sql<Date>`now()` })
+      .where("id", "=", id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+  });
+}
+
+/** Ends every delivery of a webhook that waits, since nothing is sent to it any more. */
+export async function giveUpDeliveries(ledger: Ledger, webhookId: string): Promise<void> {
+  await ledger
+    .updateTable("webhook_deliveries")
+    .set({ status: "failed", finished_at: sql<Date>`now()`, held_until: null, error: "webhook_disabled" })
+    .where("webhook_id", "=", webhookId)
+    .where("status", "=", "pending")
+    .execute();
+}
+
+/** Deletes a webhook with its deliveries. @returns whether there was one */
+export function deleteWebhook(ledger: Ledger, organizationId: string, id: string): Promise<boolean> {
+  return ledger.transaction().execute(async (tx) => {
+    const { numDeletedRows } = await tx
+      .deleteFrom("webhooks")
+      .where("organization_id", "=", organizationId)
+      .where("id", "=", id)
+      .executeTakeFirst();
+    if (numDeletedRows === 0n) {
+      return false;
+    }
+    await tx.deleteFrom("webhook_deliveries").where("webhook_id", "=", id).execute();
+    return true;
+  });
+}
+
+/** When the newest of its webhooks was made or changed, of each organization that has any that is not switched off. */
+export async function listSubscribers(
+  ledger: Ledger,
+): Promise<{ organizationId: string; changedAt: Date }[]> {
+  const { rows } = await sql<{ organizationId: string; changedAt: Date }>`
+    select organization_id as "organizationId", max(updated_at) as "changedAt" from webhooks
+    where disabled_at is null group by 1`.execute(ledger);
+  return rows;
+}
+
+/** Those of these ids that exist. */
+export async function existingWebhooks(ledger: Ledger, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) {
+    return new Set();
+  }
+  const rows = await ledger.selectFrom("webhooks").select("id").where("id", "in", ids).execute();
+  return new Set(rows.map(({ id }) => id));
+}
