@@ -1,5 +1,5 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
-import { allowedGitHosts, type GithubAppConfig, githubAppConfig, githubEnvironment } from "@slipway/git";
+import { allowedHosts, type GithubAppConfig, githubAppConfig, githubEnvironment } from "@slipway/git";
 import {
   addressList,
   DNS_NAME,
@@ -22,7 +22,7 @@ const environment = z.object({
   SLIPWAY_BACKUPS_FILE: z.string().min(1).optional(),
   SLIPWAY_TOKEN_KEY_FILE: z.string().min(1),
   SLIPWAY_OIDC_ISSUERS: oidcIssuers.default([]),
-  SLIPWAY_GIT_ALLOWED_HOSTS: allowedGitHosts,
+  SLIPWAY_GIT_ALLOWED_HOSTS: allowedHosts,
   SLIPWAY_GIT_CA_FILE: z.string().min(1).optional(),
   ...githubEnvironment,
   SLIPWAY_GIT_HOOK_URL: z

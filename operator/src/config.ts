@@ -78,6 +78,8 @@ export interface Config {
   platformBackupDir?: string;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
+  /** Receivers of webhooks: those whose addresses may be private, and authorities of their certificates beside the public ones. */
+  webhooks: { allowedHosts: string[]; caFile?: string };
   /** Where traces are exported; without it there are none. */
   tracing?: TracingSettings;
   logLevel: string;
@@ -146,6 +148,7 @@ export function loadConfig(env: Environment): Config {
             gitCaFile: e.SLIPWAY_GIT_CA_FILE,
             githubApp: githubAppConfig(e),
           },
+    webhooks: { allowedHosts: e.SLIPWAY_WEBHOOK_ALLOWED_HOSTS, caFile: e.SLIPWAY_WEBHOOK_CA_FILE },
     tracing: tracingSettings(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     metricsPort: e.SLIPWAY_METRICS_PORT,

@@ -2,7 +2,7 @@
 
 import { isIP, isIPv6 } from "node:net";
 import { MAX_SHARDS } from "@slipway/controller-runtime";
-import { allowedGitHosts, githubEnvironment } from "@slipway/git";
+import { allowedHosts, githubEnvironment } from "@slipway/git";
 import { commaSeparated, dnsLabel, dnsName, listOf, logLevel, portNumber } from "@slipway/process";
 import { tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
@@ -91,8 +91,10 @@ const variables = z.object({
   SLIPWAY_BUILDS_FILE: z.string().min(1).optional(),
   SLIPWAY_REGISTRY_KEY_FILE: z.string().min(1).optional(),
   SLIPWAY_BUILD_TOOLS_DIR: z.string().min(1).optional(),
-  SLIPWAY_GIT_ALLOWED_HOSTS: allowedGitHosts,
+  SLIPWAY_GIT_ALLOWED_HOSTS: allowedHosts,
   SLIPWAY_GIT_CA_FILE: z.string().min(1).optional(),
+  SLIPWAY_WEBHOOK_ALLOWED_HOSTS: allowedHosts,
+  SLIPWAY_WEBHOOK_CA_FILE: z.string().min(1).optional(),
   ...githubEnvironment,
   SLIPWAY_DATABASE_OUTSIDE: z.enum(OUTSIDE_TYPES).default("None"),
   SLIPWAY_PLAN_CHANGE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(600),

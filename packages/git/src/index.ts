@@ -25,15 +25,16 @@ export {
   githubEnvironment,
   mountedGithubApp,
 } from "./github/tokens.ts";
-export { canonicalInstanceUrl, INSTANCE_URL_MAX_LENGTH, isPublicAddress } from "./net/addresses.ts";
+export { canonicalInstanceUrl, hostAndPort, INSTANCE_URL_MAX_LENGTH, isPublicAddress } from "./net/addresses.ts";
 export {
   type FetchRequest,
   type FetchResponse,
+  queriedAddresses,
   type Resolve,
   SsrfSafeFetch,
   type SsrfSafeFetchOptions,
 } from "./net/fetch.ts";
-export { allowedGitHosts } from "./net/settings.ts";
+export { allowedHosts } from "./net/settings.ts";
 export * from "./provider.ts";
 export {
   openRepositoryId,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import {
-  allowedGitHosts,
+  allowedHosts,
   GitError,
   githubAppConfig,
   githubEnvironment,
@@ -42,7 +42,7 @@ export async function connectGithubAccount(
 }
 
 const environment = z.object({
-  SLIPWAY_GIT_ALLOWED_HOSTS: allowedGitHosts,
+  SLIPWAY_GIT_ALLOWED_HOSTS: allowedHosts,
   SLIPWAY_GIT_CA_FILE: z.string().min(1).optional(),
   ...githubEnvironment,
 });

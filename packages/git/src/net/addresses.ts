@@ -62,6 +62,13 @@ export function isPublicAddress(address: string): boolean {
   return globalUnicast.check(address, "ipv6") && !refused.check(address, "ipv6");
 }
 
+/** The IPv4 address that an IPv6 one represents; of any other address itself. */
+export function plainAddress(address: string): string {
+  return isIPv6(address) && !address.includes("%") && embedding.check(address, "ipv6")
+    ? embeddedIPv4(address)
+    : address;
+}
+
 /** The last 32 bits of an IPv6 address, as an IPv4 one. */
 function embeddedIPv4(address: string): string {
   return ipaddr.fromByteArray(ipaddr.parse(address).toByteArray().slice(-4)).toString();

@@ -104,6 +104,24 @@ describe("a redirect", () => {
   });
 });
 
+describe("a lenient one", () => {
+  it("returns the first bytes of an answer, and a redirect as it is", async () => {
+    const lenient = guarded({ isLenient: true, maxBytes: 100 });
+    expect((await lenient.send(`${server.url}/long`)).text).toBe("x".repeat(100));
+    expect(await lenient.send(`${server.url}/elsewhere`)).toMatchObject({ status: 302 });
+    expect(asked).toEqual(["/long", "/elsewhere"]);
+  });
+});
+
+it("a public address that is refused is not connected to", async () => {
+  const options = { allowedHosts: [], isRefused: (address: string) => address === "192.88.98.1" };
+  const resolve = async () => [{ address: "192.88.98.1", family: 4 }];
+  for (const host of ["192.88.98.1", "[::ffff:192.88.98.1]", "[64:ff9b::192.88.98.1]", "git.example.com"]) {
+    const answer = guarded({ ...options, resolve }).send(`https://${host}:${server.port}/`);
+    await expect(answer).rejects.toEqual(failing("AddressRefused"));
+  }
+});
+
 describe("an address that is not public", () => {
   it.each([
     "127.0.0.1",

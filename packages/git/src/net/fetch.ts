@@ -1,11 +1,12 @@
 /** Requests to servers that tenants name, without access to the platform's own network. */
 
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
+import { Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { getCACertificates } from "node:tls";
 import { Agent, type Dispatcher, request } from "undici";
 import { GitError } from "../errors.ts";
-import { hostAndPort, isPublicAddress } from "./addresses.ts";
+import { hostAndPort, isPublicAddress, plainAddress } from "./addresses.ts";
 
 /** All addresses of a host. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
@@ -21,6 +22,10 @@ export interface SsrfSafeFetchOptions {
   timeoutMs?: number;
   /** Bytes of the longest answer; 4 MiB unless given. */
   maxBytes?: number;
+  /** Addresses that are refused although they are public, such as the cluster's own. */
+  isRefused?: (address: string) => boolean;
+  /** A receiver's answer matters little: a redirect is returned as it is, and of a longer answer its first bytes are. */
+  isLenient?: boolean;
 }
 
 export interface FetchRequest {
@@ -51,9 +56,13 @@ export class SsrfSafeFetch {
   readonly #allowed: ReadonlySet<string>;
   readonly #timeoutMs: number;
   readonly #maxBytes: number;
+  readonly #isLenient: boolean;
+  readonly #mayConnect: (address: string) => boolean;
 
   constructor(options: SsrfSafeFetchOptions = {}) {
-    const { allowedHosts = [], ca, resolve = systemResolve } = options;
+    const { allowedHosts = [], ca, resolve = systemResolve, isRefused = () => false } = options;
+    this.#isLenient = options.isLenient ?? false;
+    this.#mayConnect = (address) => isPublicAddress(address) && !isRefused(plainAddress(address));
     this.#allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
     this.#timeoutMs = options.timeoutMs ?? 15_000;
     this.#maxBytes = options.maxBytes ?? 4 * 1024 * 1024;
@@ -62,7 +71,10 @@ export class SsrfSafeFetch {
     // Whether a host may be private depends on its port, which a lookup does not know: a pool for either.
     const pool = (isAllowed: boolean) =>
       new Agent({
-        connect: { ...connect, lookup: ssrfSafeLookup(resolve, isAllowed) },
+        connect: {
+          ...connect,
+          lookup: ssrfSafeLookup(resolve, isAllowed ? () => true : this.#mayConnect),
+        },
         connections: 8,
         keepAliveTimeout: 5_000,
       });
@@ -82,7 +94,7 @@ export class SsrfSafeFetch {
     try {
       for (let hop = 0; ; hop += 1) {
         const answer = await this.#once(url, options, until);
-        const target = redirectTarget(answer, url);
+        const target = this.#isLenient ? undefined : redirectTarget(answer, url);
         if (target === undefined) {
           return answer;
         }
@@ -112,7 +124,7 @@ export class SsrfSafeFetch {
     const isAllowed = this.#allowed.has(hostAndPort(url));
     // No name to resolve.
     const literal = url.hostname.replace(/^\[|\]$/g, "");
-    if (isIP(literal) !== 0 && !isAllowed && !isPublicAddress(literal)) {
+    if (isIP(literal) !== 0 && !isAllowed && !this.#mayConnect(literal)) {
       throw refused();
     }
     const response = await request(url, {
@@ -134,6 +146,10 @@ export class SsrfSafeFetch {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       // Leaving the loop destroys the body, and with it the connection.
+      if (bytes > this.#maxBytes && this.#isLenient) {
+        chunks.push(chunk.subarray(0, chunk.length - (bytes - this.#maxBytes)));
+        break;
+      }
       if (bytes > this.#maxBytes) {
         throw new GitError("ProviderUnavailable", "the Git server's answer is too long");
       }
@@ -157,15 +173,27 @@ const systemResolve: Resolve = (hostname) =>
     });
   });
 
+/**
+ * Resolves by queries to the name servers, in no thread of the pool that all lookups of a process share: hosts whose name servers do not
+ * answer delay only those who name them.
+ */
+export const queriedAddresses: Resolve = async (hostname) => {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  const of = (found: PromiseSettledResult<string[]>, family: number) =>
+    found.status === "fulfilled" ? found.value.map((address) => ({ address, family })) : [];
+  return [...of(v4, 4), ...of(v6, 6)];
+};
+
 /** A lookup that fails when one of the host's addresses is rejected: a name with both kinds is an attack. */
-function ssrfSafeLookup(resolve: Resolve, isAllowed: boolean): LookupFunction {
+function ssrfSafeLookup(resolve: Resolve, mayConnect: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (addresses) => {
         if (addresses.length === 0) {
           return callback(new Error("the host has no address"), "", 0);
         }
-        if (!isAllowed && addresses.some(({ address }) => !isPublicAddress(address))) {
+        if (addresses.some(({ address }) => !mayConnect(address))) {
           return callback(refused(), "", 0);
         }
         if (options.all) {

@@ -1,4 +1,4 @@
-/** Settings of the installation about tenants' Git servers. */
+/** Settings of the installation about servers that tenants name. */
 
 import { z } from "zod";
 
@@ -7,8 +7,8 @@ const hostAndPort = z
   .max(260)
   .regex(/^([a-z0-9.-]+|\[[0-9a-f:.]+\]):[0-9]{1,5}$/, "must be host:port, in lower case");
 
-/** `SLIPWAY_GIT_ALLOWED_HOSTS`: comma-separated `host:port` whose addresses may be private. */
-export const allowedGitHosts = z
+/** Comma-separated `host:port` whose addresses may be private: `SLIPWAY_GIT_ALLOWED_HOSTS`, `SLIPWAY_WEBHOOK_ALLOWED_HOSTS`. */
+export const allowedHosts = z
   .string()
   .default("")
   .transform((text) =>
