@@ -40,6 +40,8 @@ export const labels = {
   deletedProject: `${GROUP}/deleted-project`,
   /** Variable group that `/v1` created a Secret for. */
   variableGroup: `${GROUP}/variable-group`,
+  /** Id of a webhook; on the Secret with what its deliveries are signed with. */
+  webhook: `${GROUP}/webhook`,
 } as const;
 
 /**
@@ -192,6 +194,24 @@ export function newGitConnectionId(random: RandomInt): string {
 export function newVariableGroupId(random: RandomInt): string {
   return `v${randomText(19, random)}`;
 }
+
+/** A new webhook's id: `w` and 19 characters of `[a-z0-9]`. */
+export function newWebhookId(random: RandomInt): string {
+  return `w${randomText(19, random)}`;
+}
+
+/** The form of a webhook's id. */
+export const WEBHOOK_ID = /^w[a-z0-9]{19}$/;
+
+/** Name of the Secret, in its organization's namespace, with what a webhook's deliveries are signed with. */
+export const webhookSecretName = (webhookId: string): string => `${webhookId}-webhook`;
+
+/** Keys of that Secret: the secret, and until a moment the one before it. */
+export const webhookSecretKeys = {
+  current: "current",
+  previous: "previous",
+  previousUntil: "previousUntil",
+} as const;
 
 /** The form of an organization's id. */
 export const ORGANIZATION_ID = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;

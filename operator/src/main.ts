@@ -33,6 +33,7 @@ import { openMountedBuildFiles } from "./builds/mounted-files.ts";
 import { addClusterCheck } from "./cluster-check.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { parseDatabaseImages } from "./databases/settings.ts";
+import { notificationLedger } from "./notifications/ledger.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./projects/deployments/reaper.ts";
 import { ledgerQuotas } from "./projects/quotas/quota-ledger.ts";
@@ -83,6 +84,7 @@ async function main(config: Config): Promise<void> {
     listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
     recordDeployment: (row) => recordDeployment(ledger, row),
     openDeployments: ledgerDeployments(ledger),
+    notifications: notificationLedger(ledger),
     billing: ledgerBilling(ledger),
     ledgerTime: () => ledgerTime(ledger),
     runs: { record: (rows) => recordJobRuns(ledger, rows) },

@@ -18,6 +18,7 @@ import { createIngressProbe } from "./domains/ingress-probe.ts";
 import { RouteCheck } from "./domains/route-check.ts";
 import { addJobRunController } from "./jobs/runs/controller.ts";
 import { addObserve } from "./metrics/observe.ts";
+import { addNotifications } from "./notifications/controller.ts";
 import type { OperatorOptions } from "./options.ts";
 import { apiserverPeers, createClusterStores, onApiserverMoved } from "./organizations/cluster-addresses.ts";
 import { addOrganizationController, createNamespaceStore } from "./organizations/controller.ts";
@@ -190,6 +191,13 @@ export function createOperator(options: OperatorOptions): Manager {
     reservations: options.reservations,
   });
 
+  if (options.notifications) {
+    addNotifications(manager, {
+      ledger: options.notifications,
+      stores: { ...stores, backups: backups.backups },
+      settings: { ...config.webhooks, deniedCidrs: config.egressDeniedCidrs },
+    });
+  }
   if (options.builds) {
     addBuilds(manager, options.builds, stores.projects);
   }

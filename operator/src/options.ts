@@ -13,6 +13,7 @@ import type { ReservationLedger } from "./domains/reservations.ts";
 import type { CloseMetering } from "./jobs/deletion.ts";
 import type { RunLedger } from "./jobs/runs/ports.ts";
 import type { StoreRunLog } from "./logs/run-logs.ts";
+import type { NotificationLedger } from "./notifications/ledger.ts";
 import type { OpenDeployments } from "./projects/deployments/reaper.ts";
 import type { RecordDeployment } from "./projects/deployments/records.ts";
 import type { QuotaLedger } from "./projects/quotas/quota-ledger.ts";
@@ -50,6 +51,8 @@ export interface OperatorOptions {
   runs: RunLedger;
   /** Writes the end of a run's log into the ledger. */
   storeRunLog: StoreRunLog;
+  /** Webhooks and what is delivered to them; without it there are none. */
+  notifications?: NotificationLedger;
   /** Where storage is charged by the hour, and cycles are settled. */
   billing: BillingLedger;
   /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; not compared without it. */

@@ -23,6 +23,10 @@ import {
   organizationRules as observeOrganizationRules,
   rules as observeRules,
 } from "./metrics/kubelet-token.ts";
+import {
+  organizationRules as notificationOrganizationRules,
+  rules as notificationRules,
+} from "./notifications/controller.ts";
 import { defaultNamespaceRules as clusterAddressRules } from "./organizations/cluster-addresses.ts";
 import {
   organizationRules as organizationControllerOrganizationRules,
@@ -48,6 +52,7 @@ export const clusterRules: PolicyRule[] = mergeRules([
   ...databaseRules,
   ...backupRules,
   ...undeleteRules,
+  ...notificationRules,
 ]);
 
 /** For a ClusterRole that is bound in organizations' namespaces alone. */
@@ -59,6 +64,7 @@ export const organizationRules: PolicyRule[] = mergeRules([
   ...databaseOrganizationRules,
   ...backupOrganizationRules,
   ...undeleteOrganizationRules,
+  ...notificationOrganizationRules,
 ]);
 
 /** In addition to them where builds are enabled: in every namespace, in organizations' and in that of builds. */

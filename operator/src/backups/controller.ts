@@ -64,6 +64,7 @@ export interface BackupOptions {
 
 /** What the parts of backups share. Made before the projects' controller, which restores with it. */
 export interface BackupParts {
+  backups: Store<Backup>;
   restorer: Restorer;
   /** Adds the controllers. */
   add(): void;
@@ -114,6 +115,7 @@ export function createBackups(manager: Manager, options: BackupOptions): BackupP
     metrics,
   };
   return {
+    backups,
     restorer: new Restorer(shared),
     add: () => addControllers(manager, options, shared),
   };

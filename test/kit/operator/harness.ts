@@ -148,6 +148,7 @@ export async function startOperator(
       dnsServers: options.dnsServers ?? ["127.0.0.1:9"],
       namespace: "slipway-system",
       shard: { index: 0, count: 1 },
+      webhooks: { allowedHosts: [] },
       ingress: {
         className: "traefik",
         namespace: "slipway-ingress",

@@ -1,0 +1,130 @@
+/** Delivers events to webhooks: leases what is due from the ledger, sends it, and records what became of it. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type {
+  AttemptResult,
+  FailedAttempt,
+  LeaseBounds,
+  LeasedWebhookDelivery,
+  WebhookBacklog,
+} from "@slipway/ledger";
+import type { Logger } from "@slipway/process";
+import type { AttemptOutcome, WebhookMetrics } from "./metrics.ts";
+import { retryPauseMs } from "./schedule.ts";
+import type { SentAttempt } from "./send.ts";
+
+/** Where deliveries wait. Each call throws while the ledger is unavailable. */
+export interface DeliveryLedger {
+  backlog(): Promise<WebhookBacklog>;
+  lease(bounds: LeaseBounds): Promise<LeasedWebhookDelivery[]>;
+  finish(leased: LeasedWebhookDelivery, result: AttemptResult): Promise<void>;
+  /** @returns whether the webhook was disabled by it */
+  fail(leased: LeasedWebhookDelivery, attempt: FailedAttempt, disableAfterMs: number): Promise<boolean>;
+}
+
+export interface DelivererOptions {
+  ledger: DeliveryLedger;
+  /** What a webhook's deliveries are signed with now. @throws while the cluster is unavailable */
+  secretsOf: (leased: LeasedWebhookDelivery, signal: AbortSignal) => Promise<string[]>;
+  send: (leased: LeasedWebhookDelivery, secrets: readonly string[], signal: AbortSignal) => Promise<SentAttempt>;
+  metrics: WebhookMetrics;
+  random: () => number;
+  log: Logger;
+  bounds?: Partial<LeaseBounds>;
+  pollMs?: number;
+}
+
+/** An attempt takes 15 s at most, and its Secret's read 5. */
+const BOUNDS: LeaseBounds = { most: 32, perOrganization: 6, perWebhook: 2, perHost: 8, leaseMs: 60_000 };
+const POLL_MS = 1_000;
+/** A webhook to which no attempt has succeeded for so long is disabled. */
+export const DISABLE_AFTER_MS = 5 * 86_400_000;
+/** How long a delivery waits when nothing was sent, since its secret could not be read. */
+const UNSENT_RETRY_MS = 30_000;
+
+export class WebhookDeliverer {
+  readonly #options: DelivererOptions;
+  readonly #bounds: LeaseBounds;
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+    this.#bounds = { ...BOUNDS, ...options.bounds };
+  }
+
+  /** Delivers until the signal aborts; what is being sent then is sent by another process once its lease has expired. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log, pollMs = POLL_MS } = this.#options;
+    while (!signal.aborted) {
+      const leased = await this.#leaseDue().catch((error: unknown) => {
+        log.warn({ err: error }, "deliveries to webhooks cannot be read");
+        return [];
+      });
+      for (const one of leased) {
+        const done = this.#attempt(one, signal).finally(() => this.#underWay.delete(done));
+        this.#underWay.add(done);
+      }
+      if (leased.length > 0) {
+        continue;
+      }
+      const pause = sleep(pollMs, undefined, { signal }).catch(() => undefined);
+      // The next of an organization may be leased as soon as one has ended.
+      await Promise.race([pause, ...this.#underWay]);
+    }
+    await Promise.all(this.#underWay);
+  }
+
+  /** A read alone while nothing is due. */
+  async #leaseDue(): Promise<LeasedWebhookDelivery[]> {
+    const { ledger, metrics } = this.#options;
+    const { isDue, lagMs } = await ledger.backlog();
+    metrics.lag.set(lagMs / 1_000);
+    const most = this.#bounds.most - this.#underWay.size;
+    return !isDue || most <= 0 ? [] : ledger.lease({ ...this.#bounds, most });
+  }
+
+  /** Never rejects: a delivery whose outcome cannot be recorded is sent again once its lease has expired. */
+  async #attempt(leased: LeasedWebhookDelivery, signal: AbortSignal): Promise<void> {
+    const { log } = this.#options;
+    const { organizationId, webhookId: webhook, eventId: event, attempts } = leased;
+    try {
+      await this.#sendAndRecord(leased, signal);
+    } catch (error) {
+      if (!signal.aborted) {
+        log.warn({ err: error, organizationId, webhook, event, attempts }, "a delivery to a webhook is sent again");
+      }
+    }
+  }
+
+  async #sendAndRecord(leased: LeasedWebhookDelivery, signal: AbortSignal): Promise<void> {
+    const { ledger, send, secretsOf } = this.#options;
+    const secrets = await secretsOf(leased, signal);
+    if (secrets.length === 0) {
+      return this.#failed(leased, { error: "secret_missing", retryMs: this.#pauseMs(leased, UNSENT_RETRY_MS) }, "unsigned");
+    }
+    const { outcome, ...result } = await send(leased, secrets, signal);
+    if (outcome !== "succeeded") {
+      const isGone = result.responseCode === 410;
+      const retryMs = isGone ? undefined : this.#pauseMs(leased);
+      return this.#failed(leased, { ...result, retryMs, isGone }, outcome);
+    }
+    this.#options.metrics.attempts.inc({ outcome });
+    await ledger.finish(leased, result);
+  }
+
+  #pauseMs({ attempts }: LeasedWebhookDelivery, leastMs = 0): number | undefined {
+    const pause = retryPauseMs(attempts, this.#options.random());
+    return pause === undefined ? undefined : Math.max(pause, leastMs);
+  }
+
+  async #failed(leased: LeasedWebhookDelivery, attempt: FailedAttempt, outcome: AttemptOutcome): Promise<void> {
+    const { ledger, metrics, log } = this.#options;
+    metrics.attempts.inc({ outcome });
+    const isDisabled = await ledger.fail(leased, attempt, DISABLE_AFTER_MS);
+    if (isDisabled) {
+      metrics.disabled.inc();
+      const { organizationId, webhookId: webhook } = leased;
+      log.info({ organizationId, webhook, isGone: attempt.isGone }, "a webhook was disabled");
+    }
+  }
+}

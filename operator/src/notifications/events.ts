@@ -1,0 +1,101 @@
+/** Events that are observed in the state of objects. Whatever the ledger records itself (deployments, builds, runs), it makes events of. Pure. */
+
+import { findCondition } from "@slipway/controller-runtime";
+import { type Backup, type DomainClaim, organizationOfNamespace, type Project, type ProjectReason } from "@slipway/crds";
+import type { NotificationEvent } from "@slipway/ledger";
+
+/** Reasons that say of an application's instances that they end again and again. */
+const CRASHING: readonly ProjectReason[] = ["ContainerCrashing", "OutOfMemory"];
+
+/** Of an application that comes up between its crashes, one event is enough for so long. */
+const CRASH_LOOP_QUIET_SECONDS = 3_600;
+
+const MESSAGE_MAX_LENGTH = 1_024;
+
+/** What a project's status tells of: instances that crash, and occurrences of a schedule that were missed. */
+export function eventsOfProject(project: Project): NotificationEvent[] {
+  const organizationId = organizationOfNamespace(project.metadata.namespace ?? "");
+  return organizationId === undefined
+    ? []
+    : [...crashLoop(project, organizationId), ...missedRuns(project, organizationId)];
+}
+
+function crashLoop({ metadata, status }: Project, organizationId: string): NotificationEvent[] {
+  const condition = (["WorkloadAvailable", "Progressing"] as const)
+    .map((type) => findCondition(status?.conditions, type))
+    .find((found) => CRASHING.some((reason) => reason === found?.reason));
+  if (condition === undefined) {
+    return [];
+  }
+  const { lastTermination: last } = status ?? {};
+  return [
+    {
+      organizationId,
+      projectId: metadata.name,
+      type: "project.crash_loop",
+      key: `${metadata.uid}/${condition.lastTransitionTime}`,
+      occurredAt: new Date(last?.finishedAt ?? condition.lastTransitionTime),
+      quietSeconds: CRASH_LOOP_QUIET_SECONDS,
+      data: {
+        reason: condition.reason,
+        message: condition.message,
+        ...(last ? { instance: last.instance, exit_code: last.exitCode, restarts: last.restarts } : {}),
+      },
+    },
+  ];
+}
+
+/** Those of one reason that were counted in one write are one event. */
+function missedRuns({ metadata, status }: Project, organizationId: string): NotificationEvent[] {
+  return (status?.job?.missedReasons ?? []).map(({ reason, count, lastScheduledAt }) => ({
+    organizationId,
+    projectId: metadata.name,
+    type: "run.missed",
+    key: `${metadata.uid}/${reason}/${count}`,
+    occurredAt: new Date(lastScheduledAt),
+    data: { reason, scheduled_at: lastScheduledAt, missed: count },
+  }));
+}
+
+/** The end of a backup. */
+export function eventsOfBackup({ metadata, spec, status }: Backup): NotificationEvent[] {
+  const organizationId = organizationOfNamespace(metadata.namespace ?? "");
+  const { phase, finishedAt, startedAt, sizeBytes, message } = status ?? {};
+  if (organizationId === undefined || finishedAt === undefined || (phase !== "succeeded" && phase !== "failed")) {
+    return [];
+  }
+  return [
+    {
+      organizationId,
+      projectId: spec.projectRef.name,
+      type: phase === "succeeded" ? "backup.completed" : "backup.failed",
+      key: `${metadata.uid}`,
+      occurredAt: new Date(finishedAt),
+      data: {
+        backup_id: metadata.name,
+        trigger: spec.trigger,
+        started_at: startedAt,
+        finished_at: finishedAt,
+        ...(phase === "succeeded" ? { size_bytes: sizeBytes } : { message: message?.slice(0, MESSAGE_MAX_LENGTH) }),
+      },
+    },
+  ];
+}
+
+/** A certificate of a custom domain that is in place. */
+export function eventsOfClaim({ metadata, spec, status }: DomainClaim): NotificationEvent[] {
+  const condition = findCondition(status?.conditions, "CertificateReady");
+  if (condition?.status !== "True" || spec.kind !== "custom") {
+    return [];
+  }
+  return [
+    {
+      organizationId: spec.organization,
+      projectId: spec.projectRef.name,
+      type: "certificate.issued",
+      key: `${metadata.uid}/${condition.lastTransitionTime}`,
+      occurredAt: new Date(condition.lastTransitionTime),
+      data: { hostname: spec.hostname },
+    },
+  ];
+}
