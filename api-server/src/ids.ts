@@ -6,6 +6,7 @@ import {
   newProjectId as projectId,
   type RandomInt,
   newVariableGroupId as variableGroupId,
+  newWebhookId as webhookId,
 } from "@slipway/crds";
 
 const random: RandomInt = (below) => randomInt(below);
@@ -13,6 +14,7 @@ const random: RandomInt = (below) => randomInt(below);
 export const newProjectId = (): string => projectId(random);
 export const newGitConnectionId = (): string => gitConnectionId(random);
 export const newVariableGroupId = (): string => variableGroupId(random);
+export const newWebhookId = (): string => webhookId(random);
 export const newOrganizationId = (): string => organizationId(random);
 /** `u` and 98 bits of chance, like the ids of projects. */
 export const newUserId = (): string => `u${projectId(random).slice(1)}`;

@@ -42,6 +42,7 @@ import { JobRunStore } from "./jobs/store.ts";
 import { isLedgerReachable } from "./ledger/availability.ts";
 import { LogFollower } from "./logs/follower.ts";
 import { ledgerSnapshots } from "./metrics/snapshots.ts";
+import { ledgerWebhooks } from "./notifications/store.ts";
 import { ledgerUsage } from "./organizations/limits.ts";
 import type { RateLimit } from "./policy/table.ts";
 import { ProjectStore } from "./projects/store.ts";
@@ -173,6 +174,7 @@ async function main(config: Config): Promise<void> {
     environments: new SharedReads(),
     tracing,
     ledger,
+    webhooks: ledgerWebhooks(ledger),
     usage: ledgerUsage(ledger, catalog),
     domainZone: config.domainZone,
     reservedHostnames: config.reservedHostnames,

@@ -77,6 +77,19 @@ import { pause, remove, resume } from "./projects/routes/lifecycle.ts";
 import { updatePreDeploy } from "./projects/routes/pre-deploy.ts";
 import { list, read } from "./projects/routes/reads.ts";
 import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
+import {
+  listWebhookDeliveriesRoute,
+  redeliverWebhookRoute,
+  testWebhook,
+} from "./notifications/routes/deliveries.ts";
+import {
+  createWebhookRoute,
+  deleteWebhookRoute,
+  listWebhooksRoute,
+  readWebhook,
+  rotateWebhookSecret,
+  updateWebhookRoute,
+} from "./notifications/routes/webhooks.ts";
 import { createRegistryToken, readRegistryToken } from "./registry/token.ts";
 import { listDeleted, undelete } from "./undelete/routes.ts";
 import { attachVariableGroups } from "./variable-groups/routes/attach.ts";
@@ -146,6 +159,15 @@ export const routes: readonly AnyRoute[] = [
   readVariableGroup,
   updateVariableGroup,
   deleteVariableGroup,
+  listWebhooksRoute,
+  createWebhookRoute,
+  readWebhook,
+  updateWebhookRoute,
+  deleteWebhookRoute,
+  rotateWebhookSecret,
+  testWebhook,
+  listWebhookDeliveriesRoute,
+  redeliverWebhookRoute,
   gitProviders,
   runtimeCatalog,
   listGitConnections,

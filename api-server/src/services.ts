@@ -18,6 +18,7 @@ import type { ApiMetrics } from "./http/api-metrics.ts";
 import type { JobRuns } from "./jobs/store.ts";
 import type { LogFollower } from "./logs/follower.ts";
 import type { Snapshots } from "./metrics/snapshots.ts";
+import type { WebhookStore } from "./notifications/store.ts";
 import type { UsageBook } from "./organizations/limits.ts";
 import type { Projects } from "./projects/store.ts";
 import type { Supports } from "./projects/supported-types.ts";
@@ -63,6 +64,8 @@ export interface Services {
   /** Traces of requests; undefined where there are none. */
   tracing?: Tracing;
   ledger: Ledger;
+  /** Webhooks of organizations, and what is delivered to them. */
+  webhooks: WebhookStore;
   /** Ceilings of organizations. */
   usage: UsageBook;
   /** Zone of default domains. */

@@ -66,6 +66,10 @@ export const failures = {
     new Failure(404, "DELETED_PROJECT_NOT_FOUND", "there is no such project that could be undeleted"),
   variableGroupNotFound: (id: string) =>
     new Failure(404, "VARIABLE_GROUP_NOT_FOUND", `there is no variable group ${id.slice(0, 100)}`),
+  webhookNotFound: (id: string) =>
+    new Failure(404, "WEBHOOK_NOT_FOUND", `there is no webhook ${id.slice(0, 100)}`),
+  webhookDeliveryNotFound: (id: string) =>
+    new Failure(404, "WEBHOOK_DELIVERY_NOT_FOUND", `the webhook has no delivery ${id.slice(0, 100)}`),
   gitConnectionNotFound: (id: string) =>
     new Failure(404, "GIT_CONNECTION_NOT_FOUND", `there is no Git connection ${id.slice(0, 100)}`),
   gitRepositoryNotFound: () =>

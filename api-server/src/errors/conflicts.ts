@@ -88,6 +88,17 @@ export const conflicts = {
     ),
   variableGroupConflict: () =>
     new Failure(409, "VARIABLE_GROUP_CONFLICT", "another change of the variable group is under way"),
+  webhookLimitReached: (limit: number) =>
+    new Failure(409, "WEBHOOK_LIMIT_REACHED", `an organization has at most ${limit} webhooks`, {
+      extra: { limit },
+    }),
+  webhookConflict: () => new Failure(409, "WEBHOOK_CONFLICT", "another change of the webhook is under way"),
+  webhookDisabled: () =>
+    new Failure(409, "WEBHOOK_DISABLED", "nothing is sent to the webhook: enable it first"),
+  webhookDeliveryPending: () =>
+    new Failure(409, "WEBHOOK_DELIVERY_PENDING", "the delivery is pending: it is sent as soon as it is due"),
+  webhookDeliveriesFull: () =>
+    new Failure(409, "WEBHOOK_DELIVERIES_FULL", "too many events are sent to the organization's webhooks"),
   idempotencyKeyConflict: () =>
     new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
   jobRunsPending: (active: boolean) =>

@@ -34,6 +34,8 @@ export const PERMISSIONS = [
   "database.credentials.renew",
   "organization.variable-groups.read",
   "organization.variable-groups.update",
+  "organization.webhooks.read",
+  "organization.webhooks.update",
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];

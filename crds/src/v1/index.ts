@@ -19,3 +19,4 @@ export {
   toSnake,
 } from "./snake.ts";
 export * from "./variable-groups.ts";
+export * from "./webhooks.ts";

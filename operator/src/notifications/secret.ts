@@ -48,9 +48,10 @@ export async function deleteOrphanedSecrets(
   const found = secrets.list().flatMap(({ metadata }) => {
     const id: unknown = metadata?.labels?.[labels.webhook];
     const name = metadata?.name ?? "";
+    if (typeof id !== "string" || name !== webhookSecretName(id)) {
+      return [];
+    }
     const isOurs =
-      typeof id === "string" &&
-      name === webhookSecretName(id) &&
       organizationOfNamespace(metadata?.namespace ?? "") !== undefined &&
       now.getTime() - Date.parse(metadata?.creationTimestamp ?? "") > GRACE_MS;
     return isOurs ? [{ id, namespace: metadata?.namespace, name, uid: metadata?.uid }] : [];

@@ -1,24 +1,10 @@
 import { createHash } from "node:crypto";
+import type { EventType } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import type { Webhook } from "./schema.ts";
 
 /** Events of which organizations are notified: recorded as one delivery for each webhook that subscribes to them. */
-
-/** Types of events that a webhook may subscribe to. */
-export const EVENT_TYPES = [
-  "deployment.succeeded",
-  "deployment.failed",
-  "build.succeeded",
-  "build.failed",
-  "run.failed",
-  "run.missed",
-  "project.crash_loop",
-  "backup.completed",
-  "backup.failed",
-  "certificate.issued",
-] as const;
-export type EventType = (typeof EVENT_TYPES)[number];
 
 /** Sent on request alone. */
 export const TEST_EVENT = "webhook.test";

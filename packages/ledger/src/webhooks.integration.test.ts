@@ -1,3 +1,4 @@
+import type { EventType } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
@@ -6,7 +7,6 @@ import {
   createWebhook,
   type Deployment,
   deleteWebhook,
-  type EventType,
   eventIdOf,
   failWebhookDelivery,
   findWebhook,

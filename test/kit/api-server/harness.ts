@@ -51,6 +51,7 @@ import { traceWrites } from "../../../api-server/src/http/telemetry.ts";
 import { JobRunStore } from "../../../api-server/src/jobs/store.ts";
 import { LogFollower } from "../../../api-server/src/logs/follower.ts";
 import { ledgerSnapshots, type Snapshots } from "../../../api-server/src/metrics/snapshots.ts";
+import { ledgerWebhooks } from "../../../api-server/src/notifications/store.ts";
 import { ledgerUsage, type UsageBook } from "../../../api-server/src/organizations/limits.ts";
 import { parseGrant } from "../../../api-server/src/policy/permissions.ts";
 import { ProjectStore } from "../../../api-server/src/projects/store.ts";
@@ -230,6 +231,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     environments: new SharedReads(),
     tracing: options.tracing,
     ledger,
+    webhooks: ledgerWebhooks(ledger),
     usage: options.ledger ? ledgerUsage(ledger, { current: catalog }) : endlessUsage,
     domainZone: ZONE,
     reservedHostnames: ["api", "platform.example.com"],
