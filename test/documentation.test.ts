@@ -23,6 +23,7 @@ const PAGES = [
   "docs/references.md",
   "docs/exec.md",
   "docs/variable-groups.md",
+  "docs/webhooks.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

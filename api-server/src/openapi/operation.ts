@@ -6,6 +6,7 @@ import {
   PROJECT_ID,
   toOpenApi,
   VARIABLE_GROUP_ID,
+  WEBHOOK_ID,
 } from "@slipway/crds";
 import { INSTANCE } from "../exec/instance.ts";
 import type { AnyRoute } from "../http/route.ts";
@@ -15,11 +16,13 @@ import {
   EXAMPLE_BACKUP_ID,
   EXAMPLE_BUILD_ID,
   EXAMPLE_CONNECTION_ID,
+  EXAMPLE_DELIVERY_ID,
   EXAMPLE_GROUP_ID,
   EXAMPLE_ID,
   EXAMPLE_INSTANCE,
   EXAMPLE_REPOSITORY_ID,
   EXAMPLE_RUN_ID,
+  EXAMPLE_WEBHOOK_ID,
   examples,
 } from "./examples.ts";
 import { JSON_TYPE, type Json, responsesOf } from "./responses.ts";
@@ -139,6 +142,16 @@ const pathSchemas: Readonly<Record<string, Json>> = {
     description: "Id of a variable group.",
     schema: { type: "string", maxLength: 40, pattern: VARIABLE_GROUP_ID.source },
     example: EXAMPLE_GROUP_ID,
+  },
+  webhookId: {
+    description: "Id of a webhook.",
+    schema: { type: "string", maxLength: 20, pattern: WEBHOOK_ID.source },
+    example: EXAMPLE_WEBHOOK_ID,
+  },
+  deliveryId: {
+    description: "Id of an event that is delivered.",
+    schema: { type: "string", maxLength: 64, pattern: "^evt_[0-9a-f]{32}$" },
+    example: EXAMPLE_DELIVERY_ID,
   },
   connectionId: {
     description: "Id of a Git connection.",

@@ -191,6 +191,20 @@ const scopesOnOrganization: [string, Permission][] = [
   ["POST /v1/organization/variable-groups", "organization.variable-groups.update"],
   ["PATCH /v1/organization/variable-groups/:groupId", "organization.variable-groups.update"],
   ["DELETE /v1/organization/variable-groups/:groupId", "organization.variable-groups.update"],
+  // Shows: docs/webhooks.md#permissions: list and read webhooks and their deliveries | `organization.webhooks.read`
+  ["GET /v1/organization/webhooks", "organization.webhooks.read"],
+  ["GET /v1/organization/webhooks/:webhookId", "organization.webhooks.read"],
+  ["GET /v1/organization/webhooks/:webhookId/deliveries", "organization.webhooks.read"],
+  // Shows: docs/webhooks.md#permissions: create, change, test and delete them, rotate secrets, send again | `organization.webhooks.update`
+  ["POST /v1/organization/webhooks", "organization.webhooks.update"],
+  ["PATCH /v1/organization/webhooks/:webhookId", "organization.webhooks.update"],
+  ["DELETE /v1/organization/webhooks/:webhookId", "organization.webhooks.update"],
+  ["POST /v1/organization/webhooks/:webhookId/rotate-secret", "organization.webhooks.update"],
+  ["POST /v1/organization/webhooks/:webhookId/test", "organization.webhooks.update"],
+  [
+    "POST /v1/organization/webhooks/:webhookId/deliveries/:deliveryId/redeliver",
+    "organization.webhooks.update",
+  ],
 ];
 
 const scopes: [string, Permission][] = [
@@ -368,7 +382,7 @@ describe("the scope of", () => {
 
 describe("what an organization's projects share", () => {
   it("is all in the table", () => {
-    const found = routes.filter(({ path }) => path.startsWith("/v1/organization/variable-groups"));
+    const found = routes.filter(({ path }) => /^\/v1\/organization\/(variable-groups|webhooks)/.test(path));
     expect(found.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       scopesOnOrganization.map(([operation]) => operation).sort(),
     );
@@ -376,6 +390,8 @@ describe("what an organization's projects share", () => {
 
   // Shows: docs/variable-groups.md#permissions: list and read groups | `organization.variable-groups.read`
   // Shows: docs/variable-groups.md#permissions: create, change and delete groups | `organization.variable-groups.update`
+  // Shows: docs/webhooks.md#permissions: list and read webhooks and their deliveries | `organization.webhooks.read`
+  // Shows: docs/webhooks.md#permissions: create, change, test and delete them, rotate secrets, send again | `organization.webhooks.update`
   it.each(scopesOnOrganization)("%s needs %s on the organization", async (operation, permission) => {
     const others = PERMISSIONS.filter((other) => other !== permission);
     const by = async (...grants: string[]) =>
