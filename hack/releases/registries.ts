@@ -12,6 +12,7 @@ import { addBilling } from "../../operator/src/billing/billing.ts";
 import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
 import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobs/runs/metrics.ts";
 import { addObserve } from "../../operator/src/metrics/observe.ts";
+import { createWebhookMetrics } from "../../operator/src/notifications/metrics.ts";
 import { createClusterStores } from "../../operator/src/organizations/cluster-addresses.ts";
 import { addEgressCheck } from "../../operator/src/organizations/egress-check.ts";
 import { registerProjectMetrics, TELEMETRY_PREFIX } from "../../operator/src/projects/metrics.ts";
@@ -38,6 +39,7 @@ function operatorRegistry(): Registry {
   registerProjectMetrics(manager.registry, projects);
   registerPlatformBackupMetrics(manager.registry, "/nonexistent");
   createRestartMetric(manager.registry);
+  createWebhookMetrics(manager.registry);
   registerBackupGauges(
     manager.registry,
     { projects, backups: new Store<Backup>() },

@@ -86,7 +86,9 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       images: databases.images,
       ...(databases.host ? { outside: { type: "NodePort", host: databases.host } } : {}),
     },
-    ...(builds ? { git: gitValues(builds), builds: buildsValues(builds) } : {}),
+    ...(builds
+      ? { git: gitValues(builds), webhooks: webhookValues(builds), builds: buildsValues(builds) }
+      : {}),
     // Small, and kept for the shortest time: data of the embedded cluster is for trials.
     backups: {
       enabled: true,
@@ -111,7 +113,12 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
             deniedCidrs: networks.denied,
             apiserver: { cidrs: networks.apiserver },
             kubelet: { cidrs: networks.nodes },
-            ...(builds ? { git: { ports: [443, addressOf(builds.git.host).port] } } : {}),
+            ...(builds
+              ? {
+                  git: { ports: [443, addressOf(builds.git.host).port] },
+                  webhooks: { ports: [443, ...RECEIVER_PORTS] },
+                }
+              : {}),
           },
         }
       : {}),
@@ -145,6 +152,14 @@ function analyticsValues(collector: NonNullable<Cluster["collector"]>) {
 
 function gitValues({ git }: BuildsOfChart) {
   return { allowedHosts: [git.host], ca: git.ca, ...(git.hookUrl ? { hookUrl: git.hookUrl } : {}) };
+}
+
+/** Ports of this machine at which tests receive deliveries, certified by the stack's authority. */
+const RECEIVER_PORTS = [5010, 5011];
+
+function webhookValues({ git }: BuildsOfChart) {
+  const { address } = addressOf(git.host);
+  return { allowedHosts: RECEIVER_PORTS.map((port) => `${address}:${port}`), ca: git.ca };
 }
 
 function buildsValues({ image, registry, git, baseImages, ca, toolsSecret }: BuildsOfChart) {

@@ -157,8 +157,10 @@ test("values name the API's entry point only where the ingress is ours, and addr
       apiserver: { cidrs: ["10.96.0.1/32"] },
       kubelet: { cidrs: ["10.244.0.1/32"] },
       git: { ports: [443, 5002] },
+      webhooks: { ports: [443, 5010, 5011] },
     },
     git: { allowedHosts: ["10.244.0.1:5002"], ca: "(the authority)", hookUrl: "http://127.0.0.1:8081" },
+    webhooks: { allowedHosts: ["10.244.0.1:5010", "10.244.0.1:5011"], ca: "(the authority)" },
     builds: {
       enabled: true,
       image: "slipway.local/slipway/builder:0123",
