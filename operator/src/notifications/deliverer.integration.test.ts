@@ -1,0 +1,207 @@
+import { createWebhook, connectLedger, findWebhook, type Ledger, listWebhookDeliveries, migrateToLatest, recordEvent, recordEventFor, redeliverWebhook } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
+import { sql } from "kysely";
+import { Registry } from "prom-client";
+import { Webhook } from "standardwebhooks";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { startHttpsServer, type TestServer } from "../../../test/kit/git/https-server.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
+import { type DelivererOptions, WebhookDeliverer } from "./deliverer.ts";
+import { notificationLedger } from "./ledger.ts";
+import { createWebhookMetrics } from "./metrics.ts";
+import { receiverClient, sendDelivery } from "./send.ts";
+
+/** Deliverers over a real PostgreSQL, and a receiver that verifies what it gets with the library of Standard Webhooks. */
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+let postgres: TestPostgres;
+let ledger: Ledger;
+let receiver: TestServer;
+let statusOf: (path: string) => number | "hang";
+/** Ids of events that were verified, by path, in the order of their arrival. */
+let received: { path: string; id: string }[] = [];
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+  await migrateToLatest(ledger);
+  receiver = await startHttpsServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      const headers = request.headers as Record<string, string>;
+      new Webhook(SECRET).verify(body, headers);
+      const path = request.url ?? "";
+      received.push({ path, id: headers["webhook-id"] ?? "" });
+      const status = statusOf(path);
+      if (status !== "hang") {
+        response.writeHead(status).end();
+      }
+    });
+  });
+});
+afterAll(async () => {
+  await receiver?.close();
+  await ledger?.destroy();
+  await postgres?.stop();
+});
+
+const open: (() => Promise<void>)[] = [];
+beforeEach(async () => {
+  received = [];
+  statusOf = () => 204;
+  await sql`truncate webhooks, webhook_deliveries`.execute(ledger);
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((close) => close()));
+});
+
+/** A process that delivers, until the end of the test or until it is stopped. */
+function deliver(options: Partial<DelivererOptions> = {}): () => Promise<void> {
+  const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
+  const client = receiverClient({ allowedHosts: [receiver.host], ca: receiver.ca, deniedCidrs: [], resolve, timeoutMs: 2_000 });
+  const stop = new AbortController();
+  const running = new WebhookDeliverer({
+    ledger: notificationLedger(ledger).deliveries,
+    secretsOf: async () => [SECRET],
+    send: (leased, secrets, signal) => sendDelivery(leased, secrets, { client, now: new Date(), signal }),
+    metrics: createWebhookMetrics(new Registry()),
+    random: () => 0,
+    log: silentLogger,
+    pollMs: 20,
+    ...options,
+  }).run(stop.signal);
+  const close = async () => {
+    stop.abort();
+    await running;
+    await client.close();
+  };
+  open.push(close);
+  return close;
+}
+
+async function subscribe(id: string, organization = "acme"): Promise<void> {
+  const settings = { host: receiver.host, description: null, event_types: ["run.failed"], project_ids: null };
+  await createWebhook(ledger, { id, organization_id: organization, url: `${receiver.url}/${id}`, ...settings }, 20);
+}
+const happened = (key: string, organizationId = "acme") =>
+  recordEvent(ledger, { organizationId, projectId: "p1", type: "run.failed", key, occurredAt: new Date(), data: { key } });
+const deliveriesOf = async (webhookId: string, organizationId = "acme") =>
+  (await listWebhookDeliveries(ledger, { organizationId, webhookId, limit: 100, offset: 0 })).deliveries;
+/** Time passes: leases expire, and what waits for its next attempt is due. */
+const later = () =>
+  sql`update webhook_deliveries set due_at = now(), held_until = null where status = 'pending'`.execute(ledger);
+
+// Shows: docs/webhooks.md#verification: `webhook-id`
+// Shows: docs/webhooks.md#verification: `webhook-timestamp`
+it("two processes send each event once, and the receiver verifies it", async () => {
+  await subscribe("w1");
+  deliver();
+  deliver();
+  for (let index = 0; index < 30; index += 1) {
+    await happened(`e${index}`);
+  }
+  await eventually("all to arrive", async () =>
+    (await deliveriesOf("w1")).every(({ status }) => status === "succeeded"),
+  );
+  expect(received).toHaveLength(30);
+  expect(new Set(received.map(({ id }) => id)).size).toBe(30);
+});
+
+// Shows: docs/webhooks.md#delivery: an event | is delivered at least once
+it("what a process was sending when it was killed is sent by another", async () => {
+  await subscribe("w1");
+  await happened("e1");
+  // Killed after it has sent, before it could record that: nothing of its ledger is reached any more.
+  const dead = { ...notificationLedger(ledger).deliveries, finish: () => new Promise<void>(() => {}) };
+  const killed = new AbortController();
+  void new WebhookDeliverer({
+    ledger: dead,
+    secretsOf: async () => [SECRET],
+    send: async () => ({ outcome: "succeeded", responseCode: 204 }),
+    metrics: createWebhookMetrics(new Registry()),
+    random: () => 0,
+    log: silentLogger,
+    pollMs: 20,
+  }).run(killed.signal);
+  await eventually("it to be sent", async () => (await deliveriesOf("w1"))[0]?.attempts === 1);
+  killed.abort();
+  deliver();
+  expect(received).toEqual([]);
+  await later();
+  await eventually("it to arrive", async () => (await deliveriesOf("w1"))[0]?.status === "succeeded");
+  expect(received).toHaveLength(1);
+});
+
+it("a receiver that is back gets what it missed, under the same ids, and again on request", async () => {
+  await subscribe("w1");
+  statusOf = () => 503;
+  deliver();
+  await happened("e1");
+  await eventually("it to fail", async () => (await deliveriesOf("w1"))[0]?.response_code === 503);
+  expect((await findWebhook(ledger, "acme", "w1"))?.failing_since).not.toBeNull();
+  statusOf = () => 204;
+  await later();
+  await eventually("it to arrive", async () => (await deliveriesOf("w1"))[0]?.status === "succeeded");
+  expect((await findWebhook(ledger, "acme", "w1"))?.failing_since).toBeNull();
+  const eventId = received[0]?.id ?? "";
+  await redeliverWebhook(ledger, { organizationId: "acme", webhookId: "w1", eventId });
+  await eventually("it to arrive again", async () => received.length === 3);
+  expect(new Set(received.map(({ id }) => id))).toEqual(new Set([eventId]));
+});
+
+// Shows: docs/webhooks.md#delivery: a receiver that fails
+it("a webhook whose receiver answers 410, or fails for days, is disabled", async () => {
+  await subscribe("w1");
+  await subscribe("w2");
+  statusOf = (path) => (path === "/w1" ? 410 : 500);
+  await sql`update webhooks set failing_since = now() - interval '6 days' where id = 'w2'`.execute(ledger);
+  await happened("e1");
+  deliver();
+  await eventually("both to be disabled", async () => {
+    const found = await Promise.all(["w1", "w2"].map((id) => findWebhook(ledger, "acme", id)));
+    return found[0]?.disabled_reason === "gone" && found[1]?.disabled_reason === "failing";
+  });
+  expect(await deliveriesOf("w2")).toMatchObject([{ status: "failed" }]);
+});
+
+// Shows: docs/webhooks.md#delivery: many webhooks | of an organization
+it("receivers that never answer delay no other organization's webhook", async () => {
+  statusOf = (path) => (path.startsWith("/slow") ? "hang" : 204);
+  for (const index of [1, 2, 3, 4]) {
+    await subscribe(`slow${index}`, "attacker");
+  }
+  await subscribe("w1");
+  for (let index = 0; index < 20; index += 1) {
+    await happened(`e${index}`, "attacker");
+  }
+  deliver({ bounds: { most: 8 } });
+  await eventually("it to be busy", async () => received.length >= 6);
+  const began = performance.now();
+  await happened("e1");
+  await eventually("the victim's to arrive", async () => received.some(({ path }) => path === "/w1"));
+  expect(performance.now() - began).toBeLessThan(1_500);
+  const { rows } = await sql<{ held: number }>`
+    select count(*)::int as held from webhook_deliveries
+    where organization_id = 'attacker' and held_until > now()`.execute(ledger);
+  expect(rows[0]?.held).toBeLessThanOrEqual(6);
+});
+
+it("a webhook without its secret is sent nothing", async () => {
+  await subscribe("w1");
+  await recordEventFor(ledger, { id: "w1" }, {
+    organizationId: "acme",
+    projectId: null,
+    type: "webhook.test",
+    key: "t1",
+    occurredAt: new Date(),
+    data: {},
+  });
+  deliver({ secretsOf: async () => [] });
+  await eventually("it to fail", async () => (await deliveriesOf("w1"))[0]?.error === "secret_missing");
+  expect(received).toEqual([]);
+});
