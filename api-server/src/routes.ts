@@ -66,17 +66,6 @@ import { costSummary, jobRunLogs, jobRunMetrics, listJobRuns } from "./jobs/rout
 import { logs } from "./logs/routes/logs.ts";
 import { searchLogs } from "./logs/routes/search.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
-import { docs, docsFile } from "./openapi/docs.ts";
-import { readOpenApi } from "./openapi/document.ts";
-import { updateCommand } from "./projects/routes/command.ts";
-import { create } from "./projects/routes/create.ts";
-import { deployments, rollback } from "./projects/routes/deployments.ts";
-import { readEnvs, updateEnvs } from "./projects/routes/envs.ts";
-import { updateHealth } from "./projects/routes/health.ts";
-import { pause, remove, resume } from "./projects/routes/lifecycle.ts";
-import { updatePreDeploy } from "./projects/routes/pre-deploy.ts";
-import { list, read } from "./projects/routes/reads.ts";
-import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
 import {
   listWebhookDeliveriesRoute,
   redeliverWebhookRoute,
@@ -90,6 +79,17 @@ import {
   rotateWebhookSecret,
   updateWebhookRoute,
 } from "./notifications/routes/webhooks.ts";
+import { docs, docsFile } from "./openapi/docs.ts";
+import { readOpenApi } from "./openapi/document.ts";
+import { updateCommand } from "./projects/routes/command.ts";
+import { create } from "./projects/routes/create.ts";
+import { deployments, rollback } from "./projects/routes/deployments.ts";
+import { readEnvs, updateEnvs } from "./projects/routes/envs.ts";
+import { updateHealth } from "./projects/routes/health.ts";
+import { pause, remove, resume } from "./projects/routes/lifecycle.ts";
+import { updatePreDeploy } from "./projects/routes/pre-deploy.ts";
+import { list, read } from "./projects/routes/reads.ts";
+import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
 import { createRegistryToken, readRegistryToken } from "./registry/token.ts";
 import { listDeleted, undelete } from "./undelete/routes.ts";
 import { attachVariableGroups } from "./variable-groups/routes/attach.ts";

@@ -1,5 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { isAlreadyExists, isNotFound, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import {
+  isAlreadyExists,
+  isNotFound,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
 import {
   fieldManagers,
   labels,

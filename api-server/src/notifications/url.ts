@@ -24,7 +24,9 @@ export function receiverUrl(text: string): ReceiverUrl {
             ? "must not have a fragment"
             : undefined;
   if (why !== undefined || url === null) {
-    throw failures.validation([{ field: "url", code: "WEBHOOK_URL_INVALID", message: why ?? "must be a URL" }]);
+    throw failures.validation([
+      { field: "url", code: "WEBHOOK_URL_INVALID", message: why ?? "must be a URL" },
+    ]);
   }
   return { url: url.href, host: hostAndPort(url) };
 }

@@ -1,6 +1,7 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { organizationNamespace, webhookSecretName } from "@slipway/crds";
-import { failWebhookDelivery, leaseWebhookDeliveries } from "@slipway/ledger";
+import { EVENT_LIMITS, failWebhookDelivery, leaseWebhookDeliveries } from "@slipway/ledger";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
@@ -62,30 +63,50 @@ describe("a webhook", () => {
       ["POST", "/rotate-secret"],
       ["GET", "/deliveries"],
     ] as const) {
-      const answer = await send(method, WEBHOOKS.concat("/", id, path), method === "PATCH" ? { enabled: false } : undefined, other);
+      const answer = await send(
+        method,
+        WEBHOOKS.concat("/", id, path),
+        method === "PATCH" ? { enabled: false } : undefined,
+        other,
+      );
       expect(statusAndCode(answer), path).toEqual([404, "WEBHOOK_NOT_FOUND"]);
     }
     expect((await send("GET", WEBHOOKS, undefined, other)).json().data.webhooks).toEqual([]);
   });
 
   // Shows: docs/webhooks.md#errors: 400 | `WEBHOOK_URL_INVALID`
-  it.each(["http://hooks.example.com", "https://u:p@hooks.example.com", "https://h.example/#x", "hooks", "https:h"])(
-    "is not created for %s",
-    async (url) => {
-      expect(statusAndCode(await send("POST", WEBHOOKS, { ...body, url }))).toEqual([400, "WEBHOOK_URL_INVALID"]);
-    },
-  );
+  it.each([
+    "http://hooks.example.com",
+    "https://u:p@hooks.example.com",
+    "https://h.example/#x",
+    "hooks",
+    "https:h",
+  ])("is not created for %s", async (url) => {
+    expect(statusAndCode(await send("POST", WEBHOOKS, { ...body, url }))).toEqual([
+      400,
+      "WEBHOOK_URL_INVALID",
+    ]);
+  });
 
   // Shows: docs/webhooks.md#over-v1: `PATCH /v1/organization/webhooks/:webhookId` | `url`
   // Shows: docs/webhooks.md#over-v1: `DELETE /v1/organization/webhooks/:webhookId` | deleted
   it("is changed, and is deleted with its Secret", async () => {
     const { id } = await created();
-    const changed = { description: "Pages", event_types: ["run.failed"], project_ids: ["pshop"], enabled: false };
+    const changed = {
+      description: "Pages",
+      event_types: ["run.failed"],
+      project_ids: ["pshop"],
+      enabled: false,
+    };
     expect((await send("PATCH", `${WEBHOOKS}/${id}`, changed)).json().data).toMatchObject({
       ...changed,
       disabled_reason: "requested",
     });
-    const back = await send("PATCH", `${WEBHOOKS}/${id}`, { description: null, project_ids: null, enabled: true });
+    const back = await send("PATCH", `${WEBHOOKS}/${id}`, {
+      description: null,
+      project_ids: null,
+      enabled: true,
+    });
     expect(back.json().data).toMatchObject({ enabled: true, event_types: ["run.failed"] });
     expect(back.json().data).not.toHaveProperty("project_ids");
     expect((await send("DELETE", `${WEBHOOKS}/${id}`)).statusCode).toBe(200);
@@ -136,7 +157,9 @@ describe("a delivery", () => {
     await failWebhookDelivery(harness.ledger, one as never, { responseCode: 500, responseBody: "no" }, 1e9);
     const list = await send("GET", `${WEBHOOKS}/${id}/deliveries?status=failed`);
     expect(list.json().data).toMatchObject({
-      deliveries: [{ id: delivery, event_type: "webhook.test", attempts: 1, response_code: 500, response_body: "no" }],
+      deliveries: [
+        { id: delivery, event_type: "webhook.test", attempts: 1, response_code: 500, response_body: "no" },
+      ],
       pagination: { page: 1, total: 1, pages: 1 },
     });
     const unknown = `${WEBHOOKS}/${id}/deliveries/evt_none/redeliver`;
@@ -145,5 +168,17 @@ describe("a delivery", () => {
     await send("PATCH", `${WEBHOOKS}/${id}`, { enabled: false });
     expect(statusAndCode(await send("POST", again))).toEqual([409, "WEBHOOK_DISABLED"]);
     expect(statusAndCode(await send("POST", `${WEBHOOKS}/${id}/test`))).toEqual([409, "WEBHOOK_DISABLED"]);
+  });
+
+  // Shows: docs/webhooks.md#errors: 409 | `WEBHOOK_DELIVERIES_FULL`
+  it("is not begun for a test beyond the organization's bound", async () => {
+    const { id } = await created();
+    await sql`
+      insert into webhook_deliveries (organization_id, webhook_id, event_id, event_type, payload, status)
+      select ${owner.id}, ${id}, 'evt_' || n, 'run.failed', '{}', 'failed'
+      from generate_series(1, ${EVENT_LIMITS.perHour}::int) n`.execute(harness.ledger);
+    const refused = await send("POST", `${WEBHOOKS}/${id}/test`);
+    expect(statusAndCode(refused)).toEqual([409, "WEBHOOK_DELIVERIES_FULL"]);
+    expect((await send("GET", `${WEBHOOKS}/${id}`)).json().data.dropped_events).toBe(1);
   });
 });

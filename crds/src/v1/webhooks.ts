@@ -59,7 +59,9 @@ export const patchWebhookBody = z
       .optional(),
     enabled: z
       .boolean()
-      .describe("False gives up what waits for it; true sends to it again, also after the platform has disabled it.")
+      .describe(
+        "False gives up what waits for it; true sends to it again, also after the platform has disabled it.",
+      )
       .optional(),
   })
   .refine((body) => Object.keys(body).length > 0, { message: "must have at least one member" })

@@ -43,7 +43,11 @@ export function addNotifications(manager: Manager, { ledger, stores, settings }:
   const { client, clock, log, random } = manager;
   const subscribers = new Subscribers(ledger.subscribers, log);
   addEventObservers(manager, stores, subscribers, ledger.record);
-  manager.addRunnable({ name: "webhook-subscribers", everyShard: true, run: (signal) => subscribers.run(signal) });
+  manager.addRunnable({
+    name: "webhook-subscribers",
+    everyShard: true,
+    run: (signal) => subscribers.run(signal),
+  });
 
   const metrics = createWebhookMetrics(manager.registry);
   const { allowedHosts, deniedCidrs, caFile } = settings;

@@ -1,4 +1,14 @@
-import { createWebhook, connectLedger, findWebhook, type Ledger, listWebhookDeliveries, migrateToLatest, recordEvent, recordEventFor, redeliverWebhook } from "@slipway/ledger";
+import {
+  connectLedger,
+  createWebhook,
+  findWebhook,
+  type Ledger,
+  listWebhookDeliveries,
+  migrateToLatest,
+  recordEvent,
+  recordEventFor,
+  redeliverWebhook,
+} from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { sql } from "kysely";
 import { Registry } from "prom-client";
@@ -63,7 +73,13 @@ afterEach(async () => {
 /** A process that delivers, until the end of the test or until it is stopped. */
 function deliver(options: Partial<DelivererOptions> = {}): () => Promise<void> {
   const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
-  const client = receiverClient({ allowedHosts: [receiver.host], ca: receiver.ca, deniedCidrs: [], resolve, timeoutMs: 2_000 });
+  const client = receiverClient({
+    allowedHosts: [receiver.host],
+    ca: receiver.ca,
+    deniedCidrs: [],
+    resolve,
+    timeoutMs: 2_000,
+  });
   const stop = new AbortController();
   const running = new WebhookDeliverer({
     ledger: notificationLedger(ledger).deliveries,
@@ -86,15 +102,28 @@ function deliver(options: Partial<DelivererOptions> = {}): () => Promise<void> {
 
 async function subscribe(id: string, organization = "acme"): Promise<void> {
   const settings = { host: receiver.host, description: null, event_types: ["run.failed"], project_ids: null };
-  await createWebhook(ledger, { id, organization_id: organization, url: `${receiver.url}/${id}`, ...settings }, 20);
+  await createWebhook(
+    ledger,
+    { id, organization_id: organization, url: `${receiver.url}/${id}`, ...settings },
+    20,
+  );
 }
 const happened = (key: string, organizationId = "acme") =>
-  recordEvent(ledger, { organizationId, projectId: "p1", type: "run.failed", key, occurredAt: new Date(), data: { key } });
+  recordEvent(ledger, {
+    organizationId,
+    projectId: "p1",
+    type: "run.failed",
+    key,
+    occurredAt: new Date(),
+    data: { key },
+  });
 const deliveriesOf = async (webhookId: string, organizationId = "acme") =>
   (await listWebhookDeliveries(ledger, { organizationId, webhookId, limit: 100, offset: 0 })).deliveries;
 /** Time passes: leases expire, and what waits for its next attempt is due. */
 const later = () =>
-  sql`update webhook_deliveries set due_at = now(), held_until = null where status = 'pending'`.execute(ledger);
+  sql`update webhook_deliveries set due_at = now(), held_until = null where status = 'pending'`.execute(
+    ledger,
+  );
 
 // Shows: docs/webhooks.md#verification: `webhook-id`
 // Shows: docs/webhooks.md#verification: `webhook-timestamp`
@@ -193,14 +222,18 @@ it("receivers that never answer delay no other organization's webhook", async ()
 
 it("a webhook without its secret is sent nothing", async () => {
   await subscribe("w1");
-  await recordEventFor(ledger, { id: "w1" }, {
-    organizationId: "acme",
-    projectId: null,
-    type: "webhook.test",
-    key: "t1",
-    occurredAt: new Date(),
-    data: {},
-  });
+  await recordEventFor(
+    ledger,
+    { id: "w1" },
+    {
+      organizationId: "acme",
+      projectId: null,
+      type: "webhook.test",
+      key: "t1",
+      occurredAt: new Date(),
+      data: {},
+    },
+  );
   deliver({ secretsOf: async () => [] });
   await eventually("it to fail", async () => (await deliveriesOf("w1"))[0]?.error === "secret_missing");
   expect(received).toEqual([]);

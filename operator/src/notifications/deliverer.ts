@@ -26,7 +26,11 @@ export interface DelivererOptions {
   ledger: DeliveryLedger;
   /** What a webhook's deliveries are signed with now. @throws while the cluster is unavailable */
   secretsOf: (leased: LeasedWebhookDelivery, signal: AbortSignal) => Promise<string[]>;
-  send: (leased: LeasedWebhookDelivery, secrets: readonly string[], signal: AbortSignal) => Promise<SentAttempt>;
+  send: (
+    leased: LeasedWebhookDelivery,
+    secrets: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<SentAttempt>;
   metrics: WebhookMetrics;
   random: () => number;
   log: Logger;
@@ -91,7 +95,10 @@ export class WebhookDeliverer {
       await this.#sendAndRecord(leased, signal);
     } catch (error) {
       if (!signal.aborted) {
-        log.warn({ err: error, organizationId, webhook, event, attempts }, "a delivery to a webhook is sent again");
+        log.warn(
+          { err: error, organizationId, webhook, event, attempts },
+          "a delivery to a webhook is sent again",
+        );
       }
     }
   }
@@ -100,7 +107,11 @@ export class WebhookDeliverer {
     const { ledger, send, secretsOf } = this.#options;
     const secrets = await secretsOf(leased, signal);
     if (secrets.length === 0) {
-      return this.#failed(leased, { error: "secret_missing", retryMs: this.#pauseMs(leased, UNSENT_RETRY_MS) }, "unsigned");
+      return this.#failed(
+        leased,
+        { error: "secret_missing", retryMs: this.#pauseMs(leased, UNSENT_RETRY_MS) },
+        "unsigned",
+      );
     }
     const { outcome, ...result } = await send(leased, secrets, signal);
     if (outcome !== "succeeded") {
@@ -117,7 +128,11 @@ export class WebhookDeliverer {
     return pause === undefined ? undefined : Math.max(pause, leastMs);
   }
 
-  async #failed(leased: LeasedWebhookDelivery, attempt: FailedAttempt, outcome: AttemptOutcome): Promise<void> {
+  async #failed(
+    leased: LeasedWebhookDelivery,
+    attempt: FailedAttempt,
+    outcome: AttemptOutcome,
+  ): Promise<void> {
     const { ledger, metrics, log } = this.#options;
     metrics.attempts.inc({ outcome });
     const isDisabled = await ledger.fail(leased, attempt, DISABLE_AFTER_MS);

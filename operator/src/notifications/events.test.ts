@@ -29,7 +29,11 @@ test("an application whose instances crash is one event until it was available a
     quietSeconds: 3_600,
     data: { reason: "ContainerCrashing", message: "It ends." },
   });
-  const ids = [unavailable("ContainerCrashing"), unavailable("OutOfMemory"), unavailable("ContainerCrashing", LATER)]
+  const ids = [
+    unavailable("ContainerCrashing"),
+    unavailable("OutOfMemory"),
+    unavailable("ContainerCrashing", LATER),
+  ]
     .flatMap((status) => eventsOfProject(project(status)))
     .map(eventIdOf);
   expect(ids[0]).toBe(ids[1]);
@@ -55,7 +59,11 @@ test("missed occurrences are an event for each reason and count", () => {
       },
     });
   const [overlap, late] = eventsOfProject(missed(2));
-  expect(overlap).toMatchObject({ type: "run.missed", occurredAt: new Date(AT), data: { reason: "Overlap", missed: 2 } });
+  expect(overlap).toMatchObject({
+    type: "run.missed",
+    occurredAt: new Date(AT),
+    data: { reason: "Overlap", missed: 2 },
+  });
   const [next, same] = eventsOfProject(missed(3));
   expect(next && eventIdOf(next)).not.toBe(overlap && eventIdOf(overlap));
   expect(same && eventIdOf(same)).toBe(late && eventIdOf(late));
@@ -75,7 +83,9 @@ test("a backup that has ended is an event, and one that is made is not", () => {
     { type: "backup.completed", projectId: "pdb", occurredAt: new Date(LATER), data: { size_bytes: 7 } },
   ]);
   const failed = backup({ phase: "failed", finishedAt: LATER, message: "x".repeat(5_000) });
-  expect(eventsOfBackup(failed)).toMatchObject([{ type: "backup.failed", data: { message: "x".repeat(1_024) } }]);
+  expect(eventsOfBackup(failed)).toMatchObject([
+    { type: "backup.failed", data: { message: "x".repeat(1_024) } },
+  ]);
 });
 
 // Shows: docs/webhooks.md#events: `certificate.issued` | a custom domain
@@ -89,7 +99,17 @@ test("a certificate of a custom domain is an event once it is in place", () => {
         projectRef: { namespace: "slipway-org-acme", name: "pshop", uid: "u1" },
         kind,
       },
-      status: { conditions: [{ type: "CertificateReady", status, reason: "CertificateIssued", message: "", lastTransitionTime: AT }] },
+      status: {
+        conditions: [
+          {
+            type: "CertificateReady",
+            status,
+            reason: "CertificateIssued",
+            message: "",
+            lastTransitionTime: AT,
+          },
+        ],
+      },
     }) as DomainClaim;
   expect(eventsOfClaim(claim("False"))).toEqual([]);
   expect(eventsOfClaim(claim("True", "default"))).toEqual([]);

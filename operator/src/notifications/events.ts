@@ -1,7 +1,13 @@
 /** Events that are observed in the state of objects. Whatever the ledger records itself (deployments, builds, runs), it makes events of. Pure. */
 
 import { findCondition } from "@slipway/controller-runtime";
-import { type Backup, type DomainClaim, organizationOfNamespace, type Project, type ProjectReason } from "@slipway/crds";
+import {
+  type Backup,
+  type DomainClaim,
+  organizationOfNamespace,
+  type Project,
+  type ProjectReason,
+} from "@slipway/crds";
 import type { NotificationEvent } from "@slipway/ledger";
 
 /** Reasons that say of an application's instances that they end again and again. */
@@ -61,7 +67,11 @@ function missedRuns({ metadata, status }: Project, organizationId: string): Noti
 export function eventsOfBackup({ metadata, spec, status }: Backup): NotificationEvent[] {
   const organizationId = organizationOfNamespace(metadata.namespace ?? "");
   const { phase, finishedAt, startedAt, sizeBytes, message } = status ?? {};
-  if (organizationId === undefined || finishedAt === undefined || (phase !== "succeeded" && phase !== "failed")) {
+  if (
+    organizationId === undefined ||
+    finishedAt === undefined ||
+    (phase !== "succeeded" && phase !== "failed")
+  ) {
     return [];
   }
   return [
@@ -76,7 +86,9 @@ export function eventsOfBackup({ metadata, spec, status }: Backup): Notification
         trigger: spec.trigger,
         started_at: startedAt,
         finished_at: finishedAt,
-        ...(phase === "succeeded" ? { size_bytes: sizeBytes } : { message: message?.slice(0, MESSAGE_MAX_LENGTH) }),
+        ...(phase === "succeeded"
+          ? { size_bytes: sizeBytes }
+          : { message: message?.slice(0, MESSAGE_MAX_LENGTH) }),
       },
     },
   ];

@@ -108,10 +108,16 @@ export function addEventObservers(
   };
   add("project-events", projects, eventsOfProject, ofNamespace);
   add("backup-events", backups, eventsOfBackup, ofNamespace);
-  add("domain-events", claims, eventsOfClaim, ({ spec }) => spec.organization, ({ name }, owns) => {
-    const claim = claims.get(undefined, name);
-    return claim === undefined || owns(claim.spec.projectRef.namespace);
-  });
+  add(
+    "domain-events",
+    claims,
+    eventsOfClaim,
+    ({ spec }) => spec.organization,
+    ({ name }, owns) => {
+      const claim = claims.get(undefined, name);
+      return claim === undefined || owns(claim.spec.projectRef.namespace);
+    },
+  );
 }
 
 const ofNamespace = ({ metadata }: KubernetesObject): string =>

@@ -25,7 +25,11 @@ test("both secrets sign for as long as the one before does, then the new one alo
 });
 
 test("Secrets without a webhook are deleted once no creation can be under way, and no others", async () => {
-  const secret = (id: string, name = `${id}-webhook`, createdAt = "2026-11-21T11:00:00Z"): KubernetesObject => ({
+  const secret = (
+    id: string,
+    name = `${id}-webhook`,
+    createdAt = "2026-11-21T11:00:00Z",
+  ): KubernetesObject => ({
     apiVersion: "v1",
     kind: "Secret",
     metadata: {

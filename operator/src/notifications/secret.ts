@@ -1,7 +1,19 @@
 /** The Secrets with what webhooks' deliveries are signed with. */
 
-import { isNotFound, type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
-import { labels, organizationNamespace, organizationOfNamespace, webhookSecretKeys, webhookSecretName } from "@slipway/crds";
+import {
+  isNotFound,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import {
+  labels,
+  organizationNamespace,
+  organizationOfNamespace,
+  webhookSecretKeys,
+  webhookSecretName,
+} from "@slipway/crds";
 
 type Secret = KubernetesObject & { data?: Record<string, string> };
 

@@ -39,7 +39,13 @@ afterEach(async () => {
 
 function send(path: string, options: Partial<SenderOptions> = {}, url = server.url) {
   const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
-  const client = receiverClient({ allowedHosts: [server.host], ca: server.ca, deniedCidrs: [], resolve, ...options });
+  const client = receiverClient({
+    allowedHosts: [server.host],
+    ca: server.ca,
+    deniedCidrs: [],
+    resolve,
+    ...options,
+  });
   open.push(client);
   const leased = { url: url + path, eventId: "evt_1", payload: '{"type":"webhook.test"}' };
   return sendDelivery(leased, [SECRET], { client, now: new Date(), signal: new AbortController().signal });
@@ -76,7 +82,9 @@ it("connects to no private address, and to none of the cluster's own", async () 
   const none = { allowedHosts: [] };
   expect(await send("/", none)).toEqual({ outcome: "unreachable", error: "address_refused" });
   for (const host of ["[::ffff:10.0.0.1]", "169.254.169.254", "[fd00::1]", "hooks.example.com"]) {
-    expect(await send("/", none, `https://${host}:${server.port}`)).toMatchObject({ error: "address_refused" });
+    expect(await send("/", none, `https://${host}:${server.port}`)).toMatchObject({
+      error: "address_refused",
+    });
   }
   const resolve = async () => [{ address: "192.88.98.7", family: 4 }];
   const own = { ...none, resolve, deniedCidrs: ["192.88.98.0/24"] };
@@ -85,7 +93,10 @@ it("connects to no private address, and to none of the cluster's own", async () 
 });
 
 it("trusts no certificate of an unknown authority, and says only stable words", async () => {
-  expect(await send("/x", { ca: undefined })).toEqual({ outcome: "unreachable", error: "certificate_untrusted" });
+  expect(await send("/x", { ca: undefined })).toEqual({
+    outcome: "unreachable",
+    error: "certificate_untrusted",
+  });
   const resolve = async () => [];
   const gone = await send("/", { allowedHosts: [], resolve }, "https://hooks.example.com");
   expect(gone).toEqual({ outcome: "unreachable", error: "unreachable" });

@@ -1,7 +1,7 @@
 /** Which organizations have webhooks: of all others nothing is observed. */
 
-import type { Logger } from "@slipway/process";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "@slipway/process";
 
 const PERIOD_MS = 5_000;
 
@@ -33,7 +33,9 @@ export class Subscribers {
   async refresh(): Promise<void> {
     const before = this.#changedAt;
     const rows = await this.#list();
-    this.#changedAt = new Map(rows.map(({ organizationId, changedAt }) => [organizationId, changedAt.getTime()]));
+    this.#changedAt = new Map(
+      rows.map(({ organizationId, changedAt }) => [organizationId, changedAt.getTime()]),
+    );
     for (const [organizationId, changedAt] of this.#changedAt) {
       if (before.get(organizationId) !== changedAt) {
         for (const listener of this.#listeners) {

@@ -25,7 +25,12 @@ export {
   githubEnvironment,
   mountedGithubApp,
 } from "./github/tokens.ts";
-export { canonicalInstanceUrl, hostAndPort, INSTANCE_URL_MAX_LENGTH, isPublicAddress } from "./net/addresses.ts";
+export {
+  canonicalInstanceUrl,
+  hostAndPort,
+  INSTANCE_URL_MAX_LENGTH,
+  isPublicAddress,
+} from "./net/addresses.ts";
 export {
   type FetchRequest,
   type FetchResponse,

@@ -1,8 +1,7 @@
 /** The events of what the ledger itself records. Pure. */
 
-import type { BuildRow } from "./builds.ts";
 import type { JobRunRow } from "./job-run-rows.ts";
-import type { Deployment } from "./schema.ts";
+import type { Build, Deployment } from "./schema.ts";
 import type { NotificationEvent } from "./webhook-events.ts";
 
 /** Most characters of a message in an event. */
@@ -37,7 +36,7 @@ export function deploymentEvent(row: Deployment): NotificationEvent | undefined 
 }
 
 /** The end of a build that succeeded or failed. */
-export function buildEvent(row: BuildRow): NotificationEvent | undefined {
+export function buildEvent(row: Omit<Build, "updated_at" | "log_truncated">): NotificationEvent | undefined {
   const { status } = row;
   if (status !== "success" && status !== "failed") {
     return undefined;

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import pg from "pg";
 import type { Ledger } from "./connect.ts";
+import { runEvent } from "./event-data.ts";
 import {
   differences,
   type JobRunKey,
@@ -8,7 +9,6 @@ import {
   jobRunColumns,
   scheduledMinute,
 } from "./job-run-rows.ts";
-import { runEvent } from "./event-data.ts";
 import { withPartitions } from "./partitions.ts";
 import { keepCyclesOpen, openCycle } from "./settlements.ts";
 import { recordEvent } from "./webhook-events.ts";
@@ -100,7 +100,10 @@ async function insert(ledger: Ledger, rows: readonly JobRunRow[]): Promise<Set<s
         )
         select organization_id, project_id, id from inserted`.execute(transaction);
       const keys = new Set(result.rows.map(keyOf));
-      await recordEvents(transaction, rows.filter((row) => keys.has(keyOf(row))));
+      await recordEvents(
+        transaction,
+        rows.filter((row) => keys.has(keyOf(row))),
+      );
       return keys;
     });
   return inserted;

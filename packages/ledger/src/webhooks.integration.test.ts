@@ -5,21 +5,19 @@ import { startPostgres, type TestPostgres } from "../../../test/kit/servers/post
 import {
   connectLedger,
   createWebhook,
-  type Deployment,
   deleteWebhook,
   eventIdOf,
   failWebhookDelivery,
   findWebhook,
   finishWebhookDelivery,
-  type Ledger,
   type LeaseBounds,
+  type Ledger,
   leaseWebhookDeliveries,
   listSubscribers,
   listWebhookDeliveries,
   migrateToLatest,
   type NotificationEvent,
   readWebhookBacklog,
-  recordDeployment,
   recordEvent,
   redeliverWebhook,
   retireWebhookDeliveries,
@@ -39,7 +37,7 @@ afterAll(async () => {
   await postgres?.stop();
 });
 beforeEach(async () => {
-  await sql`truncate webhooks, webhook_deliveries, deployments`.execute(ledger);
+  await sql`truncate webhooks, webhook_deliveries`.execute(ledger);
 });
 
 const DAY_MS = 86_400_000;
@@ -102,7 +100,9 @@ describe("webhooks", () => {
     });
     expect(await deliveriesOf("w1")).toMatchObject([{ status: "failed", error: "webhook_disabled" }]);
     expect(await recordEvent(ledger, happened("d2"))).toBe(0);
-    expect(await updateWebhook(ledger, "acme", "w1", { isEnabled: true })).toMatchObject({ disabled_at: null });
+    expect(await updateWebhook(ledger, "acme", "w1", { isEnabled: true })).toMatchObject({
+      disabled_at: null,
+    });
     expect(await recordEvent(ledger, happened("d3"))).toBe(1);
   });
 });
@@ -122,12 +122,15 @@ describe("an event", () => {
     await hook("w1");
     expect(await recordEvent(ledger, happened("d1", { occurredAt: new Date(Date.now() - 60_000) }))).toBe(0);
     await sql`update webhooks set created_at = now() - interval '9 days'`.execute(ledger);
-    expect(await recordEvent(ledger, happened("d2", { occurredAt: new Date(Date.now() - 3 * DAY_MS) }))).toBe(0);
+    expect(await recordEvent(ledger, happened("d2", { occurredAt: new Date(Date.now() - 3 * DAY_MS) }))).toBe(
+      0,
+    );
     expect(await recordEvent(ledger, happened("d3", { quietSeconds: 60 }))).toBe(1);
     expect(await recordEvent(ledger, happened("d4", { quietSeconds: 60 }))).toBe(0);
     expect(await recordEvent(ledger, happened("d5", { quietSeconds: 60, projectId: "pother" }))).toBe(1);
   });
 
+  // Shows: docs/webhooks.md#limits: deliveries of an organization | 500
   it("over a bound is counted, and recorded by no other organization's fault", async () => {
     await hook("w1");
     await hook("w2", { organization_id: "other" });
@@ -138,35 +141,6 @@ describe("an event", () => {
     expect(await deliveriesOf("w1")).toHaveLength(2);
     expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ dropped_events: "2" });
     expect(await recordEvent(ledger, happened("d1", { organizationId: "other" }), limits)).toBe(1);
-  });
-
-  it("of a deployment's end is recorded with it, once", async () => {
-    await hook("w1");
-    const row: Deployment = {
-      id: "d1",
-      organization_id: "acme",
-      project_id: "pshop",
-      project_uid: "u1",
-      created_at: new Date(),
-      finished_at: null,
-      status: "in_progress",
-      updated_image: true,
-      image: "registry.example/app:1",
-      digest: null,
-      settings_hash: "hash",
-      message: null,
-    };
-    await recordDeployment(ledger, row);
-    const failed: Deployment = { ...row, status: "failed", finished_at: new Date(), message: "Nothing answers." };
-    await recordDeployment(ledger, failed);
-    await recordDeployment(ledger, failed);
-    await recordDeployment(ledger, { ...row, status: "succeeded", finished_at: new Date() });
-    const [second, first] = await deliveriesOf("w1");
-    expect([first?.event_type, second?.event_type]).toEqual(["deployment.failed", "deployment.succeeded"]);
-    expect(JSON.parse(first?.payload ?? "")).toMatchObject({
-      type: "deployment.failed",
-      data: { project_id: "pshop", deployment_id: "d1", message: "Nothing answers." },
-    });
   });
 });
 
@@ -208,16 +182,16 @@ describe("a delivery", () => {
     await hook("w1");
     await recordEvent(ledger, happened("d1"));
     const [leased] = await lease();
-    expect(await failWebhookDelivery(ledger, leased as never, { error: "timeout", retryMs: 5_000 }, DAY_MS)).toBe(
-      false,
-    );
+    expect(
+      await failWebhookDelivery(ledger, leased as never, { error: "timeout", retryMs: 5_000 }, DAY_MS),
+    ).toBe(false);
     expect(await lease()).toEqual([]);
     await sql`update webhook_deliveries set due_at = now()`.execute(ledger);
     await sql`update webhooks set failing_since = now() - interval '2 days'`.execute(ledger);
     const [again] = await lease();
-    expect(await failWebhookDelivery(ledger, again as never, { error: "timeout", retryMs: 5_000 }, DAY_MS)).toBe(
-      true,
-    );
+    expect(
+      await failWebhookDelivery(ledger, again as never, { error: "timeout", retryMs: 5_000 }, DAY_MS),
+    ).toBe(true);
     expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ disabled_reason: "failing" });
     expect(await deliveriesOf("w1")).toMatchObject([{ status: "failed" }]);
   });
@@ -235,6 +209,7 @@ describe("a delivery", () => {
     expect(await lease()).toMatchObject([{ eventId: of.eventId, attempts: 1 }]);
   });
 
+  // Shows: docs/webhooks.md#limits: a delivery that has ended | is kept
   it("is deleted once it is old, one of too many, or without its webhook", async () => {
     await hook("w1");
     for (const key of ["d1", "d2", "d3"]) {

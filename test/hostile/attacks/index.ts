@@ -28,6 +28,7 @@ import { stalledBodies } from "./stalled-bodies.ts";
 import { unreadAnswers } from "./unread-answers.ts";
 import { variableGroups } from "./variable-groups.ts";
 import { variables } from "./variables.ts";
+import { webhooks } from "./webhooks.ts";
 
 export const attacks: readonly Attack[] = [
   inventedKeys,
@@ -46,6 +47,7 @@ export const attacks: readonly Attack[] = [
   variables,
   references,
   variableGroups,
+  webhooks,
   creations,
   domains,
   backups,

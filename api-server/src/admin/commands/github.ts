@@ -1,11 +1,5 @@
 import { readFileSync } from "node:fs";
-import {
-  allowedHosts,
-  GitError,
-  githubAppConfig,
-  githubEnvironment,
-  mountedGithubApp,
-} from "@slipway/git";
+import { allowedHosts, GitError, githubAppConfig, githubEnvironment, mountedGithubApp } from "@slipway/git";
 import { z } from "zod";
 import { Failure } from "../../errors/failure.ts";
 import { connectGithub } from "../../git/connect.ts";

@@ -41,7 +41,10 @@ export const listWebhooksRoute = defineRoute({
   description: "All of the organization, the oldest first, without their secrets.",
   tags: TAGS,
   responses: {
-    200: { description: "All of them.", schema: success({ data: z.object({ webhooks: z.array(webhookSchema) }) }) },
+    200: {
+      description: "All of them.",
+      schema: success({ data: z.object({ webhooks: z.array(webhookSchema) }) }),
+    },
   },
   maxConcurrent: MAX_CONCURRENT,
   handler: async (call, { webhooks }) => {
@@ -70,7 +73,8 @@ export const createWebhookRoute = defineRoute({
   method: "POST",
   path: "/v1/organization/webhooks",
   summary: "Create a webhook",
-  description: "Deliveries are signed by the rules of Standard Webhooks. The answer is the only one with the secret.",
+  description:
+    "Deliveries are signed by the rules of Standard Webhooks. The answer is the only one with the secret.",
   tags: TAGS,
   body: createWebhookBody,
   responses: {
@@ -154,10 +158,14 @@ export const rotateWebhookSecret = defineRoute({
   method: "POST",
   path: "/v1/organization/webhooks/:webhookId/rotate-secret",
   summary: "Replace a webhook's secret",
-  description: "The answer is the only one with the new secret. For a day deliveries are signed with the one before, too.",
+  description:
+    "The answer is the only one with the new secret. For a day deliveries are signed with the one before, too.",
   tags: TAGS,
   responses: {
-    200: { description: "Replaced.", schema: success({ message: z.string(), data: webhookWithSecretSchema }) },
+    200: {
+      description: "Replaced.",
+      schema: success({ message: z.string(), data: webhookWithSecretSchema }),
+    },
   },
   refusals: [404, 409],
   maxConcurrent: MAX_CONCURRENT,
