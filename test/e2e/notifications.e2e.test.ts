@@ -117,7 +117,7 @@ test("a crash loop and the failed deployment arrive, each as one event", async (
 
 test("a build that fails arrives", async () => {
   repository = await createRepository(uniqueName("notifies"), { "package.json": "{}" });
-  const source = await connectRepository(call, repository);
+  const source = await connectRepository(repository);
   const { project_id, build_id } = await createGitProject(call, uniqueName("unbuilt"), source);
   made.push(project_id);
   expect((await untilEnded(call, project_id, build_id)).status).toBe("failed");

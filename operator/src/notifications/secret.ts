@@ -65,7 +65,7 @@ export async function deleteOrphanedSecrets(
     }
     const isOurs =
       organizationOfNamespace(metadata?.namespace ?? "") !== undefined &&
-      now.getTime() - Date.parse(metadata?.creationTimestamp ?? "") > GRACE_MS;
+      now.getTime() - Date.parse(String(metadata?.creationTimestamp ?? "")) > GRACE_MS;
     return isOurs ? [{ id, namespace: metadata?.namespace, name, uid: metadata?.uid }] : [];
   });
   const known = await existing(found.map(({ id }) => id));
