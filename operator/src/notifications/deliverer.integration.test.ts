@@ -3,6 +3,7 @@ import {
   createWebhook,
   findWebhook,
   type Ledger,
+  type LeaseBounds,
   listWebhookDeliveries,
   migrateToLatest,
   recordEvent,
@@ -71,14 +72,14 @@ afterEach(async () => {
 });
 
 /** A process that delivers, until the end of the test or until it is stopped. */
-function deliver(options: Partial<DelivererOptions> = {}): () => Promise<void> {
+function deliver(options: Partial<DelivererOptions> = {}, timeoutMs = 5_000): () => Promise<void> {
   const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
   const client = receiverClient({
     allowedHosts: [receiver.host],
     ca: receiver.ca,
     deniedCidrs: [],
     resolve,
-    timeoutMs: 2_000,
+    timeoutMs,
   });
   const stop = new AbortController();
   const running = new WebhookDeliverer({
@@ -146,7 +147,17 @@ it("what a process was sending when it was killed is sent by another", async () 
   await subscribe("w1");
   await happened("e1");
   // Killed after it has sent, before it could record that: nothing of its ledger is reached any more.
-  const dead = { ...notificationLedger(ledger).deliveries, finish: () => new Promise<void>(() => {}) };
+  const { deliveries } = notificationLedger(ledger);
+  let taken = 0;
+  const dead = {
+    ...deliveries,
+    lease: async (bounds: LeaseBounds) => {
+      const leased = taken === 0 ? await deliveries.lease(bounds) : [];
+      taken += leased.length;
+      return leased;
+    },
+    finish: () => new Promise<void>(() => {}),
+  };
   const killed = new AbortController();
   void new WebhookDeliverer({
     ledger: dead,
@@ -157,7 +168,7 @@ it("what a process was sending when it was killed is sent by another", async () 
     log: silentLogger,
     pollMs: 20,
   }).run(killed.signal);
-  await eventually("it to be sent", async () => (await deliveriesOf("w1"))[0]?.attempts === 1);
+  await eventually("it to be sent", () => taken === 1);
   killed.abort();
   deliver();
   expect(received).toEqual([]);
@@ -208,16 +219,15 @@ it("receivers that never answer delay no other organization's webhook", async ()
   for (let index = 0; index < 20; index += 1) {
     await happened(`e${index}`, "attacker");
   }
-  deliver({ bounds: { most: 8 } });
+  // They would wait for longer than the test does.
+  deliver({ bounds: { most: 8 } }, 300_000);
   await eventually("it to be busy", async () => received.length >= 6);
-  const began = performance.now();
   await happened("e1");
   await eventually("the victim's to arrive", async () => received.some(({ path }) => path === "/w1"));
-  expect(performance.now() - began).toBeLessThan(1_500);
   const { rows } = await sql<{ held: number }>`
     select count(*)::int as held from webhook_deliveries
-    where organization_id = 'attacker' and held_until > now()`.execute(ledger);
-  expect(rows[0]?.held).toBeLessThanOrEqual(6);
+    where organization_id = 'attacker' and held_until is not null`.execute(ledger);
+  expect(rows[0]?.held).toBe(6);
 });
 
 it("a webhook without its secret is sent nothing", async () => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => test?.stop());
 beforeEach(async () => {
   await test.empty();
-  await sql`truncate webhooks, webhook_deliveries, deployments, builds`.execute(test.ledger);
+  await sql`truncate webhooks, webhook_deliveries, deployments, builds cascade`.execute(test.ledger);
   await subscribe([...eventTypes]);
 });
 

@@ -38,16 +38,16 @@ export interface WebhookBacklog {
 /** Reads what waits; while nothing is due, that costs one row of an index. */
 export async function readWebhookBacklog(ledger: Ledger): Promise<WebhookBacklog> {
   const { rows } = await sql<{ isDue: boolean; lag: number | null }>`
-    with some as materialized (
-      select from webhook_deliveries where status = 'pending' and due_at <= now() limit 1
+    with waiting as materialized (
+      select 1 from webhook_deliveries where status = 'pending' and due_at <= now() limit 1
     )
-    select exists (select from some) as "isDue", (
+    select exists (select from waiting) as "isDue", (
       select extract(epoch from now() - min(d.due_at))::float8 * 1000
       from webhooks w cross join lateral (
         select due_at from webhook_deliveries
         where webhook_id = w.id and status = 'pending' and due_at <= now() order by due_at limit 1
       ) d
-      where exists (select from some) and w.disabled_at is null and not exists (
+      where exists (select from waiting) and w.disabled_at is null and not exists (
         select from webhook_deliveries h where h.webhook_id = w.id and h.status = 'pending' and h.held_until > now())
     ) as lag`.execute(ledger);
   const [{ isDue, lag } = { isDue: false, lag: null }] = rows;
