@@ -73,9 +73,7 @@ export function leaseWebhookDeliveries(
       ), due as (
         select d.sequence, d.due_at, w.organization_id, w.host,
           row_number() over (partition by w.organization_id order by d.due_at, d.sequence)
-            + (select count(*) from held h where h.organization_id = w.organization_id) as place,
-          row_number() over (partition by w.host order by d.due_at, d.sequence)
-            + (select count(*) from held h where h.host = w.host) as host_place
+            + (select count(*) from held h where h.organization_id = w.organization_id) as place
         from webhooks w cross join lateral (
           select sequence, due_at from webhook_deliveries d
           where d.webhook_id = w.id and d.status = 'pending' and d.due_at <= now()
@@ -85,10 +83,15 @@ export function leaseWebhookDeliveries(
             - (select count(*) from held h where h.webhook_id = w.id))
         ) d
         where w.disabled_at is null
+      ), fair as (
+        -- Of those alone that their organizations may send: others would keep a host's places from everybody.
+        select sequence, due_at, place, row_number() over (partition by host order by place, due_at, sequence)
+          + (select count(*) from held h where h.host = due.host) as host_place
+        from due where place <= ${perOrganization}
       ), chosen as (
-        select q.sequence from webhook_deliveries q join due using (sequence)
-        where due.place <= ${perOrganization} and due.host_place <= ${perHost}
-        order by due.place, due.due_at, q.sequence limit ${most} for update of q skip locked
+        select q.sequence from webhook_deliveries q join fair using (sequence)
+        where fair.host_place <= ${perHost}
+        order by fair.place, fair.due_at, q.sequence limit ${most} for update of q skip locked
       )
       update webhook_deliveries d set attempts = attempts + 1, attempted_at = now(),
         held_until = now() + ${leaseMs}::int * interval '1 millisecond'
