@@ -69,6 +69,7 @@ describe("migrations", () => {
       "0013-domain-reservations",
       "0014-git-delivery-queue",
       "0015-deployments-of-a-project",
+      "0016-webhooks",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
