@@ -84,7 +84,7 @@ export function leaseWebhookDeliveries(
         ) d
         where w.disabled_at is null
       ), fair as (
-        -- Of those alone that their organizations may send: others would keep a host's places from everybody.
+        -- Of those alone that their organizations may send: others would take a host's places from all organizations.
         select sequence, due_at, place, row_number() over (partition by host order by place, due_at, sequence)
           + (select count(*) from held h where h.host = due.host) as host_place
         from due where place <= ${perOrganization}

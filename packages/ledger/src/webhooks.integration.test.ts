@@ -42,7 +42,11 @@ beforeEach(async () => {
 
 const DAY_MS = 86_400_000;
 const types: EventType[] = ["deployment.failed", "deployment.succeeded"];
-const hook = (id: string, more: { organization_id?: string; project_ids?: string[]; host?: string } = {}) =>
+const hook = (
+  id: string,
+  more: { organization_id?: string; project_ids?: string[]; host?: string } = {},
+  most = 2,
+) =>
   createWebhook(
     ledger,
     {
@@ -55,7 +59,7 @@ const hook = (id: string, more: { organization_id?: string; project_ids?: string
       project_ids: null,
       ...more,
     },
-    2,
+    most,
   );
 const happened = (key: string, more: Partial<NotificationEvent> = {}): NotificationEvent => ({
   organizationId: "acme",
@@ -176,6 +180,24 @@ describe("a delivery", () => {
     expect(await lease({ perHost: 2 })).toEqual([]);
     expect(await lease({ perWebhook: 2 })).toHaveLength(2);
     expect(await lease({ perWebhook: 2 })).toEqual([]);
+  });
+
+  it("of one organization that fills a host leaves places there to what another begins later", async () => {
+    for (let index = 0; index < 9; index += 1) {
+      await hook(`a${index}`, { organization_id: "attacker", host: "same:443" }, 20);
+    }
+    await hook("w1", { host: "same:443" });
+    await recordEvent(ledger, happened("d1", { organizationId: "attacker" }));
+    await recordEvent(ledger, happened("d2"));
+    const shares = { perOrganization: 6, perWebhook: 2, perHost: 8 };
+    const first = await lease(shares);
+    expect(first.map(({ organizationId }) => organizationId).sort()).toEqual([
+      "acme",
+      ...Array(6).fill("attacker"),
+    ]);
+    // Those of the attacker are held until their leases expire, and what comes after is sent beside them.
+    await recordEvent(ledger, happened("d3"));
+    expect(await lease(shares)).toMatchObject([{ organizationId: "acme" }]);
   });
 
   it("is tried again, and a webhook that fails for long is disabled with what waits for it", async () => {
