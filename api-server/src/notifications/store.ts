@@ -1,4 +1,5 @@
 import {
+  type BegunDelivery,
   createWebhook,
   deleteWebhook,
   findWebhook,
@@ -37,9 +38,9 @@ export interface WebhookStore {
     organizationId: string;
     webhookId: string;
     eventId: string;
-  }): Promise<"queued" | "pending" | undefined>;
-  /** Sends an event to one webhook; undefined when too many are sent. */
-  send(webhook: Webhook, event: NotificationEvent): Promise<string | undefined>;
+  }): Promise<BegunDelivery | "pending" | undefined>;
+  /** Sends an event to one webhook; undefined when it does not exist any more. */
+  send(webhook: Webhook, event: NotificationEvent): Promise<BegunDelivery | undefined>;
 }
 
 /** The ledger's. */

@@ -1,7 +1,7 @@
 /** Notifications: what observes events, what delivers them to webhooks, and what removes the remains of both. */
 
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import type { Manager, Store } from "@slipway/controller-runtime";
 import type { PolicyRule } from "../rbac.ts";
 import { WebhookDeliverer } from "./deliverer.ts";
@@ -72,24 +72,40 @@ export function addNotifications(manager: Manager, { ledger, stores, settings }:
   });
   manager.addRunnable({
     name: "webhook-cleanup",
+    run: (signal) => repeatedly(signal, () => cleanUpDeliveries(ledger, signal)),
+  });
+  // Those of the shard's own namespaces.
+  manager.addRunnable({
+    name: "webhook-secret-cleanup",
     everyShard: true,
-    run: async (signal) => {
-      while (!signal.aborted) {
-        await cleanUp(signal).catch((error: unknown) => {
-          if (!signal.aborted) {
-            log.warn({ err: error }, "the remains of webhooks cannot be removed");
-          }
-        });
-        await sleep(CLEANUP_PERIOD_MS, undefined, { signal }).catch(() => undefined);
-      }
-    },
+    run: (signal) =>
+      repeatedly(signal, async () => {
+        if (stores.secrets.hasSynced) {
+          const { secrets } = stores;
+          await deleteOrphanedSecrets({ client, secrets, existing: ledger.existing }, clock.now(), signal);
+        }
+      }),
   });
 
-  async function cleanUp(signal: AbortSignal): Promise<void> {
-    await ledger.retire();
-    if (stores.secrets.hasSynced) {
-      const { secrets } = stores;
-      await deleteOrphanedSecrets({ client, secrets, existing: ledger.existing }, clock.now(), signal);
+  async function repeatedly(signal: AbortSignal, cleanUp: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      await cleanUp().catch((error: unknown) => {
+        if (!signal.aborted) {
+          log.warn({ err: error }, "the remains of webhooks cannot be removed");
+        }
+      });
+      await sleep(CLEANUP_PERIOD_MS, undefined, { signal }).catch(() => undefined);
     }
+  }
+}
+
+/** Removes what need not be kept, step by step until there is no more of it. */
+export async function cleanUpDeliveries(
+  ledger: Pick<NotificationLedger, "giveUpDisabled" | "retire">,
+  signal: AbortSignal,
+): Promise<void> {
+  await ledger.giveUpDisabled();
+  while (!signal.aborted && (await ledger.retire())) {
+    await setImmediate();
   }
 }

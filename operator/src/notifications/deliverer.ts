@@ -15,7 +15,7 @@ import type { SentAttempt } from "./send.ts";
 
 /** Where deliveries wait. Each call throws while the ledger is unavailable. */
 export interface DeliveryLedger {
-  backlog(): Promise<WebhookBacklog>;
+  backlog(bounds: LeaseBounds): Promise<WebhookBacklog>;
   lease(bounds: LeaseBounds): Promise<LeasedWebhookDelivery[]>;
   finish(leased: LeasedWebhookDelivery, result: AttemptResult): Promise<void>;
   /** @returns whether the webhook was disabled by it */
@@ -81,7 +81,7 @@ export class WebhookDeliverer {
   /** A read alone while nothing is due. */
   async #leaseDue(): Promise<LeasedWebhookDelivery[]> {
     const { ledger, metrics } = this.#options;
-    const { isDue, lagMs } = await ledger.backlog();
+    const { isDue, lagMs } = await ledger.backlog(this.#bounds);
     metrics.lag.set(lagMs / 1_000);
     const most = this.#bounds.most - this.#underWay.size;
     return !isDue || most <= 0 ? [] : ledger.lease({ ...this.#bounds, most });
@@ -124,7 +124,7 @@ export class WebhookDeliverer {
   }
 
   #pauseMs({ attempts }: LeasedWebhookDelivery, leastMs = 0): number | undefined {
-    const pause = retryPauseMs(attempts, this.#options.random());
+    const pause = retryPauseMs(attempts + 1, this.#options.random());
     return pause === undefined ? undefined : Math.max(pause, leastMs);
   }
 

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { buildEvent } from "./event-data.ts";
 import type { Build, BuildStatus, RetiredImage } from "./schema.ts";
-import { recordEvent } from "./webhook-events.ts";
+import { recordOwnEvents } from "./webhook-events.ts";
 
 /** Names a project; another one of the same id has another uid. */
 export interface BuildProject {
@@ -31,7 +31,7 @@ export async function recordBuild(ledger: Ledger, row: BuildRow): Promise<boolea
       : await ledger.transaction().execute(async (tx) => {
           const isNew = await writeBuild(tx, row);
           if (isNew) {
-            await recordEvent(tx, event);
+            await recordOwnEvents(tx, [event]);
           }
           return isNew;
         });

@@ -2,7 +2,7 @@ import { type ExpressionBuilder, sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { deploymentEvent } from "./event-data.ts";
 import type { Deployment, DeploymentStatus, LedgerSchema } from "./schema.ts";
-import { recordEvent } from "./webhook-events.ts";
+import { recordOwnEvents } from "./webhook-events.ts";
 
 const OPEN_TO_SUCCESS: readonly DeploymentStatus[] = ["in_progress", "failed"];
 
@@ -18,7 +18,7 @@ export async function recordDeployment(ledger: Ledger, row: Deployment): Promise
   }
   await ledger.transaction().execute(async (tx) => {
     if (await writeDeployment(tx, row)) {
-      await recordEvent(tx, event);
+      await recordOwnEvents(tx, [event]);
     }
   });
 }

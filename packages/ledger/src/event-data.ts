@@ -1,8 +1,8 @@
 /** The events of what the ledger itself records. Pure. */
 
 import type { JobRunRow } from "./job-run-rows.ts";
+import type { NotificationEvent } from "./notification-event.ts";
 import type { Build, Deployment } from "./schema.ts";
-import type { NotificationEvent } from "./webhook-events.ts";
 
 /** Most characters of a message in an event. */
 const MESSAGE_MAX_LENGTH = 1_024;

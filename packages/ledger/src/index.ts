@@ -32,6 +32,7 @@ export {
 export { findJobRun, type RecordedJobRun, recordJobRuns } from "./job-runs.ts";
 export * from "./metric-samples.ts";
 export { migrateToLatest } from "./migrations/index.ts";
+export { eventIdOf, type NotificationEvent, TEST_EVENT } from "./notification-event.ts";
 export * from "./organizations.ts";
 export { ensurePartitions } from "./partitions.ts";
 export * from "./quota-request.ts";
@@ -58,6 +59,7 @@ export * from "./settlements.ts";
 export * from "./storage-charges.ts";
 export * from "./usage.ts";
 export * from "./webhook-deliveries.ts";
-export * from "./webhook-events.ts";
+export { type BegunDelivery, EVENT_LIMITS, recordEvent, recordEventFor } from "./webhook-events.ts";
 export * from "./webhook-queue.ts";
+export * from "./webhook-retirement.ts";
 export * from "./webhooks.ts";

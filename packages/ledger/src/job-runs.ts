@@ -11,7 +11,7 @@ import {
 } from "./job-run-rows.ts";
 import { withPartitions } from "./partitions.ts";
 import { keepCyclesOpen, openCycle } from "./settlements.ts";
-import { recordEvent } from "./webhook-events.ts";
+import { recordOwnEvents } from "./webhook-events.ts";
 
 /** What became of one row. `row` is the ledger's row; for a rejected one, what was given. */
 export interface RecordedJobRun {
@@ -100,23 +100,14 @@ async function insert(ledger: Ledger, rows: readonly JobRunRow[]): Promise<Set<s
         )
         select organization_id, project_id, id from inserted`.execute(transaction);
       const keys = new Set(result.rows.map(keyOf));
-      await recordEvents(
+      const own = rows.filter((row) => keys.has(keyOf(row))).map(runEvent);
+      await recordOwnEvents(
         transaction,
-        rows.filter((row) => keys.has(keyOf(row))),
+        own.filter((event) => event !== undefined),
       );
       return keys;
     });
   return inserted;
-}
-
-/** Records the events of runs that were inserted; of those in which nothing failed there are none. */
-async function recordEvents(ledger: Ledger, rows: readonly JobRunRow[]): Promise<void> {
-  for (const row of rows) {
-    const event = runEvent(row);
-    if (event !== undefined) {
-      await recordEvent(ledger, event);
-    }
-  }
 }
 
 /** Reads the rows back and compares them with what was given. */

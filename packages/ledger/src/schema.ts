@@ -217,8 +217,11 @@ interface WebhookTable {
   project_ids: string[] | null;
   created_at: CreatedAt;
   updated_at: Generated<Date>;
+  /** Since when it gets what it subscribes to now: nothing is sent that happened before. */
+  subscribed_since: Generated<Date>;
   /** Since when no attempt has succeeded; null while the last one has. */
   failing_since: Date | null;
+  last_failed_at: Date | null;
   disabled_at: Date | null;
   disabled_reason: WebhookDisabledReason | null;
   /** Events that were over a bound; a bigint in decimal. */
@@ -238,6 +241,9 @@ interface WebhookDeliveryTable {
   payload: string;
   created_at: CreatedAt;
   status: Generated<WebhookDeliveryStatus>;
+  /** How often it was leased: a lease that has expired has another count. */
+  leases: Generated<number>;
+  /** Those whose outcome is recorded. */
   attempts: Generated<number>;
   due_at: Generated<Date>;
   held_until: Date | null;
@@ -246,6 +252,12 @@ interface WebhookDeliveryTable {
   response_code: number | null;
   response_body: string | null;
   error: string | null;
+}
+
+interface WebhookSkippedEventTable {
+  organization_id: string;
+  event_id: string;
+  created_at: CreatedAt;
 }
 
 interface RetiredImageTable {
@@ -292,6 +304,7 @@ export interface LedgerSchema {
   retired_images: RetiredImageTable;
   webhooks: WebhookTable;
   webhook_deliveries: WebhookDeliveryTable;
+  webhook_skipped_events: WebhookSkippedEventTable;
 }
 
 export type Organization = Selectable<OrganizationTable>;

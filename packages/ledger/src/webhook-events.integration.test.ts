@@ -31,7 +31,7 @@ async function subscribe(event_types: EventType[]): Promise<void> {
   const url = { url: "https://hooks.example.com/", host: "hooks.example.com:443" };
   const all = { description: null, event_types, project_ids: null };
   await createWebhook(test.ledger, { id: "w1", organization_id: "acme", ...url, ...all }, 20);
-  await sql`update webhooks set created_at = now() - interval '1 hour'`.execute(test.ledger);
+  await sql`update webhooks set subscribed_since = now() - interval '1 hour'`.execute(test.ledger);
 }
 async function events(): Promise<{ type: string; data: Record<string, unknown> }[]> {
   const query = { organizationId: "acme", webhookId: "w1", limit: 100, offset: 0 };
@@ -139,8 +139,36 @@ it("a run that failed is an event, charged or sent again", async () => {
   expect(rows[0]?.charged).toBe(4);
 });
 
+it("a batch of runs costs one query where no webhook subscribes, and a few for all that failed", async () => {
+  const minute = Math.floor(Date.now() / 60_000) - 50;
+  const runs = Array.from({ length: 40 }, (_, index) => {
+    const scheduled_at = new Date((minute + index) * 60_000);
+    return jobRun({ organization_id: "acme", scheduled_at, seconds: 5, status: "failed" });
+  });
+  let queries = 0;
+  const counted = test.ledger.withPlugin({
+    transformQuery: ({ node }) => {
+      queries += 1;
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  });
+  const recorded = async (rows: typeof runs): Promise<number> => {
+    queries = 0;
+    await recordJobRuns(counted, rows);
+    return queries;
+  };
+  await sql`update webhooks set disabled_at = now()`.execute(test.ledger);
+  const without = await recorded(runs.slice(0, 2));
+  await sql`update webhooks set disabled_at = null`.execute(test.ledger);
+  const withWebhook = await recorded(runs.slice(2));
+  expect(await events()).toHaveLength(38);
+  // Besides: locks of the webhooks, the same query again, counts, and deliveries.
+  expect(withWebhook - without).toBe(4);
+});
+
 it("nothing is recorded for an organization whose webhooks subscribe to something else", async () => {
-  await sql`truncate webhooks`.execute(test.ledger);
+  await sql`truncate webhooks cascade`.execute(test.ledger);
   await subscribe(["certificate.issued"]);
   await recordDeployment(test.ledger, { ...deployment, status: "failed", finished_at: ago(9) });
   expect(await events()).toEqual([]);

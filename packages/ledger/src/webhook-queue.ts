@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
-import { giveUpDeliveries } from "./webhooks.ts";
+import { giveUpDeliveries, lockWebhook } from "./webhook-locks.ts";
 
 /** Deliveries that wait to be sent to their webhooks, by whichever process has time. */
 
@@ -12,7 +12,9 @@ export interface LeasedWebhookDelivery {
   eventId: string;
   payload: string;
   url: string;
-  /** This attempt counted. A delivery that another process has leased meanwhile has another count. */
+  /** One that another process has leased meanwhile has another. */
+  lease: number;
+  /** How many there have been before this one. */
   attempts: number;
 }
 
@@ -22,7 +24,7 @@ export interface LeaseBounds {
   most: number;
   perOrganization: number;
   perWebhook: number;
-  /** To one host, whoever names it. */
+  /** To one host, of all organizations. */
   perHost: number;
   leaseMs: number;
 }
@@ -31,15 +33,24 @@ export interface LeaseBounds {
 export interface WebhookBacklog {
   /** Whether there is anything to lease, or a lease that has not ended. */
   isDue: boolean;
-  /** For how long the webhook that waits longest has waited while nothing is sent to it. One whose receiver is slow waits for itself. */
+  /**
+   * For how long the webhook that waits longest has waited while nothing is sent to it, nor the whole share of its organization
+   * or host: what is slow there waits for itself.
+   */
   lagMs: number;
 }
 
 /** Reads what waits; while nothing is due, that costs one row of an index. */
-export async function readWebhookBacklog(ledger: Ledger): Promise<WebhookBacklog> {
+export async function readWebhookBacklog(
+  ledger: Ledger,
+  { perOrganization, perHost }: Pick<LeaseBounds, "perOrganization" | "perHost">,
+): Promise<WebhookBacklog> {
   const { rows } = await sql<{ isDue: boolean; lag: number | null }>`
     with waiting as materialized (
       select 1 from webhook_deliveries where status = 'pending' and due_at <= now() limit 1
+    ), held as materialized (
+      select d.webhook_id, d.organization_id, w.host from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+      where exists (select from waiting) and d.status = 'pending' and d.held_until > now()
     )
     select exists (select from waiting) as "isDue", (
       select extract(epoch from now() - min(d.due_at))::float8 * 1000
@@ -47,8 +58,10 @@ export async function readWebhookBacklog(ledger: Ledger): Promise<WebhookBacklog
         select due_at from webhook_deliveries
         where webhook_id = w.id and status = 'pending' and due_at <= now() order by due_at limit 1
       ) d
-      where exists (select from waiting) and w.disabled_at is null and not exists (
-        select from webhook_deliveries h where h.webhook_id = w.id and h.status = 'pending' and h.held_until > now())
+      where exists (select from waiting) and w.disabled_at is null
+        and not exists (select from held h where h.webhook_id = w.id)
+        and (select count(*) from held h where h.organization_id = w.organization_id) < ${perOrganization}::int
+        and (select count(*) from held h where h.host = w.host) < ${perHost}::int
     ) as lag`.execute(ledger);
   const [{ isDue, lag } = { isDue: false, lag: null }] = rows;
   return { isDue, lagMs: Math.max(0, lag ?? 0) };
@@ -90,14 +103,13 @@ export function leaseWebhookDeliveries(
         from due where place <= ${perOrganization}
       ), chosen as (
         select q.sequence from webhook_deliveries q join fair using (sequence)
-        where fair.host_place <= ${perHost}
+        where fair.host_place <= ${perHost} and q.status = 'pending' and q.due_at <= now()
         order by fair.place, fair.due_at, q.sequence limit ${most} for update of q skip locked
       )
-      update webhook_deliveries d set attempts = attempts + 1, attempted_at = now(),
-        held_until = now() + ${leaseMs}::int * interval '1 millisecond'
+      update webhook_deliveries d set leases = leases + 1, held_until = now() + ${leaseMs}::int * interval '1 millisecond'
       from webhooks w where w.id = d.webhook_id and d.sequence in (select sequence from chosen)
       returning d.sequence, d.organization_id as "organizationId", d.webhook_id as "webhookId",
-        d.event_id as "eventId", d.payload, d.attempts, w.url`.execute(tx);
+        d.event_id as "eventId", d.payload, d.leases as lease, d.attempts, w.url`.execute(tx);
     return rows.toSorted((a, b) => Number(a.sequence) - Number(b.sequence));
   });
 }
@@ -118,10 +130,13 @@ export function finishWebhookDelivery(
   result: AttemptResult,
 ): Promise<void> {
   return ledger.transaction().execute(async (tx) => {
-    await record(tx, leased, result, sql`status = 'succeeded', finished_at = now()`);
-    await sql`
-      update webhooks set failing_since = null
-      where id = ${leased.webhookId} and failing_since is not null`.execute(tx);
+    const webhook = await lockWebhook(tx, leased.organizationId, leased.webhookId);
+    const isRecorded = await record(tx, leased, result, sql`status = 'succeeded', finished_at = now()`);
+    if (isRecorded && webhook?.url === leased.url) {
+      await sql`
+        update webhooks set failing_since = null, last_failed_at = null
+        where id = ${leased.webhookId} and failing_since is not null`.execute(tx);
+    }
   });
 }
 
@@ -132,9 +147,12 @@ export interface FailedAttempt extends AttemptResult {
   isGone?: boolean;
 }
 
+/** A webhook to which nothing was sent for so long begins to fail again: longer than the longest pause between two attempts. */
+const QUIET = "30 hours";
+
 /**
  * Records that an attempt has failed. A webhook to which none has succeeded for `disableAfterMs` is disabled, and so is one whose
- * receiver asked for no more: what waits for it is given up.
+ * receiver asked for no more: what waits for it is given up. What an expired lease reports changes nothing.
  * @returns whether it was disabled
  */
 export function failWebhookDelivery(
@@ -144,14 +162,18 @@ export function failWebhookDelivery(
   disableAfterMs: number,
 ): Promise<boolean> {
   return ledger.transaction().execute(async (tx) => {
+    const webhook = await lockWebhook(tx, leased.organizationId, leased.webhookId);
     const outcome =
       retryMs === undefined
         ? sql`status = 'failed', finished_at = now()`
         : sql`due_at = now() + ${Math.round(retryMs)}::bigint * interval '1 millisecond'`;
-    await record(tx, leased, result, outcome);
+    if (!(await record(tx, leased, result, outcome)) || webhook?.url !== leased.url) {
+      return false;
+    }
     await sql`
-      update webhooks set failing_since = now()
-      where id = ${leased.webhookId} and failing_since is null`.execute(tx);
+      update webhooks set last_failed_at = now(), failing_since =
+        case when last_failed_at > now() - ${QUIET}::interval then coalesce(failing_since, now()) else now() end
+      where id = ${leased.webhookId}`.execute(tx);
     const { numAffectedRows = 0n } = await sql`
       update webhooks set disabled_at = now(), updated_at = now(),
         disabled_reason = ${isGone ? "gone" : "failing"}
@@ -166,14 +188,16 @@ export function failWebhookDelivery(
   });
 }
 
+/** @returns whether the lease was still that of the delivery */
 async function record(
   ledger: Ledger,
-  { sequence, attempts }: LeasedWebhookDelivery,
+  { sequence, lease }: LeasedWebhookDelivery,
   { responseCode, responseBody, error }: AttemptResult,
   outcome: ReturnType<typeof sql>,
-): Promise<void> {
-  await sql`
-    update webhook_deliveries set held_until = null, response_code = ${responseCode ?? null},
-      response_body = ${responseBody ?? null}, error = ${error ?? null}, ${outcome}
-    where sequence = ${sequence} and attempts = ${attempts} and status = 'pending'`.execute(ledger);
+): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
+    update webhook_deliveries set held_until = null, attempts = attempts + 1, attempted_at = now(),
+      response_code = ${responseCode ?? null}, response_body = ${responseBody ?? null}, error = ${error ?? null}, ${outcome}
+    where sequence = ${sequence} and leases = ${lease} and status = 'pending'`.execute(ledger);
+  return numAffectedRows > 0n;
 }

@@ -1,6 +1,7 @@
 import type { EventType } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import {
   connectLedger,
@@ -10,6 +11,7 @@ import {
   failWebhookDelivery,
   findWebhook,
   finishWebhookDelivery,
+  giveUpDisabledWebhooks,
   type LeaseBounds,
   type Ledger,
   leaseWebhookDeliveries,
@@ -19,6 +21,7 @@ import {
   type NotificationEvent,
   readWebhookBacklog,
   recordEvent,
+  recordEventFor,
   redeliverWebhook,
   retireWebhookDeliveries,
   updateWebhook,
@@ -37,7 +40,7 @@ afterAll(async () => {
   await postgres?.stop();
 });
 beforeEach(async () => {
-  await sql`truncate webhooks, webhook_deliveries`.execute(ledger);
+  await sql`truncate webhooks, webhook_deliveries, webhook_skipped_events`.execute(ledger);
 });
 
 const DAY_MS = 86_400_000;
@@ -125,13 +128,46 @@ describe("an event", () => {
   it("of before the webhook, of long ago, or of a quiet time is not recorded", async () => {
     await hook("w1");
     expect(await recordEvent(ledger, happened("d1", { occurredAt: new Date(Date.now() - 60_000) }))).toBe(0);
-    await sql`update webhooks set created_at = now() - interval '9 days'`.execute(ledger);
+    await sql`update webhooks set subscribed_since = now() - interval '9 days'`.execute(ledger);
     expect(await recordEvent(ledger, happened("d2", { occurredAt: new Date(Date.now() - 3 * DAY_MS) }))).toBe(
       0,
     );
     expect(await recordEvent(ledger, happened("d3", { quietSeconds: 60 }))).toBe(1);
     expect(await recordEvent(ledger, happened("d4", { quietSeconds: 60 }))).toBe(0);
     expect(await recordEvent(ledger, happened("d5", { quietSeconds: 60, projectId: "pother" }))).toBe(1);
+  });
+
+  it("that was left out is left out for good: over a bound, in a quiet time, or before the webhook was enabled", async () => {
+    await hook("w1");
+    await sql`update webhooks set subscribed_since = now() - interval '1 hour'`.execute(ledger);
+    const [over, quiet, missed] = [
+      happened("d2"),
+      happened("d3", { quietSeconds: 60 }),
+      happened("d4", { occurredAt: new Date(Date.now() - 10_000) }),
+    ];
+    expect(await recordEvent(ledger, happened("d1"))).toBe(1);
+    expect(await recordEvent(ledger, over, { perHour: 1, pending: 10 })).toBe(0);
+    expect(await recordEvent(ledger, quiet)).toBe(0);
+    await updateWebhook(ledger, "acme", "w1", { isEnabled: false });
+    expect(await recordEvent(ledger, missed)).toBe(0);
+    await updateWebhook(ledger, "acme", "w1", { isEnabled: true });
+    // Later, by another process that observes all of them: no bound is reached, and no time is quiet.
+    await sql`update webhook_deliveries set created_at = now() - interval '2 hours'`.execute(ledger);
+    for (const event of [over, quiet, missed]) {
+      expect(await recordEvent(ledger, event)).toBe(0);
+    }
+    expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ dropped_events: "1" });
+  });
+
+  it("of before the webhook subscribed to its type or project is not recorded", async () => {
+    await hook("w1");
+    await sql`update webhooks set subscribed_since = now() - interval '1 hour'`.execute(ledger);
+    const before = { occurredAt: new Date(Date.now() - 10_000) };
+    await updateWebhook(ledger, "acme", "w1", { description: "Pages", event_types: types.toReversed() });
+    expect(await recordEvent(ledger, happened("d1", before))).toBe(1);
+    await updateWebhook(ledger, "acme", "w1", { event_types: ["run.failed", ...types] });
+    expect(await recordEvent(ledger, happened("r1", { ...before, type: "run.failed" }))).toBe(0);
+    expect(await recordEvent(ledger, happened("r2", { type: "run.failed" }))).toBe(1);
   });
 
   // Shows: docs/webhooks.md#limits: deliveries of an organization | 500
@@ -152,19 +188,21 @@ describe("a delivery", () => {
   it("is leased by one process, and by another once the lease of the one that was killed has expired", async () => {
     await hook("w1");
     await recordEvent(ledger, happened("d1"));
-    expect(await readWebhookBacklog(ledger)).toEqual({ isDue: true, lagMs: expect.any(Number) });
+    expect(await readWebhookBacklog(ledger, bounds)).toEqual({ isDue: true, lagMs: expect.any(Number) });
     const leased = (await Promise.all([lease(), lease(), lease()])).flat();
-    expect(leased).toMatchObject([{ url: "https://w1.example.com/hook", attempts: 1 }]);
+    expect(leased).toMatchObject([{ url: "https://w1.example.com/hook", lease: 1 }]);
     await sql`update webhook_deliveries set held_until = now() - interval '1 second'`.execute(ledger);
     const [again] = await lease();
-    expect(again).toMatchObject({ attempts: 2 });
+    expect(again).toMatchObject({ lease: 2, attempts: 0 });
     // What the first one reports after that changes nothing.
     await failWebhookDelivery(ledger, leased[0] as never, { responseCode: 500 }, DAY_MS);
     expect(await deliveriesOf("w1")).toMatchObject([{ status: "pending", response_code: null }]);
     await finishWebhookDelivery(ledger, again as never, { responseCode: 204, responseBody: "" });
-    expect(await deliveriesOf("w1")).toMatchObject([{ status: "succeeded", response_code: 204 }]);
+    expect(await deliveriesOf("w1")).toMatchObject([
+      { status: "succeeded", attempts: 1, response_code: 204 },
+    ]);
     expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ failing_since: null });
-    expect(await readWebhookBacklog(ledger)).toEqual({ isDue: false, lagMs: 0 });
+    expect(await readWebhookBacklog(ledger, bounds)).toEqual({ isDue: false, lagMs: 0 });
   });
 
   it("takes turns: of an organization, of a webhook and of a host only so many are sent at a time", async () => {
@@ -228,19 +266,150 @@ describe("a delivery", () => {
     await failWebhookDelivery(ledger, leased as never, { responseCode: 500 }, DAY_MS);
     expect(await redeliverWebhook(ledger, { ...of, organizationId: "other" })).toBeUndefined();
     expect(await redeliverWebhook(ledger, of)).toBe("queued");
-    expect(await lease()).toMatchObject([{ eventId: of.eventId, attempts: 1 }]);
+    expect(await lease()).toMatchObject([{ eventId: of.eventId, lease: 2, attempts: 0 }]);
+  });
+
+  it("never waits at a webhook that is disabled meanwhile", async () => {
+    await hook("w1");
+    const event = happened("d1");
+    await recordEvent(ledger, event);
+    await sql`update webhook_deliveries set status = 'failed', finished_at = now()`.execute(ledger);
+    const of = { organizationId: "acme", webhookId: "w1", eventId: eventIdOf(event) };
+    const begun: Promise<unknown>[] = [];
+    await ledger.transaction().execute(async (tx) => {
+      await sql`update webhooks set disabled_at = now()`.execute(tx);
+      begun.push(
+        recordEvent(ledger, happened("d2")),
+        recordEventFor(ledger, { id: "w1" }, happened("d3")),
+        redeliverWebhook(ledger, of),
+      );
+      await eventually("all of them to wait for the webhook", async () => {
+        const { rows } = await sql<{ count: number }>`
+          select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock'`.execute(ledger);
+        return rows[0]?.count === 3;
+      });
+    });
+    expect(await Promise.all(begun)).toEqual([0, "disabled", "disabled"]);
+    expect(await deliveriesOf("w1")).toMatchObject([{ status: "failed" }]);
+    expect(await recordEventFor(ledger, { id: "none" }, happened("d4"))).toBeUndefined();
+  });
+
+  it("that waits at a disabled webhook nevertheless is given up", async () => {
+    await hook("w1");
+    await recordEvent(ledger, happened("d1"));
+    expect(await giveUpDisabledWebhooks(ledger)).toBe(0);
+    await sql`update webhooks set disabled_at = now()`.execute(ledger);
+    expect(await giveUpDisabledWebhooks(ledger)).toBe(1);
+    expect(await deliveriesOf("w1")).toMatchObject([{ status: "failed", error: "webhook_disabled" }]);
+  });
+
+  it("whose lease has expired disables nothing, and neither does one that was sent to an earlier URL", async () => {
+    await hook("w1");
+    await recordEvent(ledger, happened("d1"));
+    const [expired] = await lease();
+    await sql`update webhook_deliveries set held_until = null`.execute(ledger);
+    const [moved] = await lease();
+    expect(await failWebhookDelivery(ledger, expired as never, { isGone: true }, DAY_MS)).toBe(false);
+    expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ disabled_at: null, failing_since: null });
+    await updateWebhook(ledger, "acme", "w1", { url: "https://w2.example.com/", host: "w2.example.com:443" });
+    expect(await failWebhookDelivery(ledger, moved as never, { isGone: true, retryMs: 1 }, DAY_MS)).toBe(
+      false,
+    );
+    expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ disabled_at: null, failing_since: null });
+  });
+
+  it("begins to fail again after a quiet time and at another URL: one failure disables no webhook", async () => {
+    await hook("w1");
+    await recordEvent(ledger, happened("d1"));
+    const failAgain = async () => {
+      await sql`update webhook_deliveries set due_at = now()`.execute(ledger);
+      const [leased] = await lease();
+      return failWebhookDelivery(ledger, leased as never, { responseCode: 500, retryMs: 1 }, 5 * DAY_MS);
+    };
+    expect(await failAgain()).toBe(false);
+    await sql`
+      update webhooks set failing_since = now() - interval '6 days', last_failed_at = now() - interval '2 days'`.execute(
+      ledger,
+    );
+    expect(await failAgain()).toBe(false);
+    await sql`update webhooks set failing_since = now() - interval '6 days'`.execute(ledger);
+    await updateWebhook(ledger, "acme", "w1", { url: "https://w2.example.com/", host: "w2.example.com:443" });
+    expect(await failAgain()).toBe(false);
+    await sql`update webhooks set failing_since = now() - interval '6 days'`.execute(ledger);
+    expect(await failAgain()).toBe(true);
+  });
+
+  it("and others are recorded, sent, sent again and given up concurrently without a deadlock", async () => {
+    await hook("w1");
+    await hook("w2");
+    const limits = { perHour: 30, pending: 1_000 };
+    const cycle = async (worker: number) => {
+      for (let index = 0; index < 12; index += 1) {
+        const event = happened(`${worker}/${index}`);
+        await recordEvent(ledger, event, limits);
+        const id = index % 2 === 0 ? "w1" : "w2";
+        for (const leased of await lease({ most: 3 })) {
+          await (index % 3 === 0
+            ? finishWebhookDelivery(ledger, leased, { responseCode: 204 })
+            : failWebhookDelivery(ledger, leased, { retryMs: 1, isGone: index % 5 === 0 }, DAY_MS));
+        }
+        await updateWebhook(ledger, "acme", id, { isEnabled: index % 4 !== 0 });
+        await redeliverWebhook(ledger, { organizationId: "acme", webhookId: id, eventId: eventIdOf(event) });
+        await retireWebhookDeliveries(ledger, { days: 30, perOrganization: 5 });
+      }
+    };
+    await Promise.all([1, 2, 3, 4, 5].map(cycle));
+    await giveUpDisabledWebhooks(ledger);
+    const waiting = await sql`
+      select from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+      where d.status = 'pending' and w.disabled_at is not null`.execute(ledger);
+    expect(waiting.rows).toEqual([]);
+  });
+
+  it("is sent again only while fewer wait than may", async () => {
+    await hook("w1");
+    const [ended, waiting] = [happened("d1"), happened("d2")];
+    await recordEvent(ledger, ended);
+    await sql`update webhook_deliveries set status = 'failed', finished_at = now()`.execute(ledger);
+    await recordEvent(ledger, waiting);
+    const of = { organizationId: "acme", webhookId: "w1", eventId: eventIdOf(ended) };
+    expect(await redeliverWebhook(ledger, of, { pending: 1 })).toBe("full");
+    expect(await redeliverWebhook(ledger, of, { pending: 2 })).toBe("queued");
+  });
+
+  it("is not late while its organization or its host has its whole share", async () => {
+    await hook("w1", { host: "same:443" });
+    await hook("w2", { host: "same:443" });
+    await recordEvent(ledger, happened("d1"));
+    await sql`update webhook_deliveries set due_at = now() - interval '1 hour'`.execute(ledger);
+    expect(await lease({ most: 1 })).toHaveLength(1);
+    const lag = async (shares: { perOrganization: number; perHost: number }) =>
+      (await readWebhookBacklog(ledger, shares)).lagMs;
+    expect(await lag({ perOrganization: 1, perHost: 9 })).toBe(0);
+    expect(await lag({ perOrganization: 9, perHost: 1 })).toBe(0);
+    expect(await lag({ perOrganization: 9, perHost: 9 })).toBeGreaterThan(3_500_000);
   });
 
   // Shows: docs/webhooks.md#limits: a delivery that has ended | is kept
-  it("is deleted once it is old, one of too many, or without its webhook", async () => {
+  it("is deleted once it ended long ago or is one of too many, in steps", async () => {
     await hook("w1");
-    for (const key of ["d1", "d2", "d3"]) {
+    for (const key of ["d1", "d2", "d3", "d4", "d5"]) {
       await recordEvent(ledger, happened(key));
     }
-    await sql`update webhook_deliveries set status = 'failed'`.execute(ledger);
-    expect(await retireWebhookDeliveries(ledger, { days: 30, perOrganization: 2 })).toBe(1);
-    expect(await deliveriesOf("w1")).toHaveLength(2);
-    await sql`delete from webhooks`.execute(ledger);
-    expect(await retireWebhookDeliveries(ledger, { days: 30, perOrganization: 2 })).toBe(2);
+    const keep = { days: 30, perOrganization: 2 };
+    expect(await retireWebhookDeliveries(ledger, keep)).toBe(false);
+    expect(await deliveriesOf("w1")).toHaveLength(5);
+    await sql`update webhook_deliveries set status = 'failed', finished_at = now()`.execute(ledger);
+    expect(await retireWebhookDeliveries(ledger, keep, 2)).toBe(true);
+    expect(await retireWebhookDeliveries(ledger, keep, 2)).toBe(false);
+    expect((await deliveriesOf("w1")).map(({ payload }) => payload)).toHaveLength(2);
+    // Of those that are left, one was sent again lately, and the other one ended long ago.
+    await sql`
+      update webhook_deliveries set created_at = now() - interval '60 days', finished_at = now() - case
+        when sequence = (select max(sequence) from webhook_deliveries) then interval '1 day' else interval '31 days' end`.execute(
+      ledger,
+    );
+    await retireWebhookDeliveries(ledger, keep);
+    expect(await deliveriesOf("w1")).toHaveLength(1);
   });
 });

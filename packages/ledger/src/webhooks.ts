@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import type { Webhook } from "./schema.ts";
+import { giveUpDeliveries, lockWebhook } from "./webhook-locks.ts";
 
 /** Webhooks of organizations. Their secrets are not here. */
 
@@ -55,8 +56,17 @@ export async function findWebhook(
 const ofOrganization = (ledger: Ledger, organizationId: string, id: string) =>
   ledger.selectFrom("webhooks").where("organization_id", "=", organizationId).where("id", "=", id);
 
+const NOT_FAILING = { failing_since: null, last_failed_at: null };
+
+/** Whether a list that may be given differs from what is kept; null is all. */
+function isOther(given: readonly string[] | null | undefined, kept: readonly string[] | null): boolean {
+  const sorted = (list: readonly string[] | null) => JSON.stringify(list?.toSorted() ?? null);
+  return given !== undefined && sorted(given) !== sorted(kept);
+}
+
 /**
- * Changes a webhook. Switched off, what waits for it is given up; switched on, it counts as one that does not fail.
+ * Changes a webhook. Switched off, what waits for it is given up; switched on or moved to another URL, it counts as one that does not
+ * fail. With other types or projects, or switched on, it gets what happens from then on.
  * @returns undefined when the organization has none of this id
  */
 export function updateWebhook(
@@ -66,7 +76,7 @@ export function updateWebhook(
   { isEnabled, ...settings }: Partial<WebhookSettings> & { isEnabled?: boolean },
 ): Promise<Webhook | undefined> {
   return ledger.transaction().execute(async (tx) => {
-    const before = await ofOrganization(tx, organizationId, id).selectAll().forUpdate().executeTakeFirst();
+    const before = await lockWebhook(tx, organizationId, id);
     if (before === undefined) {
       return undefined;
     }
@@ -75,44 +85,39 @@ export function updateWebhook(
       isEnabled === undefined || isEnabled === !isDisabled
         ? {}
         : isEnabled
-          ? { disabled_at: null, disabled_reason: null, failing_since: null }
+          ? { disabled_at: null, disabled_reason: null, ...NOT_FAILING }
           : { disabled_at: sql<Date>`now()`, disabled_reason: "requested" as const };
     if (isEnabled === false && !isDisabled) {
       await giveUpDeliveries(tx, id);
     }
+    const isMoved = settings.url !== undefined && settings.url !== before.url;
+    const isResubscribed =
+      (isEnabled === true && isDisabled) ||
+      isOther(settings.event_types, before.event_types) ||
+      isOther(settings.project_ids, before.project_ids);
     return tx
       .updateTable("webhooks")
-      .set({ ...settings, ...state, updated_at: sql<Date>`now()` })
+      .set({
+        ...settings,
+        ...(isMoved ? NOT_FAILING : {}),
+        ...state,
+        ...(isResubscribed ? { subscribed_since: sql<Date>`now()` } : {}),
+        updated_at: sql<Date>`now()`,
+      })
       .where("id", "=", id)
       .returningAll()
       .executeTakeFirstOrThrow();
   });
 }
 
-/** Ends every delivery of a webhook that waits, since nothing is sent to it any more. */
-export async function giveUpDeliveries(ledger: Ledger, webhookId: string): Promise<void> {
-  await ledger
-    .updateTable("webhook_deliveries")
-    .set({ status: "failed", finished_at: sql<Date>`now()`, held_until: null, error: "webhook_disabled" })
-    .where("webhook_id", "=", webhookId)
-    .where("status", "=", "pending")
-    .execute();
-}
-
 /** Deletes a webhook with its deliveries. @returns whether there was one */
-export function deleteWebhook(ledger: Ledger, organizationId: string, id: string): Promise<boolean> {
-  return ledger.transaction().execute(async (tx) => {
-    const { numDeletedRows } = await tx
-      .deleteFrom("webhooks")
-      .where("organization_id", "=", organizationId)
-      .where("id", "=", id)
-      .executeTakeFirst();
-    if (numDeletedRows === 0n) {
-      return false;
-    }
-    await tx.deleteFrom("webhook_deliveries").where("webhook_id", "=", id).execute();
-    return true;
-  });
+export async function deleteWebhook(ledger: Ledger, organizationId: string, id: string): Promise<boolean> {
+  const { numDeletedRows } = await ledger
+    .deleteFrom("webhooks")
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
 }
 
 /** When the newest of its webhooks was made or changed, of each organization that has any that is not switched off. */
@@ -127,9 +132,7 @@ export async function listSubscribers(
 
 /** Those of these ids that exist. */
 export async function existingWebhooks(ledger: Ledger, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) {
-    return new Set();
-  }
-  const rows = await ledger.selectFrom("webhooks").select("id").where("id", "in", ids).execute();
+  const { rows } = await sql<{ id: string }>`
+    select id from webhooks where id = any (${[...ids]}::text[])`.execute(ledger);
   return new Set(rows.map(({ id }) => id));
 }

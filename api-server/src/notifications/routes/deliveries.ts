@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { TEST_EVENT } from "@slipway/ledger";
+import { type BegunDelivery, eventIdOf, type NotificationEvent, TEST_EVENT } from "@slipway/ledger";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { defineRoute } from "../../http/route.ts";
@@ -44,6 +44,16 @@ export const listWebhookDeliveriesRoute = defineRoute({
   },
 });
 
+/** @throws Failure 409 */
+function refuseUnlessQueued(outcome: BegunDelivery): void {
+  if (outcome === "disabled") {
+    throw failures.webhookDisabled();
+  }
+  if (outcome === "full") {
+    throw failures.webhookDeliveriesFull();
+  }
+}
+
 const queued = {
   202: {
     description: "It is sent in the background.",
@@ -64,9 +74,6 @@ export const redeliverWebhookRoute = defineRoute({
   handler: async (call, services) => {
     const webhook = await webhookOf(call, services);
     const { deliveryId: eventId } = call.request.params as { deliveryId: string };
-    if (webhook.disabled_at !== null) {
-      throw failures.webhookDisabled();
-    }
     const of = { organizationId: webhook.organization_id, webhookId: webhook.id, eventId };
     const outcome = await services.webhooks.redeliver(of);
     if (outcome === undefined) {
@@ -75,6 +82,7 @@ export const redeliverWebhookRoute = defineRoute({
     if (outcome === "pending") {
       throw failures.webhookDeliveryPending();
     }
+    refuseUnlessQueued(outcome);
     return { status: 202, body: { status: "success", message: "delivery queued", data: { id: eventId } } };
   },
 });
@@ -90,20 +98,20 @@ export const testWebhook = defineRoute({
   maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
     const webhook = await webhookOf(call, services);
-    if (webhook.disabled_at !== null) {
-      throw failures.webhookDisabled();
-    }
-    const id = await services.webhooks.send(webhook, {
+    const event: NotificationEvent = {
       organizationId: webhook.organization_id,
       projectId: null,
       type: TEST_EVENT,
       key: randomUUID(),
       occurredAt: services.now(),
       data: { webhook_id: webhook.id },
-    });
-    if (id === undefined) {
-      throw failures.webhookDeliveriesFull();
+    };
+    const outcome = await services.webhooks.send(webhook, event);
+    if (outcome === undefined) {
+      throw failures.webhookNotFound(webhook.id);
     }
+    refuseUnlessQueued(outcome);
+    const id = eventIdOf(event);
     return { status: 202, body: { status: "success", message: "test event queued", data: { id } } };
   },
 });

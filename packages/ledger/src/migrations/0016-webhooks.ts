@@ -16,7 +16,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       project_ids text[],
       created_at timestamptz not null default now(),
       updated_at timestamptz not null default now(),
+      subscribed_since timestamptz not null default now(),
       failing_since timestamptz,
+      last_failed_at timestamptz,
       disabled_at timestamptz,
       disabled_reason text,
       dropped_events bigint not null default 0
@@ -26,13 +28,14 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create table webhook_deliveries (
       sequence bigint generated always as identity primary key,
       organization_id text collate "C" not null,
-      webhook_id text collate "C" not null,
+      webhook_id text collate "C" not null references webhooks (id) on delete cascade,
       event_id text collate "C" not null,
       event_type text not null,
       project_id text,
       payload text not null,
       created_at timestamptz not null default now(),
       status text not null default 'pending',
+      leases integer not null default 0,
       attempts integer not null default 0,
       due_at timestamptz not null default now(),
       held_until timestamptz,
@@ -43,14 +46,23 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       error text,
       unique (webhook_id, event_id)
     )`.execute(db);
-  await sql`create index webhook_deliveries_due on webhook_deliveries (due_at) where status = 'pending'`.execute(
-    db,
-  );
+  for (const index of [
+    "webhook_deliveries_due on webhook_deliveries (due_at) where status = 'pending'",
+    "webhook_deliveries_waiting on webhook_deliveries (webhook_id, due_at) where status = 'pending'",
+    "webhook_deliveries_waiting_of_organization on webhook_deliveries (organization_id) where status = 'pending'",
+    "webhook_deliveries_of_organization on webhook_deliveries (organization_id, created_at)",
+    "webhook_deliveries_of_webhook on webhook_deliveries (webhook_id, sequence desc) include (status)",
+    "webhook_deliveries_ended on webhook_deliveries (finished_at) where status <> 'pending'",
+  ]) {
+    await sql`create index ${sql.raw(index)}`.execute(db);
+  }
+  // Ids alone of events that were left out: what is observed again is not sent late.
   await sql`
-    create index webhook_deliveries_of_webhook on webhook_deliveries (webhook_id, due_at) where status = 'pending'`.execute(
-    db,
-  );
-  await sql`create index webhook_deliveries_of_organization on webhook_deliveries (organization_id, created_at)`.execute(
-    db,
-  );
+    create table webhook_skipped_events (
+      organization_id text collate "C" not null,
+      event_id text collate "C" not null,
+      created_at timestamptz not null default now(),
+      primary key (organization_id, event_id)
+    )`.execute(db);
+  await sql`create index webhook_skipped_events_age on webhook_skipped_events (created_at)`.execute(db);
 }

@@ -1,0 +1,37 @@
+import { sql } from "kysely";
+import type { Ledger } from "./connect.ts";
+import type { Webhook } from "./schema.ts";
+
+/** In the transaction that is given, or in one of its own. */
+export function inTransaction<T>(ledger: Ledger, run: (transaction: Ledger) => Promise<T>): Promise<T> {
+  return ledger.isTransaction ? run(ledger) : ledger.transaction().execute(run);
+}
+
+/**
+ * Locks an organization's webhook until the end of the transaction. Whatever changes a webhook's deliveries locks it first: so nothing waits for
+ * the other in a circle, and none begins at one that is being disabled.
+ * @returns undefined when it does not exist
+ */
+export function lockWebhook(
+  transaction: Ledger,
+  organizationId: string,
+  id: string,
+): Promise<Webhook | undefined> {
+  return transaction
+    .selectFrom("webhooks")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+}
+
+/** Ends every delivery of a webhook that waits, since nothing is sent to it any more. */
+export async function giveUpDeliveries(ledger: Ledger, webhookId: string): Promise<void> {
+  await ledger
+    .updateTable("webhook_deliveries")
+    .set({ status: "failed", finished_at: sql<Date>`now()`, held_until: null, error: "webhook_disabled" })
+    .where("webhook_id", "=", webhookId)
+    .where("status", "=", "pending")
+    .execute();
+}
