@@ -40,6 +40,22 @@ test("an application whose instances crash is one event until it was available a
   expect(ids[2]).not.toBe(ids[0]);
 });
 
+test("one whose new version crashes while the one before serves is no event", () => {
+  const [crashing] = unavailable("ContainerCrashing")?.conditions ?? [];
+  const conditions: NonNullable<Project["status"]>["conditions"] = [
+    { type: "WorkloadAvailable", status: "True", reason: "Available", message: "", lastTransitionTime: AT },
+    { ...crashing, type: "Progressing", status: "True" } as never,
+  ];
+  expect(eventsOfProject(project({ conditions }))).toEqual([]);
+});
+
+test("when it crashed last is not when it began: it occurred as it stopped to serve", () => {
+  const lastTermination = { instance: "pshop-1", exitCode: 1, restarts: 9, finishedAt: LATER } as never;
+  expect(eventsOfProject(project({ ...unavailable("ContainerCrashing"), lastTermination }))).toMatchObject([
+    { occurredAt: new Date(AT), data: { exit_code: 1, restarts: 9 } },
+  ]);
+});
+
 test("an application that waits, is paused, or serves is no event", () => {
   for (const reason of ["Unavailable", "Paused", "ImagePullFailed"]) {
     expect(eventsOfProject(project(unavailable(reason)))).toEqual([]);

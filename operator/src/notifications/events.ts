@@ -18,7 +18,7 @@ const CRASH_LOOP_QUIET_SECONDS = 3_600;
 
 const MESSAGE_MAX_LENGTH = 1_024;
 
-/** What a project's status tells of: instances that crash, and occurrences of a schedule that were missed. */
+/** What is observed in a project's status: instances that crash, and occurrences of a schedule that were missed. */
 export function eventsOfProject(project: Project): NotificationEvent[] {
   const organizationId = organizationOfNamespace(project.metadata.namespace ?? "");
   return organizationId === undefined
@@ -27,10 +27,8 @@ export function eventsOfProject(project: Project): NotificationEvent[] {
 }
 
 function crashLoop({ metadata, status }: Project, organizationId: string): NotificationEvent[] {
-  const condition = (["WorkloadAvailable", "Progressing"] as const)
-    .map((type) => findCondition(status?.conditions, type))
-    .find((found) => CRASHING.some((reason) => reason === found?.reason));
-  if (condition === undefined) {
+  const condition = findCondition(status?.conditions, "WorkloadAvailable");
+  if (condition?.status !== "False" || !CRASHING.some((reason) => reason === condition.reason)) {
     return [];
   }
   const { lastTermination: last } = status ?? {};
@@ -40,7 +38,7 @@ function crashLoop({ metadata, status }: Project, organizationId: string): Notif
       projectId: metadata.name,
       type: "project.crash_loop",
       key: `${metadata.uid}/${condition.lastTransitionTime}`,
-      occurredAt: new Date(last?.finishedAt ?? condition.lastTransitionTime),
+      occurredAt: new Date(condition.lastTransitionTime),
       quietSeconds: CRASH_LOOP_QUIET_SECONDS,
       data: {
         reason: condition.reason,

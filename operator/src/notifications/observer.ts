@@ -1,6 +1,7 @@
 /**
- * Observes objects whose state tells of events, and records these in the ledger. An event's id is made from the object's identity and
- * its transition: what is observed again, by this process or another, is recorded once. A settled platform calls no ledger.
+ * Observes events in the states of objects, and records them in the ledger. An event's id is made from the object's identity and
+ * its transition: what is observed again, by this process or another, is recorded once. The ledger is read every few seconds for organizations
+ * with webhooks; of the others nothing is recorded, and of theirs each event is, once by each process that comes to lead.
  */
 
 import {
@@ -21,7 +22,7 @@ import type { Subscribers } from "./subscribers.ts";
 /** Records an event for the webhooks that subscribe to it; one that is recorded already changes nothing. */
 export type RecordEvent = (event: NotificationEvent) => Promise<unknown>;
 
-/** Records what one kind of object tells of. */
+/** Records the events of one kind of object. */
 export class EventRecorder<T extends KubernetesObject> {
   readonly #store: Pick<Store<T>, "get">;
   readonly #eventsOf: (object: T) => NotificationEvent[];
@@ -47,18 +48,18 @@ export class EventRecorder<T extends KubernetesObject> {
     const key = refKey(ref);
     const object = this.#store.get(ref.namespace, ref.name);
     const events = object === undefined ? [] : this.#eventsOf(object);
-    const heard = events.filter(({ organizationId }) => this.#subscribers.has(organizationId));
-    if (heard.length === 0) {
+    const subscribed = events.filter(({ organizationId }) => this.#subscribers.has(organizationId));
+    if (subscribed.length === 0) {
       this.#recorded.delete(key);
       return;
     }
     const before = this.#recorded.get(key);
-    for (const event of heard.filter((one) => !before?.has(eventIdOf(one)))) {
+    for (const event of subscribed.filter((one) => !before?.has(eventIdOf(one)))) {
       await this.#record(event).catch((error: unknown) => {
         throw new RetryableError("LedgerUnavailable", "The ledger does not take an event.", { cause: error });
       });
     }
-    this.#recorded.set(key, new Set(heard.map(eventIdOf)));
+    this.#recorded.set(key, new Set(subscribed.map(eventIdOf)));
   }
 }
 
