@@ -199,7 +199,10 @@ it("a webhook whose receiver answers 410, or fails for days, is disabled", async
   await subscribe("w1");
   await subscribe("w2");
   statusOf = (path) => (path === "/w1" ? 410 : 500);
-  await sql`update webhooks set failing_since = now() - interval '6 days' where id = 'w2'`.execute(ledger);
+  await sql`
+    update webhooks set failing_since = now() - interval '6 days', last_failed_at = now() where id = 'w2'`.execute(
+    ledger,
+  );
   await happened("e1");
   deliver();
   await eventually("both to be disabled", async () => {
