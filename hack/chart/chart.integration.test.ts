@@ -141,6 +141,29 @@ describe("rendering", () => {
   test("values of a release that kept no logs and no metrics are taken over: none are kept", async () => {
     const without = ["analytics.collector.logs=null", "analytics.collector.metrics=null"];
     const objects = await renderChart(valuesOf("everything"), without);
+  test("the operator reaches receivers of webhooks as values say: by default over port 443, and none where there are no ranges", async () => {
+    const rules = async (set: string) => {
+      const objects = await renderChart(valuesOf("default"), [set]);
+      const policy = objects.find(
+        ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === "slipway-operator",
+      );
+      const { egress } = (policy as Rendered).spec as {
+        egress: { to: { ipBlock?: { cidr: string } }[]; ports?: object[] }[];
+      };
+      return egress.filter(({ to }) => to.some(({ ipBlock }) => ipBlock?.cidr === "0.0.0.0/0"));
+    };
+    // Values of 0.2.0, which an upgrade may reuse, have none of these.
+    const byDefault = await rules("networkPolicy.webhooks=null");
+    const closed = await rules("networkPolicy.webhooks.cidrs=[]");
+    expect(byDefault.length - closed.length).toBe(1);
+    expect(byDefault).toContainEqual({
+      to: [{ ipBlock: { cidr: "0.0.0.0/0" } }],
+      ports: [{ protocol: "TCP", port: 443 }],
+    });
+  });
+
+  test("values of a release that kept no logs are taken over: none are kept", async () => {
+    const objects = await renderChart(valuesOf("everything"), ["analytics.collector.logs=null"]);
     const collector = objects.find(
       ({ kind, metadata }) => kind === "DaemonSet" && metadata.name === "slipway-collector",
     );

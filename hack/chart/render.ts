@@ -21,11 +21,19 @@ export async function helm(args: string[]): Promise<string> {
   return run(await ensureBinary("helm"), args, { env: { GOGC: "off" } });
 }
 
+/** An empty list is a value of JSON alone. */
+const setFlag = (set: string): string => (set.endsWith("=[]") ? "--set-json" : "--set");
+
 /** Renders the chart as release `slipway` in `slipway-system` with a file of values, without a cluster. */
 export async function renderChart(valuesFile: string, sets: string[] = []): Promise<Rendered[]> {
   const args = ["template", "slipway", chartDir, "--namespace", "slipway-system", "--values", valuesFile];
   // Built from source, helm has no Kubernetes version of its own to assume.
-  const text = await helm([...args, "--kube-version", "1.34.4", ...sets.flatMap((set) => ["--set", set])]);
+  const text = await helm([
+    ...args,
+    "--kube-version",
+    "1.34.4",
+    ...sets.flatMap((set) => [setFlag(set), set]),
+  ]);
   return (parseAllDocuments(text) as Document[])
     .map((document) => document.toJS() as Rendered | null)
     .filter((object) => object !== null);
