@@ -138,9 +138,7 @@ describe("rendering", () => {
     await expect(catalogOf(set)).rejects.toThrow("job-basic is no plan of an application or a database");
   });
 
-  test("values of a release that kept no logs and no metrics are taken over: none are kept", async () => {
-    const without = ["analytics.collector.logs=null", "analytics.collector.metrics=null"];
-    const objects = await renderChart(valuesOf("everything"), without);
+  // Shows: docs/webhooks.md#delivery: a port | is 443
   test("the operator reaches receivers of webhooks as values say: by default over port 443, and none where there are no ranges", async () => {
     const rules = async (set: string) => {
       const objects = await renderChart(valuesOf("default"), [set]);
@@ -162,8 +160,9 @@ describe("rendering", () => {
     });
   });
 
-  test("values of a release that kept no logs are taken over: none are kept", async () => {
-    const objects = await renderChart(valuesOf("everything"), ["analytics.collector.logs=null"]);
+  test("values of a release that kept no logs and no metrics are taken over: none are kept", async () => {
+    const without = ["analytics.collector.logs=null", "analytics.collector.metrics=null"];
+    const objects = await renderChart(valuesOf("everything"), without);
     const collector = objects.find(
       ({ kind, metadata }) => kind === "DaemonSet" && metadata.name === "slipway-collector",
     );

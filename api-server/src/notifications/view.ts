@@ -58,7 +58,7 @@ export const deliverySchema = z.object({
   status: z.enum(deliveryStatuses),
   attempts: z.int().describe("Since it began, or was last sent again on request."),
   created_at: z.string(),
-  attempted_at: z.string().optional().describe("When the last attempt began."),
+  attempted_at: z.string().optional().describe("When the last attempt ended."),
   next_attempt_at: z.string().optional().describe("Of one that is pending."),
   finished_at: z.string().optional(),
   response_code: z.int().optional().describe("HTTP status of the last answer."),
