@@ -224,7 +224,8 @@ describe.concurrent("plots", () => {
       await page.getByRole("definition").getByText("MiB").waitFor();
       await page.getByText("The plots are of the last 1 hour").waitFor();
       for (const title of ["CPU", "Memory", "Network"]) {
-        await page.getByRole("figure").filter({ hasText: title }).first().waitFor();
+        // A rate needs two samples, 30 s apart, and the history is read once a minute.
+        await page.getByRole("figure").filter({ hasText: title }).first().waitFor({ timeout: 240_000 });
       }
       await page.getByRole("link", { name: "8 days" }).click();
       await page.getByText("The plots are of the last 8 days").waitFor();
