@@ -217,6 +217,7 @@ export const organizationLimits = z.strictObject({
   gitConnections: z.int().min(0).max(10_000).default(50).describe("Git connections."),
   backups: z.int().min(0).max(100_000).default(1_000).describe("Backups that are kept."),
   variableGroups: z.int().min(0).max(10_000).default(50).describe("Variable groups."),
+  logDrains: z.int().min(0).max(100).default(5).describe("Log drains."),
   variableBytes: z
     .int()
     .min(0)

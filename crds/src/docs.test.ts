@@ -9,6 +9,7 @@ import { crdOf } from "./generate/crd.ts";
 import { gitConnectionConditions } from "./gitconnection.ts";
 import { jobRunConditions } from "./jobrun.ts";
 import { type Kind, kinds } from "./kinds.ts";
+import { logDrainConditions } from "./logdrain.ts";
 import { projectConditions } from "./project/conditions.ts";
 
 const docs = new URL("../../docs/resources/", import.meta.url);
@@ -21,6 +22,7 @@ const conditionsOf: Partial<Record<Kind["kind"], object>> = {
   Backup: backupConditions,
   GitConnection: gitConnectionConditions,
   DeletedProject: deletedProjectConditions,
+  LogDrain: logDrainConditions,
 };
 
 describe.each(kinds.map((kind) => [kind.kind, kind] as const))("the page of %s", (_, kind) => {

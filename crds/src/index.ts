@@ -20,6 +20,7 @@ export { contendersOf, formerStatePatch, hasFormerState, withFormerState } from 
 export * from "./gitconnection.ts";
 export * from "./jobrun.ts";
 export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts";
+export * from "./logdrain.ts";
 export * from "./metadata.ts";
 export * from "./names.ts";
 export { isEverybody, isOpenAccess } from "./network-access.ts";

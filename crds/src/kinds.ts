@@ -5,7 +5,16 @@ import { deletedProjectSpec, deletedProjectStatus } from "./deletedproject.ts";
 import { domainClaimSpec, domainClaimStatus } from "./domainclaim.ts";
 import { gitConnectionSpec, gitConnectionStatus } from "./gitconnection.ts";
 import { jobRunSpec, jobRunStatus } from "./jobrun.ts";
-import { backupNameRule, claimName, connectionId, groupId, projectId, type Root } from "./name-rules.ts";
+import { logDrainSpec, logDrainStatus } from "./logdrain.ts";
+import {
+  backupNameRule,
+  claimName,
+  connectionId,
+  drainId,
+  groupId,
+  projectId,
+  type Root,
+} from "./name-rules.ts";
 import { API_VERSION, plurals } from "./names.ts";
 import { projectSpec } from "./project/spec.ts";
 import { projectStatus } from "./project/status.ts";
@@ -287,6 +296,38 @@ const variableGroup: Kind = {
   ],
 };
 
+const logDrain: Kind = {
+  kind: "LogDrain",
+  singular: "logdrain",
+  plural: plurals.LogDrain,
+  shortNames: ["drain"],
+  scope: "Namespaced",
+  description:
+    "LogDrain is a receiver of an organization's own to which lines of its projects' logs are sent. Its credentials are in the Secret that it names.",
+  spec: logDrainSpec,
+  status: logDrainStatus,
+  rules: [drainId],
+  columns: [
+    {
+      name: "Title",
+      type: "string",
+      jsonPath: ".spec.displayName",
+      description: "Name that people gave it.",
+    },
+    { name: "Project", type: "string", jsonPath: ".spec.projectRef.name" },
+    conditionColumn("Ready"),
+    conditionColumn("Delivering"),
+    { name: "Lag", type: "integer", jsonPath: ".status.lagSeconds", description: "Seconds behind the store." },
+    age,
+    {
+      name: "Message",
+      type: "string",
+      jsonPath: '.status.conditions[?(@.type=="Delivering")].message',
+      priority: 1,
+    },
+  ],
+};
+
 /** Every custom resource. */
 export const kinds: readonly Kind[] = [
   project,
@@ -297,6 +338,7 @@ export const kinds: readonly Kind[] = [
   gitConnection,
   deletedProject,
   variableGroup,
+  logDrain,
 ];
 
 /** Schema of a whole resource as a user writes it: what the fixtures run through. */

@@ -1,5 +1,6 @@
 /** What the names of resources must be. */
 import { GIT_CONNECTION_ID } from "./gitconnection.ts";
+import { LOG_DRAIN_ID } from "./logdrain.ts";
 import { PROJECT_ID } from "./names.ts";
 import type { Rule } from "./rule.ts";
 import { VARIABLE_GROUP_ID } from "./variablegroup.ts";
@@ -22,6 +23,7 @@ const idOf = (pattern: RegExp): Rule<Root> => ({
 export const projectId = idOf(PROJECT_ID);
 export const connectionId = idOf(GIT_CONNECTION_ID);
 export const groupId = idOf(VARIABLE_GROUP_ID);
+export const drainId = idOf(LOG_DRAIN_ID);
 
 export const claimName: Rule<Root> = {
   cel: "self.metadata.name == self.spec.hostname",

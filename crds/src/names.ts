@@ -42,6 +42,8 @@ export const labels = {
   variableGroup: `${GROUP}/variable-group`,
   /** Id of a webhook; on the Secret with what its deliveries are signed with. */
   webhook: `${GROUP}/webhook`,
+  /** Log drain that `/v1` created a Secret for. */
+  logDrain: `${GROUP}/log-drain`,
 } as const;
 
 /**
@@ -160,6 +162,7 @@ export const plurals = {
   GitConnection: "gitconnections",
   DeletedProject: "deletedprojects",
   VariableGroup: "variablegroups",
+  LogDrain: "logdrains",
 } as const;
 
 /** Draws a whole number in `[0, below)`. Given in, so that names can be tested. */
@@ -212,6 +215,11 @@ export const webhookSecretKeys = {
   previous: "previous",
   previousUntil: "previousUntil",
 } as const;
+
+/** A new log drain's id: `l` and 19 characters of `[a-z0-9]`. */
+export function newLogDrainId(random: RandomInt): string {
+  return `l${randomText(19, random)}`;
+}
 
 /** The form of an organization's id. */
 export const ORGANIZATION_ID = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;

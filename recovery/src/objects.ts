@@ -24,6 +24,7 @@ export const restoredResources: readonly Resource[] = [
   resources.namespaces,
   slipway("GitConnection"),
   slipway("VariableGroup"),
+  slipway("LogDrain"),
   projectResource,
   resources.secrets,
   resources.services,

@@ -15,7 +15,7 @@ export const backupClusterRules: PolicyRule[] = [
   { apiGroups: [""], resources: ["namespaces"], verbs: ["list"] },
   {
     apiGroups: ["slipway.dev"],
-    resources: ["backups", "builds", "domainclaims", "gitconnections", "projects", "variablegroups"],
+    resources: ["backups", "builds", "domainclaims", "gitconnections", "logdrains", "projects", "variablegroups"],
     verbs: ["list"],
   },
 ];
@@ -54,7 +54,7 @@ export const verificationScratchRules: PolicyRule[] = [
   { apiGroups: [""], resources: ["secrets", "services"], verbs: ["create"] },
   {
     apiGroups: ["slipway.dev"],
-    resources: ["backups", "builds", "gitconnections", "projects", "variablegroups"],
+    resources: ["backups", "builds", "gitconnections", "logdrains", "projects", "variablegroups"],
     verbs: ["create"],
   },
 ];

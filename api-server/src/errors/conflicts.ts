@@ -6,6 +6,7 @@ const ORGANIZATION_LIMITS = {
   customDomains: { code: "ORGANIZATION_CUSTOM_DOMAIN_LIMIT_REACHED", noun: "custom domains" },
   gitConnections: { code: "GIT_CONNECTION_LIMIT_REACHED", noun: "Git connections" },
   variableGroups: { code: "VARIABLE_GROUP_LIMIT_REACHED", noun: "variable groups" },
+  logDrains: { code: "LOG_DRAIN_LIMIT_REACHED", noun: "log drains" },
   backups: { code: "ORGANIZATION_BACKUP_LIMIT_REACHED", noun: "backups" },
   variableBytes: {
     code: "ORGANIZATION_VARIABLES_LIMIT_REACHED",

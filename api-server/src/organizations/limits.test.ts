@@ -11,6 +11,7 @@ test.each([
   ["projects", "ORGANIZATION_PROJECT_LIMIT_REACHED", 500],
   ["gitconnections", "GIT_CONNECTION_LIMIT_REACHED", 50],
   ["variablegroups", "VARIABLE_GROUP_LIMIT_REACHED", 50],
+  ["logdrains", "LOG_DRAIN_LIMIT_REACHED", 5],
   ["backups", "ORGANIZATION_BACKUP_LIMIT_REACHED", 1000],
 ])("a quota of %s is refused with its code and limit", (resource, code, limit) => {
   const counted = `count/${resource}.slipway.dev`;

@@ -46,6 +46,7 @@ const COUNTED = {
   projects: "count/projects.slipway.dev",
   gitConnections: "count/gitconnections.slipway.dev",
   variableGroups: "count/variablegroups.slipway.dev",
+  logDrains: "count/logdrains.slipway.dev",
   backups: "count/backups.slipway.dev",
 } as const satisfies Partial<Record<keyof OrganizationLimits, string>>;
 

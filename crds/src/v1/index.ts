@@ -6,6 +6,7 @@ export {
   type FieldIssue,
   parseCreateProject,
 } from "./create-project.ts";
+export * from "./log-drains.ts";
 export * from "./settings.ts";
 export {
   camelCase,

@@ -159,6 +159,7 @@ export function hardLimits({
     "count/projects.slipway.dev": String(limits.projects),
     "count/gitconnections.slipway.dev": String(limits.gitConnections),
     "count/variablegroups.slipway.dev": String(limits.variableGroups),
+    "count/logdrains.slipway.dev": String(limits.logDrains),
     "count/backups.slipway.dev": String(limits.backups),
     "services.nodeports": databasesOutside === "None" ? "0" : DATABASES,
     "services.loadbalancers": databasesOutside === "LoadBalancer" ? DATABASES : "0",
