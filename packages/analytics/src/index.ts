@@ -42,6 +42,18 @@ export {
   omittedLogs,
   searchLogs,
 } from "./store/log-search.ts";
+export {
+  type DrainedLine,
+  type DrainPosition,
+  drainHorizon,
+  drainPage,
+  nextStored,
+  organizationsWithLines,
+  type SavedPosition,
+  savedPositions,
+  savePositions,
+  skippedLines,
+} from "./store/log-drains.ts";
 export { insertLogs } from "./store/logs.ts";
 export {
   type HistoryPoint,

@@ -6,7 +6,7 @@ import type { Store } from "./store.ts";
 
 const COLUMNS =
   "organization, project, at, instance, container, stream, level, text, continues, file, offset, omitted_lines, " +
-  "omitted_bytes, lost_files, days";
+  "omitted_bytes, lost_files, days, drainable";
 
 /**
  * Inserts a batch as `insertEvents` does: whole, and once however often it is tried.
@@ -33,6 +33,8 @@ function rowOf(event: LogEvent): string {
     count(event.omittedBytes),
     count(event.lostFiles),
     event.days,
+    // The store itself says when: by its clock drains read them.
+    true,
   ]);
 }
 

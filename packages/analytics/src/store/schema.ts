@@ -14,6 +14,8 @@ export const LOGS_KEEP_FREE_BYTES = 4 * 1024 ** 3;
 
 /** The same of what instances used: less than logs leave, which grow faster, and which requests have before both. */
 export const METRICS_KEEP_FREE_BYTES = 2 * 1024 ** 3;
+/** Days for which the position of a drain is kept that sends nothing: longer than any line. */
+const POSITION_DAYS = 400;
 
 /** How many inserted blocks of a table are remembered, so that a batch that comes again is left out. */
 const REMEMBERED_BLOCKS = 50_000;
@@ -152,6 +154,26 @@ export const migrations: readonly Migration[] = [
       ORDER BY (organization, project, instance, pod, at)
       TTL at + INTERVAL ${RETENTION_DAYS} DAY
       SETTINGS ${settings(place)}, min_free_disk_bytes_to_perform_insert = ${METRICS_KEEP_FREE_BYTES}`,
+    version: 6,
+    name: "log drains",
+    statements: (place) => [
+      // Of rows that were stored before, the store would calculate the default when they are read: `drainable` is what tells them apart.
+      `ALTER TABLE ${name(place, "logs")}${onCluster(place)}
+        ADD COLUMN IF NOT EXISTS drainable Bool DEFAULT false`,
+      `ALTER TABLE ${name(place, "logs")}${onCluster(place)}
+        ADD COLUMN IF NOT EXISTS stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') CODEC(Delta, ZSTD(1))`,
+      `ALTER TABLE ${name(place, "logs")}${onCluster(place)}
+        ADD INDEX IF NOT EXISTS stored (stored_at) TYPE minmax GRANULARITY 1`,
+      `CREATE TABLE IF NOT EXISTS ${name(place, "log_drain_positions")}${onCluster(place)} (
+        drain String,
+        version UInt64,
+        position String,
+        refused UInt64,
+        skipped UInt64,
+        saved_at DateTime('UTC') DEFAULT now('UTC')
+      ) ENGINE = ${engine(place, "Replacing", "log_drain_positions")}
+      ORDER BY drain
+      TTL saved_at + INTERVAL ${POSITION_DAYS} DAY`,
     ],
   },
 ];
