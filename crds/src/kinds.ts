@@ -317,7 +317,12 @@ const logDrain: Kind = {
     { name: "Project", type: "string", jsonPath: ".spec.projectRef.name" },
     conditionColumn("Ready"),
     conditionColumn("Delivering"),
-    { name: "Lag", type: "integer", jsonPath: ".status.lagSeconds", description: "Seconds behind the store." },
+    {
+      name: "Lag",
+      type: "integer",
+      jsonPath: ".status.lagSeconds",
+      description: "Seconds behind the store.",
+    },
     age,
     {
       name: "Message",

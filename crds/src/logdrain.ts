@@ -82,10 +82,7 @@ const fields = z
       })
       .describe("The only project whose lines are sent; all of the organization without it. Fixed.")
       .optional(),
-    otlpHttp: z
-      .strictObject({ endpoint: otlpEndpoint })
-      .describe("A receiver of OTLP over HTTP.")
-      .optional(),
+    otlpHttp: z.strictObject({ endpoint: otlpEndpoint }).describe("A receiver of OTLP over HTTP.").optional(),
     syslog: z
       .strictObject({ host: syslogHost, port: syslogPort })
       .describe("A receiver of syslog (RFC 5424) over TLS.")
@@ -122,8 +119,7 @@ export const logDrainSpec = withRules(
   [fixedProject],
 );
 
-const lines = (about: string) =>
-  z.int().min(0).meta({ description: about, format: "int64" }).optional();
+const lines = (about: string) => z.int().min(0).meta({ description: about, format: "int64" }).optional();
 
 export const logDrainStatus = z
   .strictObject({

@@ -35,7 +35,10 @@ export function credentialsOf({ ca, otlpHttp }: LogDrainSpec, data: SecretData |
     }
     const name = key.slice(HEADER_KEY_PREFIX.length);
     if (!isDrainHeader(name) || !isDrainHeaderValue(value.trimEnd())) {
-      throw new DeliveryError("SecretInvalid", `the key ${key} of the Secret is no header that a drain may have`);
+      throw new DeliveryError(
+        "SecretInvalid",
+        `the key ${key} of the Secret is no header that a drain may have`,
+      );
     }
     headers[name] = value.trimEnd();
   }
@@ -45,9 +48,15 @@ export function credentialsOf({ ca, otlpHttp }: LogDrainSpec, data: SecretData |
   const ofKey = new Map(values);
   const [cert, key] = [ofKey.get(CLIENT_CERTIFICATE_KEY), ofKey.get(CLIENT_KEY_KEY)];
   if ((cert === undefined) !== (key === undefined)) {
-    throw new DeliveryError("SecretInvalid", `the Secret has only one of ${CLIENT_CERTIFICATE_KEY} and ${CLIENT_KEY_KEY}`);
+    throw new DeliveryError(
+      "SecretInvalid",
+      `the Secret has only one of ${CLIENT_CERTIFICATE_KEY} and ${CLIENT_KEY_KEY}`,
+    );
   }
-  const tls = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert, key: key as string }) };
+  const tls = {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert, key: key as string }),
+  };
   try {
     createSecureContext(tls);
   } catch {

@@ -1,10 +1,10 @@
 import {
+  type Store as AnalyticsStore,
   drainHorizon,
   drainPage,
   nextStored,
   organizationsWithLines,
   type SavedPosition,
-  type Store as AnalyticsStore,
   savedPositions,
   savePositions,
   skippedLines,
@@ -25,6 +25,8 @@ const RECEIVER_MS = 300_000;
 
 export interface DelivererOptions {
   store: AnalyticsStore;
+  /** Creates or migrates the tables; called until it succeeds. */
+  prepare: () => Promise<void>;
   /** The drains that are there now. */
   drains: () => readonly LogDrain[];
   /** @throws DeliveryError SecretNotFound, SecretInvalid */
@@ -48,7 +50,10 @@ export class Deliverer {
   readonly #bounds: DrainBounds;
   readonly #now: () => number;
   readonly #drains = new Map<string, Drain>();
-  readonly #receivers = new Map<string, { receiver: Receiver; generation: number | undefined; openedAt: number }>();
+  readonly #receivers = new Map<
+    string,
+    { receiver: Receiver; generation: number | undefined; openedAt: number }
+  >();
   readonly #turns = new Set<Promise<void>>();
   /** Turns of drains whose receivers take lines, and of those whose last attempt failed: slow ones wait for each other alone. */
   readonly #healthy = new ConcurrencyLimiter({ total: 48, perKey: 2 });
@@ -68,8 +73,13 @@ export class Deliverer {
   async run(signal: AbortSignal): Promise<void> {
     const { log, metrics } = this.#options;
     let failures = 0;
+    let isPrepared = false;
     while (!signal.aborted) {
       try {
+        if (!isPrepared) {
+          await this.#options.prepare();
+          isPrepared = true;
+        }
         await this.round(signal);
         failures = 0;
       } catch (error) {
@@ -101,7 +111,8 @@ export class Deliverer {
     this.#checkClock(now, horizon);
     await this.#passIdle(horizon);
     for (const drain of this.#drains.values()) {
-      if (drain.isBehind(horizon) && drain.isDue(this.#now())) {
+      const hasWork = drain.isBehind(horizon) && drain.storedAt < horizon;
+      if ((hasWork || drain.readiness !== "configured") && drain.isDue(this.#now())) {
         this.#start(drain, horizon, signal);
       }
     }
@@ -156,7 +167,9 @@ export class Deliverer {
   #checkClock(now: number, horizon: number): void {
     const isBack = now < this.#lastNow - 100;
     for (const drain of this.#drains.values()) {
-      if (isBack || drain.storedAt > horizon) {
+      if (drain.isNew) {
+        drain.rewind(now);
+      } else if (isBack || drain.storedAt > horizon) {
         drain.rewind(Math.min(now, horizon) - REWIND_MS);
       }
     }
@@ -169,7 +182,9 @@ export class Deliverer {
       (drain) => !drain.isBusy && drain.caughtUpTo > 0 && drain.isBehind(horizon),
     );
     // One that was caught up, and is behind since, is at the moment at which it was.
-    const caughtUp = idle.filter((drain) => drain.storedAt === drain.caughtUpTo && drain.position.length === 1);
+    const caughtUp = idle.filter(
+      (drain) => drain.storedAt === drain.caughtUpTo && drain.position.length === 1,
+    );
     if (caughtUp.length === 0) {
       return;
     }
@@ -203,6 +218,9 @@ export class Deliverer {
 
   async #turn(drain: Drain, horizon: number, signal: AbortSignal): Promise<void> {
     const { metrics, nameOf } = this.#options;
+    if (!(await this.#isConfigured(drain)) || drain.storedAt >= horizon) {
+      return;
+    }
     const { delivered, refused, skipped, failure } = await drain.deliver(
       {
         source: this.#sourceOf(drain),
@@ -221,6 +239,19 @@ export class Deliverer {
     }
     if (failure !== undefined) {
       this.#closeReceiver(drain.uid);
+    }
+  }
+
+  async #isConfigured(drain: Drain): Promise<boolean> {
+    try {
+      await this.#receiverOf(drain);
+      return true;
+    } catch (error) {
+      if (!(error instanceof DeliveryError)) {
+        throw error;
+      }
+      drain.fail(error, this.#now());
+      return false;
     }
   }
 

@@ -130,6 +130,11 @@ export class Drain {
     return this.isBehind(horizon) ? Math.max(0, horizon - this.storedAt) : 0;
   }
 
+  /** Whether it has sent nothing since its creation, which is by the clock of the apiserver and not of the store. */
+  get isNew(): boolean {
+    return this.#caughtUpTo === 0 && this.position.length === 1;
+  }
+
   /** It is tried now, with what it is configured with now. */
   retryNow(): void {
     this.#retryAt = 0;
@@ -167,7 +172,12 @@ export class Drain {
     signal: AbortSignal,
   ): Promise<Turn> {
     const { lines, bytes, windowMs, batches } = this.#bounds;
-    const turn: Turn = { delivered: 0, refused: 0, skipped: await this.#skip(source, horizon), failure: undefined };
+    const turn: Turn = {
+      delivered: 0,
+      refused: 0,
+      skipped: await this.#skip(source, horizon),
+      failure: undefined,
+    };
     for (let batch = 0; batch < batches && !signal.aborted; ) {
       const to = Math.min(horizon, this.storedAt + windowMs);
       const page = await source.page(this.position, to, { lines, bytes }, signal);
@@ -204,7 +214,7 @@ export class Drain {
         }
         if (!signal.aborted) {
           turn.failure = error;
-          this.#fail(error, now());
+          this.fail(error, now());
         }
         break;
       }
@@ -212,7 +222,8 @@ export class Drain {
     return turn;
   }
 
-  #fail(error: DeliveryError, now: number): void {
+  /** Records a failure, and when it is tried again. */
+  fail(error: DeliveryError, now: number): void {
     const [, longest] = this.#bounds.backoffMs;
     // Not longer than the longest of our own: a receiver that names a year would be away for good.
     const wished = Math.min(error.retryAfterMs ?? 0, longest);
@@ -224,7 +235,11 @@ export class Drain {
     }
   }
 
-  #send(receiver: Receiver, lines: readonly OutgoingLine[], signal: AbortSignal): Promise<{ refused: number }> {
+  #send(
+    receiver: Receiver,
+    lines: readonly OutgoingLine[],
+    signal: AbortSignal,
+  ): Promise<{ refused: number }> {
     return receiver.send(lines, AbortSignal.any([signal, AbortSignal.timeout(this.#bounds.timeoutMs)]));
   }
 

@@ -17,7 +17,9 @@ const text = (key: string, value: string) => ({ key, value: { stringValue: value
 
 /** The body of `POST /v1/logs`; lines of an instance stay in their order. */
 export function exportRequest(lines: readonly OutgoingLine[]): string {
-  const bySource = Map.groupBy(lines, (line) => JSON.stringify([line.project, line.instance, line.container]));
+  const bySource = Map.groupBy(lines, (line) =>
+    JSON.stringify([line.project, line.instance, line.container]),
+  );
   const resourceLogs = bySource.values().map((ofSource) => ({
     resource: { attributes: resourceOf(ofSource[0] as OutgoingLine) },
     scopeLogs: [{ scope: { name: "slipway" }, logRecords: ofSource.map(recordOf) }],
@@ -55,7 +57,9 @@ function recordOf({ at, storedAt, level, text: body, stream, continues, file, of
 /** How many records the answer of a request that was taken says are refused; 0 for an answer that says nothing. */
 export function rejectedRecords(body: string): number {
   try {
-    const { partialSuccess } = JSON.parse(body) as { partialSuccess?: { rejectedLogRecords?: string | number } };
+    const { partialSuccess } = JSON.parse(body) as {
+      partialSuccess?: { rejectedLogRecords?: string | number };
+    };
     const rejected = Number(partialSuccess?.rejectedLogRecords ?? 0);
     return Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0;
   } catch {

@@ -48,7 +48,9 @@ export function connectionFailure(error: unknown): DeliveryError {
   }
   const { code, name } = error as NodeJS.ErrnoException;
   if (typeof code === "string" && UNTRUSTED.test(code)) {
-    return new DeliveryError("CertificateUntrusted", `no connection over TLS is made (${code})`, { cause: error });
+    return new DeliveryError("CertificateUntrusted", `no connection over TLS is made (${code})`, {
+      cause: error,
+    });
   }
   const isLate = name === "TimeoutError" || name === "AbortError" || code === "ETIMEDOUT";
   const message = isLate ? "the receiver does not answer in time" : "the receiver cannot be reached";

@@ -36,7 +36,9 @@ export function statusOf(
   );
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
-    ...(conditions.length === 0 ? {} : { conditions: conditions as NonNullable<LogDrainStatus["conditions"]> }),
+    ...(conditions.length === 0
+      ? {}
+      : { conditions: conditions as NonNullable<LogDrainStatus["conditions"]> }),
     lagSeconds: Math.floor(lagMs / 60_000) * 60,
     ...(drain.refused === 0 ? {} : { refusedLines: drain.refused }),
     ...(drain.skipped === 0 ? {} : { skippedLines: drain.skipped }),

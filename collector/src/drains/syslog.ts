@@ -5,7 +5,14 @@ import type { OutgoingLine } from "./receiver.ts";
 
 /** Facility `user`: programs of no facility of their own. */
 const FACILITY = 1;
-const SEVERITY: Readonly<Record<Level, number>> = { trace: 7, debug: 7, info: 6, warn: 4, error: 3, fatal: 2 };
+const SEVERITY: Readonly<Record<Level, number>> = {
+  trace: 7,
+  debug: 7,
+  info: 6,
+  warn: 4,
+  error: 3,
+  fatal: 2,
+};
 
 /** Octets of one message: what receivers should accept (RFC 5425, 4.3.1). A longer line is several messages. */
 export const MESSAGE_BYTES = 8_192;
@@ -36,8 +43,7 @@ export function messages(line: OutgoingLine): string[] {
   const pieces = cut(text, room);
   return pieces.map((piece, index) => {
     const continues = line.continues || index < pieces.length - 1;
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what ASCII is.
-    const mark = /^[\x00-\x7f]*$/.test(piece) ? "" : BOM;
+    const mark = Buffer.byteLength(piece) === piece.length ? "" : BOM;
     return `${header(line, continues)} ${mark}${piece}`;
   });
 }
@@ -80,8 +86,10 @@ const escaped = (value: string): string => value.replaceAll(/["\\\]]/g, "\\$&");
 
 /** Control characters but tabs as `#ooo`, so that a line stays one for receivers that end messages at line breaks. */
 function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced.
-  return text.replaceAll(/[\x00-\x08\x0a-\x1f\x7f]/g, (character) => `#${character.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  return text.replaceAll(
+    /[^\P{Cc}\t]/gu,
+    (character) => `#${character.charCodeAt(0).toString(8).padStart(3, "0")}`,
+  );
 }
 
 /** Text in pieces of at most so many bytes of UTF-8, between characters; an empty text is one piece. */

@@ -1,6 +1,7 @@
 /** The bodies of log drains' routes. */
 
 import { z } from "zod";
+import { matching } from "../fields.ts";
 import {
   DRAIN_HEADER_NAME,
   DRAIN_HEADERS_MAX,
@@ -10,7 +11,6 @@ import {
   syslogHost,
   syslogPort,
 } from "../logdrain.ts";
-import { matching } from "../fields.ts";
 import { PROJECT_ID } from "../names.ts";
 
 /** Headers that the platform sets itself, or that belong to the connection. */

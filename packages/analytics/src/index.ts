@@ -35,14 +35,6 @@ export { nanoseconds, STAMP, timestamp } from "./log-time.ts";
 export { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } from "./store/bounds.ts";
 export { insertEvents } from "./store/insert.ts";
 export {
-  type FoundLine,
-  type LogCursor,
-  type LogQuery,
-  type Omitted,
-  omittedLogs,
-  searchLogs,
-} from "./store/log-search.ts";
-export {
   type DrainedLine,
   type DrainPosition,
   drainHorizon,
@@ -54,6 +46,14 @@ export {
   savePositions,
   skippedLines,
 } from "./store/log-drains.ts";
+export {
+  type FoundLine,
+  type LogCursor,
+  type LogQuery,
+  type Omitted,
+  omittedLogs,
+  searchLogs,
+} from "./store/log-search.ts";
 export { insertLogs } from "./store/logs.ts";
 export {
   type HistoryPoint,

@@ -180,7 +180,10 @@ export async function savePositions(
   );
 }
 
-function behind({ organization, project, after }: DrainSelection & { after: DrainPosition }, add: Add): string {
+function behind(
+  { organization, project, after }: DrainSelection & { after: DrainPosition },
+  add: Add,
+): string {
   const where = [`organization = ${add("String", organization)}`, LINES];
   if (project !== undefined) {
     where.push(`project = ${add("String", project)}`);
