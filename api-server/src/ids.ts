@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import {
   newGitConnectionId as gitConnectionId,
   jobRunName,
+  newLogDrainId as logDrainId,
   newOrganizationId as organizationId,
   newProjectId as projectId,
   type RandomInt,
@@ -15,6 +16,7 @@ export const newProjectId = (): string => projectId(random);
 export const newGitConnectionId = (): string => gitConnectionId(random);
 export const newVariableGroupId = (): string => variableGroupId(random);
 export const newWebhookId = (): string => webhookId(random);
+export const newLogDrainId = (): string => logDrainId(random);
 export const newOrganizationId = (): string => organizationId(random);
 /** `u` and 98 bits of chance, like the ids of projects. */
 export const newUserId = (): string => `u${projectId(random).slice(1)}`;

@@ -43,7 +43,7 @@ export const organizationRules: PolicyRule[] = [
   // Read live, on request.
   {
     apiGroups: ["slipway.dev"],
-    resources: ["variablegroups"],
+    resources: ["logdrains", "variablegroups"],
     verbs: ["get", "list", "create", "patch", "delete"],
   },
   {

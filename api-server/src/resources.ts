@@ -10,6 +10,7 @@ export const deletedProjectResource = customResource(
   "DeletedProject",
 );
 export const variableGroupResource = customResource(GROUP, VERSION, plurals.VariableGroup, "VariableGroup");
+export const logDrainResource = customResource(GROUP, VERSION, plurals.LogDrain, "LogDrain");
 export const backupResource = customResource(GROUP, VERSION, plurals.Backup, "Backup");
 export const buildResource = customResource(GROUP, VERSION, plurals.Build, "Build");
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");

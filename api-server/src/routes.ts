@@ -63,6 +63,13 @@ import {
   readOneOffRun,
 } from "./jobs/routes/one-off-reads.ts";
 import { costSummary, jobRunLogs, jobRunMetrics, listJobRuns } from "./jobs/routes/reads.ts";
+import {
+  createLogDrain,
+  deleteLogDrain,
+  listLogDrains,
+  readLogDrain,
+  updateLogDrain,
+} from "./log-drains/routes.ts";
 import { logs } from "./logs/routes/logs.ts";
 import { searchLogs } from "./logs/routes/search.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
@@ -168,6 +175,11 @@ export const routes: readonly AnyRoute[] = [
   testWebhook,
   listWebhookDeliveriesRoute,
   redeliverWebhookRoute,
+  listLogDrains,
+  createLogDrain,
+  readLogDrain,
+  updateLogDrain,
+  deleteLogDrain,
   gitProviders,
   runtimeCatalog,
   listGitConnections,

@@ -7,6 +7,11 @@ import { rule, type TransitionRule, withRules } from "./rule.ts";
 
 /** Receivers of an organization's own to which lines of its projects' logs are sent. */
 
+/** Of the Deployment and the service account that deliver. The chart creates both. */
+export const LOG_DRAINS = "slipway-log-drains";
+/** What they may do in an organization's namespace; the chart creates this ClusterRole. */
+export const LOG_DRAINS_ROLE = `${LOG_DRAINS}-organization`;
+
 /** Condition types of a LogDrain. */
 export const logDrainConditions = {
   /** Positive: its Secret, certificate and authorities can be used. */

@@ -5,6 +5,11 @@ import {
   organizationRules,
 } from "@slipway/api-server/rbac";
 import {
+  drainClusterRules,
+  drainNamespaceRules,
+  drainOrganizationRules,
+} from "@slipway/collector/drains/rbac";
+import {
   logRules as collectorLogRules,
   metricsRules as collectorMetricsRules,
   namespaceRules as collectorNamespaceRules,
@@ -19,6 +24,7 @@ import {
   clusterRules,
   defaultNamespaceRules,
   kubeletReaderRules,
+  logDrainRules,
   namespaceRules,
   organizationRules as operatorOrganizationRules,
   platformBackupRules,
@@ -66,6 +72,10 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/collector-logs.yaml`, renderRules(collectorLogRules)],
     [`${chart}/rbac/collector-metrics.yaml`, renderRules(collectorMetricsRules)],
     [`${chart}/rbac/collector-namespace.yaml`, renderRules(collectorNamespaceRules)],
+    [`${chart}/rbac/log-drains-cluster.yaml`, renderRules(drainClusterRules)],
+    [`${chart}/rbac/log-drains-namespace.yaml`, renderRules(drainNamespaceRules)],
+    [`${chart}/rbac/log-drains-organization.yaml`, renderRules(drainOrganizationRules)],
+    [`${chart}/rbac/operator-log-drains-cluster.yaml`, renderRules(logDrainRules)],
     [`${chart}/rbac/api-server-cluster.yaml`, renderRules(apiServerRules)],
     [`${chart}/rbac/api-server-organization.yaml`, renderRules(organizationRules)],
     [`${chart}/seccomp/builder.json`, `${JSON.stringify(builderSeccomp(), null, 2)}\n`],

@@ -8,19 +8,25 @@ import { rolldown } from "rolldown";
 /** The folder of bundles, beside the rooms whose files they read. */
 export const BUNDLES = "dist";
 
-const processes = ["operator", "api-server", "collector", "recovery"] as const;
+const processes = {
+  operator: "operator/src/main.ts",
+  "api-server": "api-server/src/main.ts",
+  collector: "collector/src/main.ts",
+  "log-drains": "collector/src/drains/main.ts",
+  recovery: "recovery/src/main.ts",
+} as const;
 
 /** What a package uses where a tool of development happens to have installed it: a bundle is the same wherever it is made. */
 const neverBundled = ["supports-color"];
 
 /** The path of a process's bundle, from the folder of all rooms. */
-export const bundleOf = (name: (typeof processes)[number]): string => `${BUNDLES}/${name}.js`;
+export const bundleOf = (name: keyof typeof processes): string => `${BUNDLES}/${name}.js`;
 
 /** Writes `dist/<process>.js` for each. @param app with the rooms, their dependencies; and the bundles */
 export async function writeBundles(app: string, out = join(app, BUNDLES)): Promise<void> {
-  for (const name of processes) {
+  for (const [name, main] of Object.entries(processes)) {
     const bundle = await rolldown({
-      input: { [name]: join(app, name, "src/main.ts") },
+      input: { [name]: join(app, main) },
       platform: "node",
       external: neverBundled,
       plugins: [{ name: "own-place", transform: (code, id) => keepPlace(code, relative(app, id)) }],

@@ -76,6 +76,8 @@ export interface Config {
   backupsS3Dir?: string;
   /** Folder with what backups of the platform report; where it is set, they may read organizations' Secrets. */
   platformBackupDir?: string;
+  /** Whether log drains are delivered: the process that does it may read organizations' Secrets. */
+  deliversLogDrains: boolean;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
   /** Receivers of webhooks: those whose addresses may be private, and authorities of their certificates beside the public ones. */
@@ -137,6 +139,7 @@ export function loadConfig(env: Environment): Config {
     backupsFile: e.SLIPWAY_BACKUPS_FILE,
     backupsS3Dir: e.SLIPWAY_BACKUPS_S3_DIR,
     platformBackupDir: e.SLIPWAY_PLATFORM_BACKUP_DIR,
+    deliversLogDrains: e.SLIPWAY_LOG_DRAINS === "true",
     builds:
       e.SLIPWAY_BUILDS_FILE === undefined
         ? undefined

@@ -87,6 +87,7 @@ const variables = z.object({
   SLIPWAY_DATABASE_IMAGES_FILE: z.string().min(1).optional(),
   SLIPWAY_BACKUPS_FILE: z.string().min(1).optional(),
   SLIPWAY_BACKUPS_S3_DIR: z.string().min(1).optional(),
+  SLIPWAY_LOG_DRAINS: z.enum(["true", "false"]).default("false"),
   SLIPWAY_PLATFORM_BACKUP_DIR: z.string().min(1).optional(),
   SLIPWAY_BUILDS_FILE: z.string().min(1).optional(),
   SLIPWAY_REGISTRY_KEY_FILE: z.string().min(1).optional(),

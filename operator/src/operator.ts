@@ -62,6 +62,7 @@ export function createOperator(options: OperatorOptions): Manager {
     egressDeniedCidrs: config.egressDeniedCidrs,
     systemNamespace: config.namespace,
     backsUpPlatform: config.platformBackupDir !== undefined,
+    deliversLogDrains: config.deliversLogDrains,
     acmeIngressNamespace:
       config.ingress.certificateIssuer === undefined ? undefined : config.ingress.namespace,
     databasesOutside: config.databases.outside.type,

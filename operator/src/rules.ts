@@ -77,7 +77,7 @@ export { buildsNamespaceRules } from "./builds/controller.ts";
 /** For the service account whose tokens kubelets are shown. */
 export { kubeletReaderRules } from "./metrics/kubelet-token.ts";
 /** In addition to them where the platform is backed up on a schedule. */
-export { platformBackupRules } from "./organizations/controller.ts";
+export { logDrainRules, platformBackupRules } from "./organizations/controller.ts";
 
 /** For a Role in the namespace `default`: Events about what is in no namespace, and where the apiserver is. */
 export const defaultNamespaceRules: PolicyRule[] = [...clusterAddressRules, ...eventRules];

@@ -133,6 +133,13 @@ export class Analytics {
     return this.#recent.of(question, () => this.#limiter.run(organization, work)) as Promise<Answered<T>>;
   }
 
+  /** @throws Failure 503 where the platform keeps no logs of projects */
+  requireLogs(): void {
+    if (this.#store === undefined || !this.#keepsLogs) {
+      throw failures.analyticsNotConfigured("logs of projects");
+    }
+  }
+
   /**
    * Answers a question about logs, whose answer is too long to be given again. It waits for its turn among searches, and keeps its place until `read` ends.
    * @param signal one that has aborted when its turn comes begins nothing

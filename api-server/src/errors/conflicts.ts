@@ -100,6 +100,16 @@ export const conflicts = {
     new Failure(409, "WEBHOOK_DELIVERY_PENDING", "the delivery is pending: it is sent as soon as it is due"),
   webhookDeliveriesFull: () =>
     new Failure(409, "WEBHOOK_DELIVERIES_FULL", "too many events are sent to the organization's webhooks"),
+  logDrainConflict: () =>
+    new Failure(409, "LOG_DRAIN_CONFLICT", "another change of the log drain is under way"),
+  /** Its Secret is one that kubectl or another operator writes. */
+  logDrainExternal: (secret: string) =>
+    new Failure(
+      409,
+      "LOG_DRAIN_EXTERNAL",
+      `the credentials are in the Secret ${secret}, which is not written here`,
+      { extra: { secret } },
+    ),
   idempotencyKeyConflict: () =>
     new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
   jobRunsPending: (active: boolean) =>

@@ -15,6 +15,7 @@ export const EXAMPLE_CONNECTION_ID = "g7f2k9d4s1x8w3q6z5t0";
 export const EXAMPLE_GROUP_ID = "v3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_WEBHOOK_ID = "w3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_DELIVERY_ID = "evt_5f2a9c81d3e04b7796a1c2d3e4f50617";
+export const EXAMPLE_DRAIN_ID = "l3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_REPOSITORY_ID = "rMTc-0a1b2c3d4e5f";
 export const EXAMPLE_INSTANCE = `${EXAMPLE_ID}-6d4cf56db6-x7k2p`;
 export const EXAMPLE_BUILD_ID = "b5q2m8n1v7c4x0z9l3k6";
@@ -29,6 +30,7 @@ const FEATURES = [
   "domains",
   "git",
   "jobs",
+  "log-drains",
   "logs",
   "metrics",
   "notifications",
@@ -112,6 +114,8 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   webhookNotFound: [EXAMPLE_WEBHOOK_ID],
   webhookDeliveryNotFound: [EXAMPLE_DELIVERY_ID],
   webhookLimitReached: [20],
+  logDrainNotFound: [EXAMPLE_DRAIN_ID],
+  logDrainExternal: ["drain-token"],
   gitConnectionNotFound: [EXAMPLE_CONNECTION_ID],
   gitConnectionUnavailable: ["the Git server does not take the credential"],
   gitConnectionOperationPending: ["a build uses it"],

@@ -2,6 +2,7 @@ import {
   BACKUP_ID,
   BUILD_ID,
   GIT_CONNECTION_ID,
+  LOG_DRAIN_ID,
   ORGANIZATION_ID,
   PROJECT_ID,
   toOpenApi,
@@ -17,6 +18,7 @@ import {
   EXAMPLE_BUILD_ID,
   EXAMPLE_CONNECTION_ID,
   EXAMPLE_DELIVERY_ID,
+  EXAMPLE_DRAIN_ID,
   EXAMPLE_GROUP_ID,
   EXAMPLE_ID,
   EXAMPLE_INSTANCE,
@@ -152,6 +154,10 @@ const pathSchemas: Readonly<Record<string, Json>> = {
     description: "Id of an event that is delivered.",
     schema: { type: "string", maxLength: 64, pattern: "^evt_[0-9a-f]{32}$" },
     example: EXAMPLE_DELIVERY_ID,
+  drainId: {
+    description: "Id of a log drain.",
+    schema: { type: "string", maxLength: 40, pattern: LOG_DRAIN_ID.source },
+    example: EXAMPLE_DRAIN_ID,
   },
   connectionId: {
     description: "Id of a Git connection.",

@@ -36,6 +36,8 @@ export const PERMISSIONS = [
   "organization.variable-groups.update",
   "organization.webhooks.read",
   "organization.webhooks.update",
+  "organization.log-drains.read",
+  "organization.log-drains.update",
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];

@@ -21,7 +21,7 @@ const ROUND_MS = 1_000;
 /** Milliseconds by which a clock that was set back is passed again. */
 const REWIND_MS = 5_000;
 /** Milliseconds after which a receiver is opened again, with the Secret as it is then. */
-const RECEIVER_MS = 300_000;
+const RECEIVER_MS = 60_000;
 
 export interface DelivererOptions {
   store: AnalyticsStore;

@@ -38,7 +38,7 @@ export const BOUNDS: DrainBounds = {
   windowMs: 60_000,
   batches: 4,
   timeoutMs: 20_000,
-  backoffMs: [1_000, 300_000],
+  backoffMs: [1_000, 60_000],
   maxLagMs: 7 * 86_400_000,
 };
 

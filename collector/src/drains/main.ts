@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import { migrate, openStore } from "@slipway/analytics";
 import { KubeClient, LeaderElector, loadClusterConfig } from "@slipway/controller-runtime";
+import { LOG_DRAINS } from "@slipway/crds";
 import { createLogger, shutdownSignal, sleep, startOpsServer, systemClock } from "@slipway/process";
 import { DrainCluster } from "./cluster.ts";
 import { Deliverer } from "./deliverer.ts";
@@ -34,7 +35,7 @@ async function main(settings: DrainSettings): Promise<void> {
   }
   const elector = new LeaderElector({
     ...{ client: kube, clock: systemClock, random: Math.random, log, namespace: settings.namespace },
-    name: "slipway-log-drains",
+    name: LOG_DRAINS,
     identity: `${hostname()}_${process.pid}`,
   });
   while (!stopping.aborted && (await elector.acquire(stopping))) {
@@ -65,6 +66,6 @@ async function main(settings: DrainSettings): Promise<void> {
 try {
   await main(drainSettings(process.env));
 } catch (error) {
-  console.error(`slipway log drains: ${(error as Error).message}`);
+  console.error(`slipway log-drains: ${(error as Error).message}`);
   process.exit(1);
 }

@@ -16,7 +16,7 @@ import {
   type WatchedNamespaces,
   watchMapped,
 } from "@slipway/controller-runtime";
-import { labels, PLATFORM_BACKUP_ROLE } from "@slipway/crds";
+import { LOG_DRAINS_ROLE, labels, PLATFORM_BACKUP_ROLE } from "@slipway/crds";
 import type { PolicyRule } from "../rbac.ts";
 import { PROVISIONED_ANNOTATION } from "./desired/namespace.ts";
 import { ADMIN_ROLE, API_SERVER_ROLE, OPERATOR_ROLE } from "./desired/namespace-policies.ts";
@@ -46,6 +46,16 @@ export const rules: PolicyRule[] = [
     apiGroups: ["rbac.authorization.k8s.io"],
     resources: ["clusterroles"],
     resourceNames: [API_SERVER_ROLE, ADMIN_ROLE, OPERATOR_ROLE],
+    verbs: ["bind"],
+  },
+];
+
+/** In addition where log drains are delivered. */
+export const logDrainRules: PolicyRule[] = [
+  {
+    apiGroups: ["rbac.authorization.k8s.io"],
+    resources: ["clusterroles"],
+    resourceNames: [LOG_DRAINS_ROLE],
     verbs: ["bind"],
   },
 ];

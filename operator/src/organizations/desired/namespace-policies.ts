@@ -3,7 +3,13 @@
  * Every one of them is in place before the namespace counts as provisioned and before any tenant's pod starts in it.
  */
 
-import { type OrganizationLimits, PLATFORM_BACKUP, PLATFORM_BACKUP_ROLE } from "@slipway/crds";
+import {
+  LOG_DRAINS,
+  LOG_DRAINS_ROLE,
+  type OrganizationLimits,
+  PLATFORM_BACKUP,
+  PLATFORM_BACKUP_ROLE,
+} from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { outsideWorld } from "../cluster-addresses.ts";
 
@@ -21,6 +27,8 @@ export interface NamespacePolicySettings {
   databasesOutside?: "NodePort" | "LoadBalancer" | "None";
   /** Whether the platform is backed up on a schedule: the job that does it reads Secrets and Services of the namespace. */
   backsUpPlatform?: boolean;
+  /** Whether log drains are delivered: the process that does it reads their Secrets. */
+  deliversLogDrains?: boolean;
   /** Ceilings of one organization, as the catalog has them now. */
   limits: OrganizationLimits;
 }
@@ -45,6 +53,7 @@ export const policyNames = {
   admin: "slipway-admin",
   operator: "slipway-operator",
   platformBackup: PLATFORM_BACKUP,
+  logDrains: LOG_DRAINS,
   acmeSolver: "slipway-acme-solver",
 } as const;
 
@@ -78,6 +87,7 @@ export function desiredNamespacePolicies(
     binding(policyNames.apiServer, API_SERVER_ROLE),
     binding(policyNames.admin, ADMIN_ROLE),
     ...(settings.backsUpPlatform ? [binding(policyNames.platformBackup, PLATFORM_BACKUP_ROLE)] : []),
+    ...(settings.deliversLogDrains ? [binding(policyNames.logDrains, LOG_DRAINS_ROLE)] : []),
     policy(policyNames.defaultDeny, { podSelector: {}, policyTypes: ["Ingress", "Egress"] }),
     policy(policyNames.sameNamespace, {
       podSelector: {},

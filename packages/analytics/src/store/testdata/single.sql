@@ -160,3 +160,22 @@ PARTITION BY toDate(at, 'UTC')
 ORDER BY (organization, project, instance, pod, at)
 TTL at + INTERVAL 8 DAY
 SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, min_free_disk_bytes_to_perform_insert = 2147483648;
+ALTER TABLE `slipway`.`logs`
+ADD COLUMN IF NOT EXISTS drainable Bool DEFAULT false;
+
+ALTER TABLE `slipway`.`logs`
+ADD COLUMN IF NOT EXISTS stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') CODEC(Delta, ZSTD(1));
+
+ALTER TABLE `slipway`.`logs`
+ADD INDEX IF NOT EXISTS stored (stored_at) TYPE minmax GRANULARITY 1;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`log_drain_positions` (
+drain String,
+version UInt64,
+position String,
+refused UInt64,
+skipped UInt64,
+saved_at DateTime('UTC') DEFAULT now('UTC')
+) ENGINE = ReplacingMergeTree
+ORDER BY drain
+TTL saved_at + INTERVAL 400 DAY;
