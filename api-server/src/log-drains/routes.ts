@@ -16,8 +16,6 @@ import { drainSchema, drainView } from "./view.ts";
 const TAGS = ["Log drains"];
 /** Each waits for the cluster. */
 const MAX_CONCURRENT = 16;
-/** Authorities, a certificate and its key, and headers. */
-const BODY_LIMIT = 256 * 1024;
 
 const organizationOf = ({ principal }: Pick<Call<unknown, unknown, unknown>, "principal">): string =>
   (principal as Principal).organizationId;
@@ -78,7 +76,6 @@ export const createLogDrain = defineRoute({
     201: { description: "Created.", schema: success({ message: z.string(), data: drainSchema }) },
   },
   refusals: [409],
-  bodyLimit: BODY_LIMIT,
   maxConcurrent: MAX_CONCURRENT,
   handler: async (call, { kube, analytics }) => {
     analytics.requireLogs();
@@ -123,7 +120,6 @@ export const updateLogDrain = defineRoute({
   body: patchLogDrainBody,
   responses: { 200: { description: "Changed.", schema: messageOnly } },
   refusals: [404, 409],
-  bodyLimit: BODY_LIMIT,
   maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
     const { name, otlp_http: otlpHttp, syslog, ca, headers, client_certificate: certificate } = call.body;

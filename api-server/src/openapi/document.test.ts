@@ -9,7 +9,7 @@ import { type FakeHarness, repositoryIds, startFakeHarness } from "../../../test
 import { putGroup } from "../../../test/kit/operator/variable-groups.ts";
 import { failures } from "../errors/catalog.ts";
 import { checkCreation, withTemplate } from "../projects/creation/body.ts";
-import { backupResource } from "../resources.ts";
+import { backupResource, logDrainResource } from "../resources.ts";
 import { routes } from "../routes.ts";
 import { examples, failureExamples } from "./examples.ts";
 
@@ -204,6 +204,10 @@ describe("what the routes answer", () => {
       spec: { projectRef: { name: "pdatabase" }, trigger: "manual", requestedAt: "2026-01-31T12:00:00Z" },
     });
     await putGroup(harness.kube, { namespace: organizationNamespace("openapi"), name: "vdoc" }, { A: "1" });
+    await harness.kube.create(logDrainResource, {
+      metadata: { namespace: organizationNamespace("openapi"), name: "ldoc" },
+      spec: { displayName: "Archive", syslog: { host: "logs.example.com", port: 6514 } },
+    } as never);
     await putConnection(harness.kube, "openapi", "gdoc");
     const repositoryId = sealRepositoryId("gdoc", "17");
     await harness.project("openapi", "psource", {
@@ -226,6 +230,7 @@ describe("what the routes answer", () => {
         .replace(":backupId", "pdatabase-b1")
         .replace(":connectionId", "gdoc")
         .replace(":groupId", "vdoc")
+        .replace(":drainId", "ldoc")
         .replace(":repositoryId", repositoryIds.seal("gdoc", "17"));
       const answer = await harness.app.inject({ url, headers });
       const media = operation(operationId).responses[answer.statusCode]?.content?.["application/json"];

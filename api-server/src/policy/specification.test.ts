@@ -205,6 +205,11 @@ const scopesOnOrganization: [string, Permission][] = [
     "POST /v1/organization/webhooks/:webhookId/deliveries/:deliveryId/redeliver",
     "organization.webhooks.update",
   ],
+  ["GET /v1/organization/log-drains", "organization.log-drains.read"],
+  ["GET /v1/organization/log-drains/:drainId", "organization.log-drains.read"],
+  ["POST /v1/organization/log-drains", "organization.log-drains.update"],
+  ["PATCH /v1/organization/log-drains/:drainId", "organization.log-drains.update"],
+  ["DELETE /v1/organization/log-drains/:drainId", "organization.log-drains.update"],
 ];
 
 const scopes: [string, Permission][] = [
@@ -383,6 +388,7 @@ describe("the scope of", () => {
 describe("what an organization's projects share", () => {
   it("is all in the table", () => {
     const found = routes.filter(({ path }) => /^\/v1\/organization\/(variable-groups|webhooks)/.test(path));
+    const found = routes.filter(({ path }) => /^\/v1\/organization\/(variable-groups|log-drains)/.test(path));
     expect(found.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       scopesOnOrganization.map(([operation]) => operation).sort(),
     );

@@ -277,6 +277,7 @@ test("killed at random under traffic, with a receiver that fails, it sends every
   }
   isWriting = false;
   await writing;
+  expect(texts.length).toBeGreaterThan(0);
   start([otlp.host, syslog.host]);
   const all = () =>
     missing(texts, otlp.texts).length === 0 && missing(texts, syslog.messages.map(messageText)).length === 0;
