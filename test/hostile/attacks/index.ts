@@ -15,6 +15,7 @@ import { idleConnections } from "./idle-connections.ts";
 import { inventedKeys } from "./invented-keys.ts";
 import { jobForks } from "./job-forks.ts";
 import { keysWithoutGrants } from "./keys-without-grants.ts";
+import { logDrains } from "./log-drains.ts";
 import { logFlood } from "./log-flood.ts";
 import { logStreams } from "./log-streams.ts";
 import { metricRanges } from "./metric-ranges.ts";
@@ -44,6 +45,7 @@ export const attacks: readonly Attack[] = [
   execSessions,
   logFlood,
   metricRanges,
+  logDrains,
   variables,
   references,
   variableGroups,

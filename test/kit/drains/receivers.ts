@@ -31,30 +31,35 @@ export interface OtlpAnswer {
 /** Starts a receiver of OTLP over HTTPS; what it took is in `texts`, whatever it answers in `requests`. */
 export async function startOtlpReceiver(
   answer: (request: OtlpRequest) => OtlpAnswer | undefined = () => ({ status: 200, body: "{}" }),
+  address = "127.0.0.1",
 ) {
   const requests: OtlpRequest[] = [];
   const texts: string[] = [];
-  const server = await startHttpsServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const got: OtlpRequest = {
-        headers: request.headers,
-        path: request.url ?? "",
-        body: JSON.parse(gunzipSync(Buffer.concat(chunks)).toString("utf8")),
-      };
-      requests.push(got);
-      const answered = answer(got);
-      if (answered === undefined) {
-        return;
-      }
-      if (answered.status === 200) {
-        texts.push(...textsOf(got));
-      }
-      response.writeHead(answered.status, { "content-type": "application/json", ...answered.headers });
-      response.end(answered.body ?? "{}");
-    });
-  });
+  const server = await startHttpsServer(
+    (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("end", () => {
+        const got: OtlpRequest = {
+          headers: request.headers,
+          path: request.url ?? "",
+          body: JSON.parse(gunzipSync(Buffer.concat(chunks)).toString("utf8")),
+        };
+        requests.push(got);
+        const answered = answer(got);
+        if (answered === undefined) {
+          return;
+        }
+        if (answered.status === 200) {
+          texts.push(...textsOf(got));
+        }
+        response.writeHead(answered.status, { "content-type": "application/json", ...answered.headers });
+        response.end(answered.body ?? "{}");
+      });
+    },
+    ["DNS:localhost", `IP:${address}`],
+    address,
+  );
   return { ...server, requests, texts };
 }
 
@@ -67,12 +72,15 @@ export const textsOf = ({ body }: OtlpRequest): string[] =>
 export type SyslogBehaviour = "take" | "hang" | "cut";
 
 /** Starts a receiver of syslog over TLS; `messages` has what it read to the end of a connection. */
-export async function startSyslogReceiver(behaviour: () => SyslogBehaviour = () => "take") {
+export async function startSyslogReceiver(
+  behaviour: () => SyslogBehaviour = () => "take",
+  address = "127.0.0.1",
+) {
   const folder = await mkdtemp(join(tmpdir(), "slipway-syslog-"));
   const authority = await ensureAuthority(folder, "authority");
   const pair = await ensureCertificate(folder, "server", authority, {
     commonName: "server",
-    altNames: ["DNS:localhost"],
+    altNames: ["DNS:localhost", `IP:${address}`],
   });
   const [cert, key, ca] = await Promise.all(
     [pair.cert, pair.key, authority.cert].map((file) => readFile(file, "utf8")),
@@ -98,7 +106,7 @@ export async function startSyslogReceiver(behaviour: () => SyslogBehaviour = () 
     });
     socket.on("end", () => messages.push(...messagesOf(Buffer.concat(chunks))));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   const close = async () => {
     for (const socket of sockets) {

@@ -21,10 +21,14 @@ export interface TestServer {
   close: () => Promise<void>;
 }
 
-/** @param names what the certificate is for, as openssl writes it */
+/**
+ * @param names what the certificate is for, as openssl writes it
+ * @param address to listen on
+ */
 export async function startHttpsServer(
   listener: RequestListener,
   names: string[] = ["DNS:localhost"],
+  address = "127.0.0.1",
 ): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), "slipway-git-"));
   const authority = await ensureAuthority(folder, "authority");
@@ -41,7 +45,7 @@ export async function startHttpsServer(
   server.on("connection", () => {
     connections += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   const close = async () => {
     server.closeAllConnections();
