@@ -2,6 +2,7 @@
 export interface PolicyRule {
   apiGroups: readonly string[];
   resources: readonly string[];
+  resourceNames?: readonly string[];
   verbs: readonly string[];
 }
 

@@ -77,7 +77,7 @@ export interface Config {
   /** Folder with what backups of the platform report; where it is set, they may read organizations' Secrets. */
   platformBackupDir?: string;
   /** Whether log drains are delivered: the process that does it may read organizations' Secrets. */
-  deliversLogDrains: boolean;
+  deliversLogDrains?: boolean;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
   /** Receivers of webhooks: those whose addresses may be private, and authorities of their certificates beside the public ones. */

@@ -39,7 +39,7 @@ let syslog: Awaited<ReturnType<typeof startSyslogReceiver>>;
 
 beforeAll(async () => {
   otlp = await startOtlpReceiver((): OtlpAnswer => ({ status: isAway ? 503 : 200 }), HOST);
-  syslog = await startSyslogReceiver(() => (isAway ? "cut" : "take"), HOST);
+  syslog = await startSyslogReceiver(() => (isAway ? "away" : "take"), HOST);
   undo.push(otlp.close, syslog.close);
   await allow([`${HOST}:${otlp.port}`, `${HOST}:${syslog.port}`]);
 }, 300_000);

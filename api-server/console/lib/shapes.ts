@@ -136,3 +136,18 @@ export interface BuildLine {
   step: string;
   message: string;
 }
+
+/** A log drain. */
+export interface LogDrainItem {
+  id: string;
+  name: string;
+  otlp_http?: { endpoint: string };
+  syslog?: { host: string; port: number };
+  status: string;
+  message?: string;
+  lag_seconds: number;
+}
+
+export interface LogDrainList {
+  log_drains: LogDrainItem[];
+}

@@ -4,6 +4,7 @@ import { badge, choice, pages, table, text } from "../lib/parts.ts";
 import { link, type Route, withQuery } from "../lib/route.ts";
 import type { ProjectItem, ProjectList } from "../lib/shapes.ts";
 import { type Context, empty, refreshed } from "../lib/view.ts";
+import { logDrains } from "./log-drains.ts";
 
 const TYPES = ["http", "worker", "job", "postgresql", "mariadb", "clickhouse", "valkey"];
 const STATUSES = [
@@ -104,6 +105,7 @@ export function projects(context: Context, route: Extract<Route, { view: "projec
       choice("Status", any(STATUSES), parameter("status"), (status) => goTo({ status })),
     ),
     place,
+    logDrains(context),
   );
 }
 

@@ -1,7 +1,7 @@
 /** Receivers of log drains on loopback, certified by an authority of their own, that do as a test says. */
 
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type TLSSocket } from "node:tls";
@@ -68,8 +68,8 @@ export const textsOf = ({ body }: OtlpRequest): string[] =>
     scopeLogs.flatMap(({ logRecords }) => logRecords.map((record) => record.body.stringValue)),
   );
 
-/** What a receiver of syslog does with a connection. */
-export type SyslogBehaviour = "take" | "hang" | "cut";
+/** What a receiver of syslog does with a connection: `cut` ends it while it reads, `away` before. */
+export type SyslogBehaviour = "take" | "hang" | "cut" | "away";
 
 /** Starts a receiver of syslog over TLS; `messages` has what it read to the end of a connection. */
 export async function startSyslogReceiver(
@@ -88,12 +88,13 @@ export async function startSyslogReceiver(
   await rm(folder, { recursive: true });
   const messages: string[] = [];
   const sockets = new Set<TLSSocket>();
+  const behaviours = new Map<number | undefined, SyslogBehaviour>();
   const server = createServer({ cert, key }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => {});
     const chunks: Buffer[] = [];
-    const does = behaviour();
+    const does = behaviours.get(socket.remotePort);
     if (does === "hang") {
       socket.pause();
       return;
@@ -105,6 +106,13 @@ export async function startSyslogReceiver(
       }
     });
     socket.on("end", () => messages.push(...messagesOf(Buffer.concat(chunks))));
+  });
+  server.on("connection", (socket: Socket) => {
+    const does = behaviour();
+    behaviours.set(socket.remotePort, does);
+    if (does === "away") {
+      socket.destroy();
+    }
   });
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
