@@ -11,6 +11,8 @@ export function statusOf(
 ): LogDrainStatus {
   const { metadata, status = {} }: LogDrain = drain.resource;
   const generation = metadata.generation;
+  // Until its credentials were tried nothing is known of a change.
+  const observed = drain.readiness === undefined ? status.observedGeneration : generation;
   const updates: ConditionUpdate<LogDrainConditionCatalog>[] = [];
   if (drain.readiness !== undefined) {
     const isReady = drain.readiness === "configured";
@@ -35,7 +37,7 @@ export function statusOf(
     (status.conditions ?? []) as ReturnType<typeof setCondition>,
   );
   return {
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    ...(observed === undefined ? {} : { observedGeneration: observed }),
     ...(conditions.length === 0
       ? {}
       : { conditions: conditions as NonNullable<LogDrainStatus["conditions"]> }),

@@ -1,0 +1,152 @@
+import type { DrainedLine, DrainPosition } from "@slipway/analytics";
+import type { LogDrain } from "@slipway/crds";
+import { describe, expect, test } from "vitest";
+import { outgoing } from "../../../test/kit/drains/lines.ts";
+import { BOUNDS, behind, Drain, type LineSource } from "./drain.ts";
+import { DeliveryError, type Receiver } from "./receiver.ts";
+import { statusOf } from "./status.ts";
+
+const CREATED = Date.parse("2026-11-29T12:00:00Z");
+const resource = (status?: LogDrain["status"]): LogDrain => ({
+  apiVersion: "slipway.dev/v1alpha1",
+  kind: "LogDrain",
+  metadata: {
+    ...{ name: "d", namespace: "slipway-org-o1", uid: "u1", generation: 2 },
+    creationTimestamp: "2026-11-29T12:00:00Z",
+  },
+  spec: { displayName: "D", syslog: { host: "logs.example.com", port: 6514 } },
+  ...(status === undefined ? {} : { status }),
+});
+
+const stored = (number: number, ms: number): DrainedLine =>
+  outgoing({ storedAt: String(CREATED + ms), offset: String(number), text: `line ${number}` });
+
+/** Lines in the order in which they are given, which is that of the store. */
+function sourceOf(all: readonly DrainedLine[]): LineSource {
+  const isBehind = (line: DrainedLine, after: DrainPosition): boolean =>
+    Number(line.storedAt) > Number(after[0]) ||
+    (after.length > 1 && line.storedAt === after[0] && Number(line.offset) > Number(after[6]));
+  const between = (after: DrainPosition, to: number) =>
+    all.filter((line) => isBehind(line, after) && Number(line.storedAt) <= to);
+  return {
+    page: async (after, to, { lines }) => between(after, to).slice(0, lines),
+    next: async (after, to) => {
+      const [line] = between(after, to);
+      return line && Number(line.storedAt);
+    },
+    count: async (after, to) => between(after, to).length,
+  };
+}
+
+function receiverOf(send: Receiver["send"]) {
+  return async (): Promise<Receiver> => ({ send, close: () => {} });
+}
+
+const turn = (drain: Drain, all: readonly DrainedLine[], horizon: number, send: Receiver["send"], now = 0) =>
+  drain.deliver(
+    {
+      ...{ source: sourceOf(all), receiver: receiverOf(send), horizon },
+      ...{ nameOf: () => "Shop", now: () => now },
+    },
+    new AbortController().signal,
+  );
+
+describe("a turn", () => {
+  test("sends what is there in batches, across times without lines, and is caught up then", async () => {
+    const all = [stored(1, 10), stored(2, 10), stored(3, 10), stored(4, 3_600_000)];
+    const sent: string[][] = [];
+    const drain = new Drain(resource(), "o1", undefined, { ...BOUNDS, lines: 2 });
+    const horizon = CREATED + 7_200_000;
+    const result = await turn(drain, all, horizon, async (lines) => {
+      sent.push(lines.map(({ text }) => text));
+      return { refused: 0 };
+    });
+    expect(sent).toEqual([["line 1", "line 2"], ["line 3"], ["line 4"]]);
+    expect(result).toMatchObject({ delivered: 4, refused: 0, skipped: 0, failure: undefined });
+    expect([drain.isBehind(horizon), drain.lagMs(horizon), drain.isDirty]).toEqual([false, 0, true]);
+  });
+
+  test("ends after a few batches, so that others have theirs", async () => {
+    const all = Array.from({ length: 100 }, (_, index) => stored(index, index));
+    const drain = new Drain(resource(), "o1", undefined, { ...BOUNDS, lines: 1, batches: 3 });
+    const result = await turn(drain, all, CREATED + 10_000, async () => ({ refused: 0 }));
+    expect(result.delivered).toBe(3);
+    expect(drain.isBehind(CREATED + 10_000)).toBe(true);
+  });
+
+  test("stays where it was when a batch fails, until the receiver wants to be asked again", async () => {
+    const drain = new Drain(resource(), "o1", undefined);
+    const before = drain.position;
+    const failure = new DeliveryError("ReceiverUnavailable", "away", { retryAfterMs: 30_000 });
+    const result = await turn(drain, [stored(1, 10)], CREATED + 10_000, () => Promise.reject(failure), 1_000);
+    expect([result.failure, drain.position, drain.isDirty]).toEqual([failure, before, false]);
+    expect([drain.isDue(30_999), drain.isDue(31_000)]).toEqual([false, true]);
+    // A year would be for good.
+    const far = new DeliveryError("ReceiverUnavailable", "away", { retryAfterMs: 31_536_000_000 });
+    await turn(drain, [stored(1, 10)], CREATED + 10_000, () => Promise.reject(far), 100_000);
+    expect(drain.isDue(160_000)).toBe(true);
+  });
+
+  // Shows: docs/log-drains.md#at-least-once: lines that a receiver refuses for good are counted
+  test("counts what is refused for good, and goes on behind it", async () => {
+    const drain = new Drain(resource(), "o1", undefined);
+    await turn(drain, [stored(1, 10), stored(2, 11)], CREATED + 10_000, async () => ({ refused: 1 }));
+    expect([drain.refused, drain.outcome]).toEqual([1, "delivered"]);
+  });
+
+  test("leaves out what is older than a receiver may be behind, and counts it", async () => {
+    const day = 86_400_000;
+    const all = [stored(1, 10), stored(2, day), stored(3, 9 * day)];
+    const sent: string[] = [];
+    const drain = new Drain(resource(), "o1", undefined);
+    const result = await turn(drain, all, CREATED + 10 * day, async (lines) => {
+      sent.push(...lines.map(({ text }) => text));
+      return { refused: 0 };
+    });
+    expect([sent, result.skipped, drain.skipped]).toEqual([["line 3"], 2, 2]);
+  });
+});
+
+test("a drain continues behind what is saved, and a new one at its creation", () => {
+  const position = behind(stored(5, 10));
+  const saved = new Drain(resource(), "o1", { drain: "u1", position, refused: 1, skipped: 2 });
+  expect([saved.position, saved.refused, saved.skipped, saved.isNew]).toEqual([position, 1, 2, false]);
+  const created = new Drain(resource(), "o1", undefined);
+  expect([created.storedAt, created.isNew]).toEqual([CREATED - 1, true]);
+});
+
+test("a clock that is set back has lines sent again, and none left out", () => {
+  const drain = new Drain(resource(), "o1", undefined);
+  drain.passIdle(CREATED + 100_000);
+  drain.rewind(CREATED + 50_000);
+  expect([drain.storedAt, drain.isBehind(CREATED + 60_000)]).toEqual([CREATED + 50_000, true]);
+});
+
+describe("a status", () => {
+  const now = new Date("2026-11-29T13:00:00Z");
+
+  test("says what became of the last batch, and is the same while that is", async () => {
+    const drain = new Drain(resource(), "o1", undefined);
+    drain.readiness = "configured";
+    drain.outcome = new DeliveryError("ReceiverUnavailable", "the receiver answers with 503");
+    const first = statusOf(drain, 125_000, now);
+    expect(first).toMatchObject({
+      observedGeneration: 2,
+      conditions: [
+        { type: "Ready", status: "True", reason: "Configured" },
+        { type: "Delivering", status: "False", reason: "ReceiverUnavailable" },
+      ],
+      lagSeconds: 120,
+    });
+    drain.resource = resource(first);
+    expect(statusOf(drain, 179_000, new Date(now.getTime() + 30_000))).toEqual(first);
+  });
+
+  test("of a process that has just begun is what it was", () => {
+    const drain = new Drain(resource(), "o1", undefined);
+    drain.readiness = "configured";
+    drain.outcome = "delivered";
+    const before = { ...statusOf(drain, 0, now), observedGeneration: 1 };
+    expect(statusOf(new Drain(resource(before), "o1", undefined), 59_000, now)).toEqual(before);
+  });
+});
