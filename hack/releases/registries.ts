@@ -5,6 +5,7 @@ import type { Backup, Build, JobRun, Project } from "@slipway/crds";
 import { registerFiles, silentLogger } from "@slipway/process";
 import type { Registry } from "prom-client";
 import { ApiMetrics } from "../../api-server/src/http/api-metrics.ts";
+import { DrainMetrics } from "../../collector/src/drains/metrics.ts";
 import { CollectorMetrics, LOG_REFUSALS } from "../../collector/src/metrics.ts";
 import { createRestartMetric } from "../../operator/src/applications/instance-restarts.ts";
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
@@ -20,7 +21,7 @@ import { registerPlatformBackupMetrics } from "../../operator/src/recovery/metri
 
 /** Registries of the operator, the API server and the collector. No process runs, and nothing is connected. */
 export function processRegistries(): Registry[] {
-  return [operatorRegistry(), apiRegistry(), collectorRegistry()];
+  return [operatorRegistry(), apiRegistry(), collectorRegistry(), new DrainMetrics().registry];
 }
 
 function operatorRegistry(): Registry {

@@ -35,6 +35,14 @@ export class DrainMetrics {
     [],
   );
 
+  constructor() {
+    // Every state is there from the start, also for alerts.
+    for (const state of STATES) {
+      this.drains.set({ state }, 0);
+      this.lag.set({ state }, 0);
+    }
+  }
+
   withProcess(): this {
     collectProcessMetrics(this.registry);
     return this;

@@ -21,7 +21,7 @@ export interface RealHarness extends Harness {
 
 /** The API server acts as a user with nothing but the rules of its own roles. */
 export async function startRealHarness(
-  options: Pick<HarnessOptions, "git" | "builds" | "baseImages" | "exec"> & {
+  options: Pick<HarnessOptions, "analytics" | "git" | "builds" | "baseImages" | "exec"> & {
     /** With Slipway's definitions; one that the files of a worker share unless given. It is stopped with the harness. */
     apiserver?: TestApiserver;
     /** Where calls are audited; in `audited` unless given. */
