@@ -163,6 +163,19 @@ describe("rendering", () => {
   test("values of a release that kept no logs and no metrics are taken over: none are kept", async () => {
     const without = ["analytics.collector.logs=null", "analytics.collector.metrics=null"];
     const objects = await renderChart(valuesOf("everything"), without);
+  test("values of a release without log drains have none", async () => {
+    const nameOf = ({ metadata }: Rendered) => metadata.name;
+    const drains = async (...sets: string[]) =>
+      (await renderChart(valuesOf("everything"), sets)).filter((object) =>
+        nameOf(object).includes("log-drains"),
+      );
+    expect(await drains("logDrains=null", "networkPolicy.logDrains=null")).toEqual([]);
+    expect(await drains("analytics.collector.logs.enabled=false")).toEqual([]);
+    expect((await drains("networkPolicy.logDrains=null")).map(nameOf)).toContain("slipway-log-drains");
+  });
+
+  test("values of a release that kept no logs are taken over: none are kept", async () => {
+    const objects = await renderChart(valuesOf("everything"), ["analytics.collector.logs=null"]);
     const collector = objects.find(
       ({ kind, metadata }) => kind === "DaemonSet" && metadata.name === "slipway-collector",
     );
@@ -378,7 +391,7 @@ describe("on a real apiserver", () => {
     const workloads = [...objects, ...members].filter(({ kind }) =>
       ["Deployment", "StatefulSet", "CronJob"].includes(kind),
     );
-    expect(workloads).toHaveLength(10);
+    expect(workloads).toHaveLength(11);
     for (const { metadata, spec } of workloads) {
       const workload = spec as unknown as WorkloadSpec & { jobTemplate?: { spec: WorkloadSpec } };
       const { template, volumeClaimTemplates = [] } = workload.jobTemplate?.spec ?? workload;

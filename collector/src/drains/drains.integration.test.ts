@@ -154,6 +154,7 @@ test("nothing is written while lines are taken, and none are there", async () =>
 }, 120_000);
 
 // Shows: docs/log-drains.md#at-least-once: a receiver that is away loses nothing
+// Shows: docs/log-drains.md#at-least-once: a slow receiver delays no other
 test("what comes while a receiver is away, refuses or is slow is sent once it is back, and others get theirs meanwhile", async () => {
   let answer: OtlpAnswer | undefined = { status: 503, headers: { "retry-after": "1" } };
   const away = await startOtlpReceiver(() => answer);
