@@ -12,6 +12,7 @@ const needRoot = [
   "api-server/src/metrics/history",
   "api-server/src/rate-limit/valkey",
   "api-server/src/replicas",
+  "collector/src/drains/drains",
   "collector/src/full-buffer",
   "collector/src/instance-samples",
   "collector/src/project-logs",
@@ -24,6 +25,7 @@ const needRoot = [
   "operator/src/databases/mariadb/group",
   "operator/src/databases/valkey/servers",
   "packages/analytics/src/store/metrics",
+  "packages/analytics/src/store/log-drains",
   "packages/analytics/src/store/schema",
   "packages/analytics/src/store/store",
 ].map((name) => `${name}.integration.test.ts`);

@@ -15,7 +15,15 @@ export const backupClusterRules: PolicyRule[] = [
   { apiGroups: [""], resources: ["namespaces"], verbs: ["list"] },
   {
     apiGroups: ["slipway.dev"],
-    resources: ["backups", "builds", "domainclaims", "gitconnections", "logdrains", "projects", "variablegroups"],
+    resources: [
+      "backups",
+      "builds",
+      "domainclaims",
+      "gitconnections",
+      "logdrains",
+      "projects",
+      "variablegroups",
+    ],
     verbs: ["list"],
   },
 ];
