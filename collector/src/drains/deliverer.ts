@@ -55,7 +55,7 @@ export class Deliverer {
     { receiver: Receiver; generation: number | undefined; openedAt: number }
   >();
   readonly #turns = new Set<Promise<void>>();
-  /** Turns of drains whose receivers take lines, and of those whose last attempt failed: slow ones wait for each other alone. */
+  /** Turns of drains whose receivers take lines, and of those whose last attempt failed or took long: these wait for each other alone. */
   readonly #healthy = new ConcurrencyLimiter({ total: 48, perKey: 2 });
   readonly #failing = new ConcurrencyLimiter({ total: 16, perKey: 1 });
   /** Queries of the store, so that drains keep others from none. */
@@ -201,7 +201,7 @@ export class Deliverer {
   #start(drain: Drain, horizon: number, signal: AbortSignal): void {
     drain.isBusy = true;
     const isFailing = drain.outcome instanceof DeliveryError || drain.readiness instanceof DeliveryError;
-    const turn = (isFailing ? this.#failing : this.#healthy)
+    const turn = (isFailing || drain.isSlow ? this.#failing : this.#healthy)
       .run(drain.organization, () => this.#turn(drain, horizon, signal))
       .catch((error: unknown) => {
         if (!signal.aborted) {

@@ -74,6 +74,29 @@ describe("a turn", () => {
     expect(drain.isBehind(CREATED + 10_000)).toBe(true);
   });
 
+  // Shows: docs/log-drains.md#at-least-once: a slow receiver delays no other
+  test("ends, and makes a slow drain of it, when its receiver takes long", async () => {
+    const all = [stored(1, 1), stored(2, 2), stored(3, 3)];
+    const drain = new Drain(resource(), "o1", undefined, { ...BOUNDS, lines: 1 });
+    let now = 0;
+    const deliver = (tookMs: number) =>
+      drain.deliver(
+        {
+          source: sourceOf(all),
+          receiver: receiverOf(async () => {
+            now += tookMs;
+            return { refused: 0 };
+          }),
+          ...{ horizon: CREATED + 10_000, nameOf: () => "Shop", now: () => now },
+        },
+        new AbortController().signal,
+      );
+    expect((await deliver(6_000)).delivered).toBe(1);
+    expect(drain.isSlow).toBe(true);
+    expect((await deliver(10)).delivered).toBe(2);
+    expect(drain.isSlow).toBe(false);
+  });
+
   test("stays where it was when a batch fails, until the receiver wants to be asked again", async () => {
     const drain = new Drain(resource(), "o1", undefined);
     const before = drain.position;

@@ -23,8 +23,9 @@ export interface DrainBounds {
   bytes: number;
   /** Milliseconds of stored lines among which one page is found: what the store sorts for it. */
   windowMs: number;
-  /** Batches after which others have a turn. */
+  /** Batches, and milliseconds, after which others have a turn. A drain whose turn took longer is a slow one. */
   batches: number;
+  turnMs: number;
   /** Milliseconds for one batch, and between attempts: first and longest. */
   timeoutMs: number;
   backoffMs: readonly [number, number];
@@ -37,6 +38,7 @@ export const BOUNDS: DrainBounds = {
   bytes: 256 * 1024,
   windowMs: 60_000,
   batches: 4,
+  turnMs: 5_000,
   timeoutMs: 20_000,
   backoffMs: [1_000, 60_000],
   maxLagMs: 7 * 86_400_000,
@@ -71,6 +73,8 @@ export class Drain {
   /** Whether the Secret and what it has can be used; undefined until that was tried. */
   readiness: DeliveryError | "configured" | undefined;
   isBusy = false;
+  /** Whether its last turn took long: its receiver answers late. */
+  isSlow = false;
   /** Whether it has something that is not saved. */
   isDirty = false;
   position: DrainPosition;
@@ -171,14 +175,15 @@ export class Drain {
     },
     signal: AbortSignal,
   ): Promise<Turn> {
-    const { lines, bytes, windowMs, batches } = this.#bounds;
+    const { lines, bytes, windowMs, batches, turnMs } = this.#bounds;
+    const began = now();
     const turn: Turn = {
       delivered: 0,
       refused: 0,
       skipped: await this.#skip(source, horizon),
       failure: undefined,
     };
-    for (let batch = 0; batch < batches && !signal.aborted; ) {
+    for (let batch = 0; batch < batches && now() - began < turnMs && !signal.aborted; ) {
       const to = Math.min(horizon, this.storedAt + windowMs);
       const page = await source.page(this.position, to, { lines, bytes }, signal);
       if (page.length === 0) {
@@ -219,6 +224,7 @@ export class Drain {
         break;
       }
     }
+    this.isSlow = now() - began >= turnMs;
     return turn;
   }
 

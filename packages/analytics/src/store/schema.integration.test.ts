@@ -195,7 +195,8 @@ test("what a long log lacks is read without its lines", async () => {
   const answer = await store.client.query({ query, query_params: parameters, format: "JSON" });
   const { statistics } = await answer.json();
   expect(statistics?.rows_read).toBeGreaterThan(0);
-  expect(statistics?.rows_read).toBeLessThanOrEqual(2 * GRANULE);
+  // Two of ten; the last of a part may be half as long again.
+  expect(statistics?.rows_read).toBeLessThanOrEqual(2.5 * GRANULE);
   expect(await omittedLogs(store, selection)).toEqual({ lines: 0, bytes: 7, files: 2 });
 });
 
@@ -218,8 +219,8 @@ test("the statements of replicated tables are the engine's own language, and run
     const query = "SELECT formatQuery({statement:String}) AS text";
     const { rows } = await rowsOf<{ text: string }>(store, { query, parameters: { statement } });
     expect(rows[0]?.text).toContain("ON CLUSTER main");
-    // All that the engine misses is the cluster of that name.
-    expect(await run(statement), statement).toBe("701");
+    // All that the engine misses is the cluster of that name; of a change of a table it says that there is none before it reads the name.
+    expect(await run(statement), statement).toBe(/^\s*ALTER/.test(statement) ? "392" : "701");
   }
   await run("CREATE DATABASE alone");
   for (const statement of alone.filter((one) => one.includes("ENGINE = Replicated"))) {
