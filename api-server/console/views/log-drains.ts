@@ -1,33 +1,26 @@
-import { ApiFailure } from "../lib/api.ts";
 import { h } from "../lib/dom.ts";
-import { badge, card, table, text } from "../lib/parts.ts";
+import { badge, table, text } from "../lib/parts.ts";
 import type { LogDrainItem, LogDrainList } from "../lib/shapes.ts";
-import { type Context, refreshed } from "../lib/view.ts";
+import { type Context, empty, refreshed } from "../lib/view.ts";
 
 const POLL_INTERVAL_MS = 30_000;
 
-/** The organization's log drains, and what becomes of their lines; nothing where there are none, or the key may not read them. */
+/** The organization's log drains, and what becomes of their lines. They are requested once this is opened: a key may read projects alone. */
 export function logDrains({ api, signal }: Context): HTMLElement {
-  const place = h("div", {});
-  refreshed(
-    place,
-    {
-      intervalMs: POLL_INTERVAL_MS,
-      load: () =>
-        api.get<LogDrainList>("/v1/organization/log-drains", {}, signal).then(
-          ({ data }) => data.log_drains,
-          (error: unknown) => {
-            if (error instanceof ApiFailure && error.status === 403) {
-              return [];
-            }
-            throw error;
-          },
-        ),
-      show: (drains) => (drains.length === 0 ? [] : card("Log drains", table("Log drains", columns, drains))),
-    },
-    { signal },
+  const place = h("div", { class: "card flush" });
+  const drains = h("details", {}, h("summary", {}, "Log drains"), place);
+  const load = async () =>
+    (await api.get<LogDrainList>("/v1/organization/log-drains", {}, signal)).data.log_drains;
+  const show = (found: readonly LogDrainItem[]) =>
+    found.length === 0
+      ? empty("No log drains", h("p", {}, "Logs go nowhere else."))
+      : table("Log drains", columns, found);
+  drains.addEventListener(
+    "toggle",
+    () => refreshed(place, { intervalMs: POLL_INTERVAL_MS, load, show }, { signal }),
+    { once: true, signal },
   );
-  return place;
+  return drains;
 }
 
 const columns = [
