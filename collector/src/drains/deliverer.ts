@@ -10,7 +10,7 @@ import {
   skippedLines,
 } from "@slipway/analytics";
 import { type LogDrain, organizationOfNamespace } from "@slipway/crds";
-import { ConcurrencyLimiter } from "@slipway/process";
+import { ConcurrencyLimiter, sleep, systemClock } from "@slipway/process";
 import type { Log } from "../sender.ts";
 import { BOUNDS, Drain, type DrainBounds, type LineSource } from "./drain.ts";
 import type { DrainMetrics, State } from "./metrics.ts";
@@ -89,7 +89,7 @@ export class Deliverer {
           log.warn({ err: error, failures }, "the store cannot be read for log drains");
         }
       }
-      await sleepUntil(ROUND_MS, signal);
+      await sleep(systemClock, ROUND_MS, signal);
     }
     await Promise.all(this.#turns);
     await this.#save().catch(() => {});
@@ -119,11 +119,6 @@ export class Deliverer {
     await this.#save();
     metrics.round.set({}, this.#now() / 1000);
     this.#observe(horizon);
-  }
-
-  /** Resolves once the turns that were started have ended. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#turns);
   }
 
   /** Takes over drains that are new, changed or gone. */
@@ -339,16 +334,4 @@ function stateOf({ outcome, readiness }: Drain): State {
     return "idle";
   }
   return outcome instanceof DeliveryError ? "failing" : "delivering";
-}
-
-function sleepUntil(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end, { once: true });
-  });
 }
