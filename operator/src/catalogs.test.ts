@@ -18,9 +18,9 @@ import {
 
 const root = join(import.meta.dirname, "../..");
 
-/** What files of the operator, of the API server and of libraries name and set, tests apart. */
+/** What files of the operator, of the API server, of the collector and of libraries name and set, tests apart. */
 const { named, set } = wordsOf(
-  globSync("{operator,api-server,packages/*}/src/**/*.ts", { cwd: root }).filter(
+  globSync("{operator,api-server,collector,packages/*}/src/**/*.ts", { cwd: root }).filter(
     (file) => !/\.test\.ts$|\/(testing|testdata)\//.test(file),
   ),
 );
@@ -76,7 +76,16 @@ describe("every name is set somewhere", () => {
   });
 
   it("of all kinds", () => {
-    const kinds = ["project", "domainClaim", "jobRun", "build", "backup", "gitConnection", "deletedProject"];
+    const kinds = [
+      "project",
+      "domainClaim",
+      "jobRun",
+      "build",
+      "backup",
+      "gitConnection",
+      "deletedProject",
+      "logDrain",
+    ];
     expect(catalogs.map(([name]) => name).sort()).toEqual(
       [...kinds.flatMap((kind) => [`${kind}Conditions`, `${kind}Reasons`]), "commonReasons"].sort(),
     );

@@ -82,6 +82,7 @@ describe("a log drain", () => {
   });
 
   // Shows: docs/log-drains.md#over-v1: `GET /v1/organization/log-drains` | all
+  // Shows: docs/log-drains.md#over-v1: 404 `LOG_DRAIN_NOT_FOUND`
   it("is listed with what becomes of its lines, and not to another organization", async () => {
     const id = await create();
     const status = {

@@ -6,6 +6,7 @@ const refusal = (message: string) => new KubeError({ status: 403, reason: "Forbi
 
 // Shows: docs/variable-groups.md#errors: 409 | `VARIABLE_GROUP_LIMIT_REACHED`, `ORGANIZATION
 // Shows: docs/variable-groups.md#limits: groups of an organization | 50
+// Shows: docs/log-drains.md#over-v1: 409 `LOG_DRAIN_LIMIT_REACHED`
 // Shows: docs/backups.md#over-v1: 409 `ORGANIZATION_BACKUP_LIMIT_REACHED`, with `limit`: the
 test.each([
   ["projects", "ORGANIZATION_PROJECT_LIMIT_REACHED", 500],

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { outgoing } from "../../../test/kit/drains/lines.ts";
 import { exportRequest, rejectedRecords, retryAfterMs } from "./otlp.ts";
 
-// Shows: docs/log-drains.md#otlp: the JSON encoding of OTLP
+// Shows: docs/log-drains.md#otlp: a resource for each container, a record for each line
 test("lines are the JSON encoding of an ExportLogsServiceRequest, by instance and in their order", () => {
   const lines = [
     outgoing({ at: "1795906800123456789", text: "started", level: "info", offset: "100" }),

@@ -43,6 +43,8 @@ describe("OTLP", () => {
     });
   });
 
+  // Shows: docs/log-drains.md#otlp: 2xx | the lines are delivered
+  // Shows: docs/log-drains.md#otlp: all lines of the batch count as refused
   test("counts what a receiver takes in part, or refuses for good", async () => {
     let answer: OtlpAnswer = { status: 200, body: '{"partialSuccess":{"rejectedLogRecords":"1"}}' };
     const { receiver } = await started(() => answer);
@@ -53,6 +55,8 @@ describe("OTLP", () => {
     expect(await receiver.send(lines, soon())).toEqual({ refused: 2 });
   });
 
+  // Shows: docs/log-drains.md#otlp: the batch is sent again, after `Retry-After`
+  // Shows: docs/log-drains.md#otlp: any other | likewise
   test.each([
     [429, "ReceiverUnavailable"],
     [502, "ReceiverUnavailable"],
