@@ -160,9 +160,6 @@ describe("rendering", () => {
     });
   });
 
-  test("values of a release that kept no logs and no metrics are taken over: none are kept", async () => {
-    const without = ["analytics.collector.logs=null", "analytics.collector.metrics=null"];
-    const objects = await renderChart(valuesOf("everything"), without);
   test("values of a release without log drains have none", async () => {
     const nameOf = ({ metadata }: Rendered) => metadata.name;
     const drains = async (...sets: string[]) =>
@@ -174,8 +171,9 @@ describe("rendering", () => {
     expect((await drains("networkPolicy.logDrains=null")).map(nameOf)).toContain("slipway-log-drains");
   });
 
-  test("values of a release that kept no logs are taken over: none are kept", async () => {
-    const objects = await renderChart(valuesOf("everything"), ["analytics.collector.logs=null"]);
+  test("values of a release that kept no logs and no metrics are taken over: none are kept", async () => {
+    const without = ["analytics.collector.logs=null", "analytics.collector.metrics=null"];
+    const objects = await renderChart(valuesOf("everything"), without);
     const collector = objects.find(
       ({ kind, metadata }) => kind === "DaemonSet" && metadata.name === "slipway-collector",
     );

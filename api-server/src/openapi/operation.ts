@@ -154,6 +154,7 @@ const pathSchemas: Readonly<Record<string, Json>> = {
     description: "Id of an event that is delivered.",
     schema: { type: "string", maxLength: 64, pattern: "^evt_[0-9a-f]{32}$" },
     example: EXAMPLE_DELIVERY_ID,
+  },
   drainId: {
     description: "Id of a log drain.",
     schema: { type: "string", maxLength: 40, pattern: LOG_DRAIN_ID.source },

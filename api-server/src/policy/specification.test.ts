@@ -387,8 +387,9 @@ describe("the scope of", () => {
 
 describe("what an organization's projects share", () => {
   it("is all in the table", () => {
-    const found = routes.filter(({ path }) => /^\/v1\/organization\/(variable-groups|webhooks)/.test(path));
-    const found = routes.filter(({ path }) => /^\/v1\/organization\/(variable-groups|log-drains)/.test(path));
+    const found = routes.filter(({ path }) =>
+      /^\/v1\/organization\/(variable-groups|webhooks|log-drains)/.test(path),
+    );
     expect(found.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       scopesOnOrganization.map(([operation]) => operation).sort(),
     );

@@ -154,6 +154,9 @@ export const migrations: readonly Migration[] = [
       ORDER BY (organization, project, instance, pod, at)
       TTL at + INTERVAL ${RETENTION_DAYS} DAY
       SETTINGS ${settings(place)}, min_free_disk_bytes_to_perform_insert = ${METRICS_KEEP_FREE_BYTES}`,
+    ],
+  },
+  {
     version: 6,
     name: "log drains",
     statements: (place) => [

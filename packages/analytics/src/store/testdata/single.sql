@@ -160,6 +160,7 @@ PARTITION BY toDate(at, 'UTC')
 ORDER BY (organization, project, instance, pod, at)
 TTL at + INTERVAL 8 DAY
 SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, min_free_disk_bytes_to_perform_insert = 2147483648;
+
 ALTER TABLE `slipway`.`logs`
 ADD COLUMN IF NOT EXISTS drainable Bool DEFAULT false;
 
