@@ -1,5 +1,5 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
-import { allowedGitHosts } from "@slipway/git";
+import { allowedHosts } from "@slipway/git";
 import {
   dnsLabel,
   type Environment,
@@ -14,7 +14,7 @@ import { BOUNDS, type DrainBounds } from "./drain.ts";
 const environment = z.object({
   ...analyticsVariables,
   SLIPWAY_ANALYTICS_URL: analyticsVariables.SLIPWAY_ANALYTICS_URL.unwrap(),
-  SLIPWAY_LOG_DRAINS_ALLOWED_HOSTS: allowedGitHosts,
+  SLIPWAY_LOG_DRAINS_ALLOWED_HOSTS: allowedHosts,
   SLIPWAY_LOG_DRAINS_MAX_LAG_HOURS: z.coerce.number().int().min(1).max(168).default(168),
   SLIPWAY_NAMESPACE: dnsLabel.default("slipway-system"),
   SLIPWAY_LOG_LEVEL: logLevel.default("info"),
