@@ -1,47 +1,41 @@
-import { lookup as systemLookup } from "node:dns/promises";
-import { isIP } from "node:net";
-import { isPublicAddress } from "@slipway/git";
+import { isIP, isIPv6, type LookupFunction } from "node:net";
+import { isPublicAddress, queriedAddresses, type Resolve, ssrfSafeLookup, systemResolve } from "@slipway/git";
 import { DeliveryError } from "./receiver.ts";
-
-/** All addresses of a host. */
-export type Resolve = (host: string) => Promise<{ address: string; family: number }[]>;
 
 export interface AddressOptions {
   /** `host:port` of receivers whose addresses may be private. */
   allowedHosts: ReadonlySet<string>;
-  /** The system's resolver unless given. */
+  /** In place of queries to the name servers. */
   resolve?: Resolve;
 }
 
 /**
- * The address that a connection to a host goes to. A host is resolved once for a connection, and all of its addresses are judged: an answer
- * that changes in between changes nothing, and a name with public and private ones is an attack.
- * @throws DeliveryError AddressRefused, ReceiverUnavailable
+ * The lookup of connections to a host, and what to give it: all addresses of the host, once every one of them was found to be public. A
+ * connection that is kept is not looked up again.
+ * @throws DeliveryError AddressRefused of a host that is such an address itself, which is not looked up
  */
-export async function addressOf(
+export function receiverAddress(
   host: string,
   port: number,
-  { allowedHosts, resolve = systemResolve }: AddressOptions,
-): Promise<string> {
+  { allowedHosts, resolve }: AddressOptions,
+): { host: string; port: number; lookup: LookupFunction } {
   const literal = host.replace(/^\[|\]$/g, "");
-  const found = isIP(literal) !== 0 ? [literal] : await addressesOf(literal, resolve);
-  const isAllowed = allowedHosts.has(`${host.toLowerCase()}:${port}`);
-  if (!isAllowed && found.some((address) => !isPublicAddress(address))) {
-    throw new DeliveryError("AddressRefused", "the receiver's address is not a public one");
+  // As URLs have it: in lower case, and an IPv6 address in its shortest form.
+  const name = isIPv6(literal)
+    ? (URL.parse(`https://[${literal}]`)?.hostname ?? literal)
+    : literal.toLowerCase();
+  const isAllowed = allowedHosts.has(`${name}:${port}`);
+  if (isIP(literal) !== 0 && !isAllowed && !isPublicAddress(literal)) {
+    throw addressRefused();
   }
-  const [address] = found;
-  if (address === undefined) {
-    throw new DeliveryError("ReceiverUnavailable", "the receiver's name has no address");
-  }
-  return address;
+  // The installation names those that are allowed, by search domains perhaps. Any other is a tenant's, and may have a name server that does not
+  // answer: no thread waits for it.
+  const lookup = isAllowed
+    ? ssrfSafeLookup(resolve ?? systemResolve, () => true)
+    : ssrfSafeLookup(resolve ?? queriedAddresses, isPublicAddress);
+  return { host: literal, port, lookup };
 }
 
-async function addressesOf(host: string, resolve: Resolve): Promise<string[]> {
-  try {
-    return (await resolve(host)).map(({ address }) => address);
-  } catch (cause) {
-    throw new DeliveryError("ReceiverUnavailable", "the receiver's name cannot be resolved", { cause });
-  }
-}
-
-const systemResolve: Resolve = (host) => systemLookup(host, { all: true, verbatim: true });
+/** The failure of a host with an address that is not public. */
+export const addressRefused = (cause?: unknown): DeliveryError =>
+  new DeliveryError("AddressRefused", "the receiver's address is not a public one", { cause });

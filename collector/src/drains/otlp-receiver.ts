@@ -1,10 +1,11 @@
 import { Agent, type RequestOptions, request } from "node:https";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { type AddressOptions, addressOf } from "./address.ts";
+import { type AddressOptions, receiverAddress } from "./address.ts";
+import { connectionFailure } from "./connection-failure.ts";
 import type { Credentials } from "./credentials.ts";
 import { exportRequest, rejectedRecords, retryAfterMs } from "./otlp.ts";
-import { connectionFailure, DeliveryError, type OutgoingLine, type Receiver } from "./receiver.ts";
+import { DeliveryError, type OutgoingLine, type Receiver } from "./receiver.ts";
 
 const compress = promisify(gzip);
 
@@ -31,7 +32,6 @@ export class OtlpReceiver implements Receiver {
     this.#url = new URL(`${endpoint}/v1/logs`);
     this.#credentials = credentials;
     this.#options = options;
-    // Of a connection that is kept the address has been judged.
     this.#agent = new Agent({ keepAlive: true, maxSockets: 1, timeout: 60_000 });
   }
 
@@ -56,12 +56,9 @@ export class OtlpReceiver implements Receiver {
   }
 
   async #post(body: Buffer, signal: AbortSignal): Promise<Answer> {
-    const { hostname } = this.#url;
-    const port = Number(this.#url.port || 443);
     const { headers, tls } = this.#credentials;
     const options: RequestOptions = {
-      ...{ method: "POST", agent: this.#agent, signal, hostname: hostname.replace(/^\[|\]$/g, ""), port },
-      ...{ path: this.#url.pathname, ...tls },
+      ...{ method: "POST", agent: this.#agent, signal, path: this.#url.pathname, ...tls },
       headers: {
         ...headers,
         "content-type": "application/json",
@@ -71,26 +68,14 @@ export class OtlpReceiver implements Receiver {
       },
     };
     try {
-      // Also of a literal address, which needs no lookup.
-      const address = await addressOf(hostname, port, this.#options);
-      return await exchange({ ...options, lookup: pinned(address) }, body);
+      const { hostname, port } = this.#url;
+      const address = receiverAddress(hostname, Number(port || 443), this.#options);
+      return await exchange({ ...options, ...address }, body);
     } catch (error) {
       throw connectionFailure(error);
     }
   }
 }
-
-/** A lookup that answers with the address that was judged. */
-const pinned =
-  (address: string): NonNullable<RequestOptions["lookup"]> =>
-  (_, { all }, callback) => {
-    const family = address.includes(":") ? 6 : 4;
-    if (all) {
-      callback(null, [{ address, family }]);
-    } else {
-      callback(null, address, family);
-    }
-  };
 
 function exchange(options: RequestOptions, body: Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {

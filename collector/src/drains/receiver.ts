@@ -24,7 +24,7 @@ export interface Receiver {
 export class DeliveryError extends Error {
   override readonly name = "DeliveryError";
   readonly reason: LogDrainReason;
-  /** Milliseconds after which the receiver wants to be asked again. */
+  /** Milliseconds after which the receiver wants to be tried again. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -36,23 +36,4 @@ export class DeliveryError extends Error {
     this.reason = reason;
     this.retryAfterMs = options.retryAfterMs;
   }
-}
-
-const UNTRUSTED =
-  /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
-
-/** The failure of a connection. Pure. */
-export function connectionFailure(error: unknown): DeliveryError {
-  if (error instanceof DeliveryError) {
-    return error;
-  }
-  const { code, name } = error as NodeJS.ErrnoException;
-  if (typeof code === "string" && UNTRUSTED.test(code)) {
-    return new DeliveryError("CertificateUntrusted", `no connection over TLS is made (${code})`, {
-      cause: error,
-    });
-  }
-  const isLate = name === "TimeoutError" || name === "AbortError" || code === "ETIMEDOUT";
-  const message = isLate ? "the receiver does not answer in time" : "the receiver cannot be reached";
-  return new DeliveryError("ReceiverUnavailable", message, { cause: error });
 }

@@ -1,13 +1,18 @@
 import { isIP } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
-import { type AddressOptions, addressOf } from "./address.ts";
+import { type AddressOptions, receiverAddress } from "./address.ts";
+import { connectionFailure } from "./connection-failure.ts";
 import type { Credentials } from "./credentials.ts";
-import { connectionFailure, DeliveryError, type OutgoingLine, type Receiver } from "./receiver.ts";
+import { DeliveryError, type OutgoingLine, type Receiver } from "./receiver.ts";
 import { frames } from "./syslog.ts";
+
+/** Milliseconds between a batch and the end of its connection: least and most. */
+const PAUSE_MS = [50, 1_000] as const;
 
 /**
  * A receiver of syslog over TLS. The protocol acknowledges nothing: what was written may be in a buffer of a receiver that is gone. So each batch
- * has a connection of its own, that is closed in order: a receiver has read all of it once it answers the end (RFC 5425, 4.4).
+ * has a connection of its own, that is closed in order: a receiver that answers the end has read what was before it (RFC 5425, 4.4). One that ends
+ * the connection at the same time, without having read it, cannot be told from that.
  */
 export class SyslogReceiver implements Receiver {
   readonly #host: string;
@@ -28,9 +33,8 @@ export class SyslogReceiver implements Receiver {
 
   async send(lines: readonly OutgoingLine[], signal: AbortSignal): Promise<{ refused: number }> {
     try {
-      const address = await addressOf(this.#host, this.#port, this.#options);
       signal.throwIfAborted();
-      await deliver(this.#connect(address), frames(lines), signal);
+      await deliver(this.#connect(), frames(lines), signal);
       return { refused: 0 };
     } catch (error) {
       throw connectionFailure(error);
@@ -39,46 +43,61 @@ export class SyslogReceiver implements Receiver {
 
   close(): void {}
 
-  #connect(host: string): TLSSocket {
+  #connect(): TLSSocket {
     const name = this.#host;
     return connect({
       ...this.#credentials.tls,
-      ...{ host, port: this.#port, minVersion: "TLSv1.2", allowHalfOpen: true },
+      ...receiverAddress(name, this.#port, this.#options),
+      ...{ minVersion: "TLSv1.2", allowHalfOpen: true, autoSelectFamily: true },
       // The certificate has to name what the drain names, not the address that it has now.
       ...(isIP(name) === 0 ? { servername: name } : {}),
     });
   }
 }
 
-/** Writes all of it and the end, and resolves once the receiver has answered the end. */
+/**
+ * Writes all of it and, a moment later, the end; resolves once the receiver has answered the end. A receiver that ends the connection before has
+ * not read it: what it sent on its way here is waited for as long as connecting took.
+ */
 function deliver(socket: TLSSocket, bytes: Buffer, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve, reject) => {
-    let isWritten = false;
+    const began = performance.now();
+    let isEnding = false;
+    let pause: NodeJS.Timeout | undefined;
     const abort = () => socket.destroy(signal.reason as Error);
     signal.addEventListener("abort", abort, { once: true });
     socket.once("secureConnect", () => {
+      const tookMs = performance.now() - began;
       socket.write(bytes, (error) => {
         if (!error) {
-          isWritten = true;
-          socket.end();
+          pause = setTimeout(end, Math.min(Math.max(tookMs, PAUSE_MS[0]), PAUSE_MS[1]));
         }
       });
     });
+    // In a turn of its own: what arrived during a stall of this process is read first.
+    const end = () =>
+      setImmediate(() => {
+        isEnding = !socket.readableEnded && !socket.destroyed;
+        socket.end();
+      });
     // Syslog has no answers: what comes is not read, and never kept.
     socket.on("data", () => {});
     socket.once("end", () => {
-      if (!isWritten) {
-        socket.destroy(new DeliveryError("ReceiverUnavailable", "the receiver ended the connection"));
+      if (!isEnding || !socket.writableFinished) {
+        socket.destroy(hungUp());
       }
     });
     socket.once("error", reject);
     socket.once("close", (hadError) => {
+      clearTimeout(pause);
       signal.removeEventListener("abort", abort);
-      if (hadError || !isWritten) {
-        reject(new DeliveryError("ReceiverUnavailable", "the receiver ended the connection"));
+      if (hadError || !isEnding) {
+        reject(hungUp());
       } else {
         resolve();
       }
     });
   });
 }
+
+const hungUp = () => new DeliveryError("ReceiverUnavailable", "the receiver ended the connection");

@@ -34,10 +34,13 @@ export {
 export {
   type FetchRequest,
   type FetchResponse,
+  isUntrusted,
   queriedAddresses,
   type Resolve,
   SsrfSafeFetch,
   type SsrfSafeFetchOptions,
+  ssrfSafeLookup,
+  systemResolve,
 } from "./net/fetch.ts";
 export { allowedHosts } from "./net/settings.ts";
 export * from "./provider.ts";

@@ -162,7 +162,8 @@ export class SsrfSafeFetch {
 const refused = (why = "it is not a public address") =>
   new GitError("AddressRefused", `the platform does not connect to the Git server's address: ${why}`);
 
-const systemResolve: Resolve = (hostname) =>
+/** Resolves as the system does, also by its hosts file and search domains. Waits in a thread of the pool that all lookups of a process share. */
+export const systemResolve: Resolve = (hostname) =>
   new Promise((resolve, reject) => {
     systemLookup(hostname, { all: true, verbatim: true }, (error, addresses) => {
       if (error) {
@@ -185,13 +186,16 @@ export const queriedAddresses: Resolve = async (hostname) => {
   return [...of(v4, 4), ...of(v6, 6)];
 };
 
+/** Whether a connection failed since the server's certificate is not trusted, by the error's code. */
+export const isUntrusted = (code: unknown): boolean => typeof code === "string" && UNTRUSTED.test(code);
+
 /** A lookup that fails when one of the host's addresses is rejected: a name with both kinds is an attack. */
-function ssrfSafeLookup(resolve: Resolve, mayConnect: (address: string) => boolean): LookupFunction {
+export function ssrfSafeLookup(resolve: Resolve, mayConnect: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (addresses) => {
         if (addresses.length === 0) {
-          return callback(new Error("the host has no address"), "", 0);
+          return callback(Object.assign(new Error("the host has no address"), { code: "ENOTFOUND" }), "", 0);
         }
         if (addresses.some(({ address }) => !mayConnect(address))) {
           return callback(refused(), "", 0);
@@ -226,7 +230,7 @@ function toGitError(error: unknown): GitError {
       return one;
     }
     const { code } = one as NodeJS.ErrnoException;
-    if (typeof code === "string" && UNTRUSTED.test(code)) {
+    if (isUntrusted(code)) {
       return new GitError("CertificateUntrusted", `the Git server's certificate is not trusted (${code})`, {
         cause: error,
       });
