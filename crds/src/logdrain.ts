@@ -27,6 +27,7 @@ export const logDrainReasons = {
   Configured: "Configured",
   SecretNotFound: "SecretNotFound",
   SecretInvalid: "SecretInvalid",
+  ReceiverInvalid: "ReceiverInvalid",
   // Delivering
   Delivered: "Delivered",
   ReceiverUnavailable: "ReceiverUnavailable",
@@ -57,7 +58,7 @@ export const logDrainTitle = text(1, 64, "Name that people gave it. Not unique."
 
 /** Where OTLP goes; `/v1/logs` is appended to it. */
 export const otlpEndpoint = matching(
-  /^https:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._~-]+)*$/,
+  /^https:\/\/([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(\/[A-Za-z0-9._~-]+)*$/,
   "must be an address https://host[:port][/path] without a slash at the end",
   512,
   "Address of the receiver, to which /v1/logs is appended.",
@@ -119,6 +120,13 @@ export const logDrainSpec = withRules(
       check: ({ otlpHttp, syslog }) => (otlpHttp === undefined) !== (syslog === undefined),
       message: "either {otlpHttp} or {syslog} is required",
       fields: ["otlpHttp", "syslog"],
+    }),
+    rule<LogDrainSpec>({
+      // Go takes ports of any length.
+      cel: "!has(self.otlpHttp) || isURL(self.otlpHttp.endpoint) && (url(self.otlpHttp.endpoint).getPort() == '' || int(url(self.otlpHttp.endpoint).getPort()) <= 65535)",
+      check: ({ otlpHttp }) => otlpHttp === undefined || URL.canParse(otlpHttp.endpoint),
+      message: "{otlpHttp.endpoint} must be a URL",
+      fields: ["otlpHttp.endpoint"],
     }),
   ],
   [fixedProject],

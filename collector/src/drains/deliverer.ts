@@ -4,24 +4,24 @@ import {
   drainPage,
   nextStored,
   organizationsWithLines,
-  type SavedPosition,
-  savedPositions,
-  savePositions,
   skippedLines,
 } from "@slipway/analytics";
-import { type LogDrain, organizationOfNamespace } from "@slipway/crds";
-import { ConcurrencyLimiter, sleep, systemClock } from "@slipway/process";
+import type { LogDrain } from "@slipway/crds";
+import { type Clock, ConcurrencyLimiter, sleep, systemClock } from "@slipway/process";
 import type { Log } from "../sender.ts";
-import { BOUNDS, Drain, type DrainBounds, type LineSource } from "./drain.ts";
-import type { DrainMetrics, State } from "./metrics.ts";
+import { BOUNDS, type DrainBounds } from "./bounds.ts";
+import type { Drain } from "./drain.ts";
+import { DrainSet } from "./drain-set.ts";
+import type { LineSource } from "./line-source.ts";
+import type { DrainMetrics } from "./metrics.ts";
+import { observe } from "./observe.ts";
+import { OpenReceivers } from "./open-receivers.ts";
+import { Positions } from "./positions.ts";
 import { DeliveryError, type Receiver } from "./receiver.ts";
+import { StoreClock } from "./store-clock.ts";
 
 /** Milliseconds between rounds. */
 const ROUND_MS = 1_000;
-/** Milliseconds by which a clock that was set back is passed again. */
-const REWIND_MS = 5_000;
-/** Milliseconds after which a receiver is opened again, with the Secret as it is then. */
-const RECEIVER_MS = 60_000;
 
 export interface DelivererOptions {
   store: AnalyticsStore;
@@ -29,7 +29,7 @@ export interface DelivererOptions {
   prepare: () => Promise<void>;
   /** The drains that are there now. */
   drains: () => readonly LogDrain[];
-  /** @throws DeliveryError SecretNotFound, SecretInvalid */
+  /** @throws DeliveryError for what the drain is configured with */
   open: (drain: LogDrain) => Promise<Receiver>;
   /** A project's name; its id where it is deleted. */
   nameOf: (organization: string, project: string) => string;
@@ -38,7 +38,7 @@ export interface DelivererOptions {
   metrics: DrainMetrics;
   log: Log;
   bounds?: DrainBounds;
-  now?: () => number;
+  clock?: Clock;
 }
 
 /**
@@ -47,26 +47,24 @@ export interface DelivererOptions {
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
-  readonly #bounds: DrainBounds;
-  readonly #now: () => number;
-  readonly #drains = new Map<string, Drain>();
-  readonly #receivers = new Map<
-    string,
-    { receiver: Receiver; generation: number | undefined; openedAt: number }
-  >();
+  readonly #clock: Clock;
+  readonly #storeClock = new StoreClock();
+  readonly #positions: Positions;
+  readonly #receivers: OpenReceivers;
+  readonly #drains: DrainSet;
   readonly #turns = new Set<Promise<void>>();
   /** Turns of drains whose receivers take lines, and of those whose last attempt failed or took long: these wait for each other alone. */
   readonly #healthy = new ConcurrencyLimiter({ total: 48, perKey: 2 });
   readonly #failing = new ConcurrencyLimiter({ total: 16, perKey: 1 });
   /** Queries of the store, so that drains keep others from none. */
   readonly #queries = new ConcurrencyLimiter({ total: 4, perKey: 1 });
-  #lastNow = 0;
-  #version = 0;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
-    this.#bounds = options.bounds ?? BOUNDS;
-    this.#now = options.now ?? Date.now;
+    this.#clock = options.clock ?? systemClock;
+    this.#positions = new Positions(options.store, () => this.#wallMs());
+    this.#drains = new DrainSet(options.bounds ?? BOUNDS);
+    this.#receivers = new OpenReceivers(options.open, () => this.#clock.monotonic());
   }
 
   /** Delivers until the signal aborts; turns that are under way are cut off then. Never rejects. */
@@ -89,91 +87,53 @@ export class Deliverer {
           log.warn({ err: error, failures }, "the store cannot be read for log drains");
         }
       }
-      await sleep(systemClock, ROUND_MS, signal);
+      await sleep(this.#clock, ROUND_MS, signal);
     }
     await Promise.all(this.#turns);
-    await this.#save().catch(() => {});
-    for (const { receiver } of this.#receivers.values()) {
-      receiver.close();
-    }
+    await this.#positions.save(this.#drains.all).catch(() => {});
+    this.#receivers.closeAll();
+  }
+
+  #wallMs(): number {
+    return this.#clock.now().getTime();
   }
 
   /** One round; turns that it starts continue behind it. @throws StoreUnavailable */
   async round(signal: AbortSignal): Promise<void> {
-    const { store, metrics } = this.#options;
-    await this.#reload();
+    const { store } = this.#options;
+    const { added, removed } = this.#drains.compare(this.#options.drains());
+    for (const drain of removed) {
+      drain.end();
+      this.#receivers.close(drain.uid);
+    }
+    this.#drains.take(added, await this.#positions.read(added.map(({ uid }) => uid)));
     if (this.#drains.size === 0) {
-      metrics.round.set({}, this.#now() / 1000);
       this.#observe(0);
       return;
     }
+    const asked = this.#clock.monotonic();
     const { now, horizon } = await drainHorizon(store);
-    this.#checkClock(now, horizon);
+    this.#drains.rewind(now, horizon, this.#storeClock.isSetBack(now, asked, this.#clock.monotonic()));
     await this.#passIdle(horizon);
-    for (const drain of this.#drains.values()) {
+    for (const drain of this.#drains.all) {
       const hasWork = drain.isBehind(horizon) && drain.storedAt < horizon;
-      if ((hasWork || drain.readiness !== "configured") && drain.isDue(this.#now())) {
+      if ((hasWork || drain.readiness !== "configured") && drain.isDue(this.#clock.monotonic())) {
         this.#start(drain, horizon, signal);
       }
     }
-    await this.#save();
-    metrics.round.set({}, this.#now() / 1000);
+    await this.#positions.save(this.#drains.all);
     this.#observe(horizon);
   }
 
-  /** Takes over drains that are new, changed or gone. */
-  async #reload(): Promise<void> {
-    const { drains, store } = this.#options;
-    const alive = drains().flatMap((resource) => {
-      const organization = organizationOfNamespace(resource.metadata.namespace ?? "");
-      const { deletionTimestamp, uid } = resource.metadata;
-      return organization === undefined || deletionTimestamp !== undefined || uid === undefined
-        ? []
-        : [{ resource, organization, uid }];
-    });
-    const uids = new Set(alive.map(({ uid }) => uid));
-    for (const uid of [...this.#drains.keys()].filter((one) => !uids.has(one))) {
-      this.#drains.delete(uid);
-      this.#closeReceiver(uid);
-    }
-    const added = alive.filter(({ uid }) => !this.#drains.has(uid));
-    const saved = new Map<string, SavedPosition>();
-    // A query takes no statement of any length.
-    for (let start = 0; start < added.length; start += 500) {
-      const some = added.slice(start, start + 500).map(({ uid }) => uid);
-      for (const one of await savedPositions(store, some)) {
-        saved.set(one.drain, one);
-      }
-    }
-    for (const { resource, organization, uid } of alive) {
-      const known = this.#drains.get(uid);
-      if (known === undefined) {
-        this.#drains.set(uid, new Drain(resource, organization, saved.get(uid), this.#bounds));
-        continue;
-      }
-      if (known.resource.metadata.generation !== resource.metadata.generation) {
-        known.retryNow();
-        known.readiness = undefined;
-      }
-      known.resource = resource;
-    }
-  }
-
-  #checkClock(now: number, horizon: number): void {
-    const isBack = now < this.#lastNow - 100;
-    for (const drain of this.#drains.values()) {
-      if (drain.isNew) {
-        drain.rewind(now);
-      } else if (isBack || drain.storedAt > horizon) {
-        drain.rewind(Math.min(now, horizon) - REWIND_MS);
-      }
-    }
-    this.#lastNow = now;
+  #observe(horizon: number): void {
+    const { metrics, report } = this.#options;
+    metrics.round.set({}, this.#wallMs() / 1000);
+    observe(this.#drains.all, { horizon, now: this.#clock.monotonic() }, metrics, report);
   }
 
   /** Drains that had nothing to send, and have nothing now: one query for all of them. */
   async #passIdle(horizon: number): Promise<void> {
-    const idle = [...this.#drains.values()].filter(
+    const idle = [...this.#drains.all].filter(
       (drain) => !drain.isBusy && drain.caughtUpTo > 0 && drain.isBehind(horizon),
     );
     // One that was caught up, and is behind since, is at the moment at which it was.
@@ -194,12 +154,13 @@ export class Deliverer {
   }
 
   #start(drain: Drain, horizon: number, signal: AbortSignal): void {
-    drain.isBusy = true;
-    const isFailing = drain.outcome instanceof DeliveryError || drain.readiness instanceof DeliveryError;
-    const turn = (isFailing || drain.isSlow ? this.#failing : this.#healthy)
-      .run(drain.organization, () => this.#turn(drain, horizon, signal))
+    drain.queue(this.#clock.monotonic());
+    const until = AbortSignal.any([signal, drain.signal]);
+    const turn = (drain.waitsApart ? this.#failing : this.#healthy)
+      .run(drain.organization, () => this.#turn(drain, horizon, until))
       .catch((error: unknown) => {
-        if (!signal.aborted) {
+        if (!until.aborted) {
+          drain.backOff(this.#clock.monotonic());
           this.#options.metrics.failures.inc({ step: "read" });
           this.#options.log.warn({ err: error }, "lines cannot be read for a log drain");
         }
@@ -213,16 +174,20 @@ export class Deliverer {
 
   async #turn(drain: Drain, horizon: number, signal: AbortSignal): Promise<void> {
     const { metrics, nameOf } = this.#options;
+    drain.begin();
+    if (signal.aborted) {
+      return;
+    }
     if (!(await this.#isConfigured(drain)) || drain.storedAt >= horizon) {
       return;
     }
     const { delivered, refused, skipped, failure } = await drain.deliver(
       {
         source: this.#sourceOf(drain),
-        receiver: () => this.#receiverOf(drain),
+        receiver: () => this.#receivers.of(drain),
         horizon,
         nameOf: (project) => nameOf(drain.organization, project),
-        now: this.#now,
+        now: () => this.#clock.monotonic(),
       },
       signal,
     );
@@ -233,19 +198,19 @@ export class Deliverer {
       metrics.deliveries.inc({ result: failure?.reason ?? "Delivered" });
     }
     if (failure !== undefined) {
-      this.#closeReceiver(drain.uid);
+      this.#receivers.close(drain.uid);
     }
   }
 
   async #isConfigured(drain: Drain): Promise<boolean> {
     try {
-      await this.#receiverOf(drain);
+      await this.#receivers.of(drain);
       return true;
     } catch (error) {
       if (!(error instanceof DeliveryError)) {
         throw error;
       }
-      drain.fail(error, this.#now());
+      drain.fail(error, this.#clock.monotonic());
       return false;
     }
   }
@@ -262,76 +227,4 @@ export class Deliverer {
       count: (after, to) => query(() => skippedLines(store, { ...selection, after, to })),
     };
   }
-
-  async #receiverOf(drain: Drain): Promise<Receiver> {
-    const { generation } = drain.resource.metadata;
-    const open = this.#receivers.get(drain.uid);
-    if (open && open.generation === generation && this.#now() - open.openedAt < RECEIVER_MS) {
-      return open.receiver;
-    }
-    this.#closeReceiver(drain.uid);
-    const receiver = await this.#options.open(drain.resource);
-    drain.readiness = "configured";
-    this.#receivers.set(drain.uid, { receiver, generation, openedAt: this.#now() });
-    return receiver;
-  }
-
-  #closeReceiver(uid: string): void {
-    this.#receivers.get(uid)?.receiver.close();
-    this.#receivers.delete(uid);
-  }
-
-  /** Saves the positions of drains that have sent something: all in one insert. @throws StoreUnavailable */
-  async #save(): Promise<void> {
-    const dirty = [...this.#drains.values()].filter(({ isDirty }) => isDirty);
-    if (dirty.length === 0) {
-      return;
-    }
-    const positions = dirty.map(({ uid, position, refused, skipped }) => ({
-      drain: uid,
-      position,
-      refused,
-      skipped,
-    }));
-    for (const drain of dirty) {
-      drain.isDirty = false;
-    }
-    try {
-      this.#version = Math.max(this.#version + 1, this.#now());
-      await savePositions(this.#options.store, positions, this.#version);
-    } catch (error) {
-      for (const drain of dirty) {
-        drain.isDirty = true;
-      }
-      throw error;
-    }
-  }
-
-  /** Metrics, and what statuses should say. */
-  #observe(horizon: number): void {
-    const { metrics, report } = this.#options;
-    const counts: Record<State, number> = { delivering: 0, failing: 0, idle: 0, misconfigured: 0 };
-    const lags: Record<State, number> = { delivering: 0, failing: 0, idle: 0, misconfigured: 0 };
-    for (const drain of this.#drains.values()) {
-      const state = stateOf(drain);
-      const lagMs = drain.lagMs(horizon);
-      counts[state] += 1;
-      lags[state] = Math.max(lags[state], lagMs);
-      report(drain, lagMs);
-    }
-    for (const [state, count] of Object.entries(counts)) {
-      metrics.drains.set({ state }, count);
-      metrics.lag.set({ state }, lags[state as State] / 1000);
-    }
-  }
-}
-
-function stateOf({ outcome, readiness }: Drain): State {
-  if (readiness instanceof DeliveryError) {
-    return "misconfigured";
-  }
-  if (outcome === undefined) {
-    return "idle";
-  }
-  return outcome instanceof DeliveryError ? "failing" : "delivering";
 }

@@ -1,8 +1,10 @@
-import type { DrainedLine, DrainPosition } from "@slipway/analytics";
+import { type DrainedLine, type DrainPosition, StoreUnavailable } from "@slipway/analytics";
 import type { LogDrain } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { outgoing } from "../../../test/kit/drains/lines.ts";
-import { BOUNDS, behind, Drain, type LineSource } from "./drain.ts";
+import { BOUNDS } from "./bounds.ts";
+import { Drain } from "./drain.ts";
+import { behind, type LineSource } from "./line-source.ts";
 import { DeliveryError, type Receiver } from "./receiver.ts";
 import { statusOf } from "./status.ts";
 
@@ -132,7 +134,7 @@ describe("a turn", () => {
 
 test("a drain continues behind what is saved, and a new one at its creation", () => {
   const position = behind(stored(5, 10));
-  const saved = new Drain(resource(), "o1", { drain: "u1", position, refused: 1, skipped: 2 });
+  const saved = new Drain(resource(), "o1", { drain: "u1", version: 1, position, refused: 1, skipped: 2 });
   expect([saved.position, saved.refused, saved.skipped, saved.isNew]).toEqual([position, 1, 2, false]);
   const created = new Drain(resource(), "o1", undefined);
   expect([created.storedAt, created.isNew]).toEqual([CREATED - 1, true]);
@@ -172,4 +174,63 @@ describe("a status", () => {
     const before = { ...statusOf(drain, 0, now), observedGeneration: 1 };
     expect(statusOf(new Drain(resource(before), "o1", undefined), 59_000, now)).toEqual(before);
   });
+});
+
+describe("a clock that is set back while a batch is on its way", () => {
+  const all = [stored(1, 10_000), stored(2, 10_001)];
+
+  test("has its lines sent again", async () => {
+    const drain = new Drain(resource(), "o1", undefined);
+    const { delivered } = await turn(drain, all, CREATED + 20_000, async () => {
+      drain.rewind(CREATED + 5_000);
+      return { refused: 0 };
+    });
+    expect([delivered, drain.storedAt < CREATED + 10_000, drain.isBehind(CREATED + 20_000)]).toEqual([
+      2,
+      true,
+      true,
+    ]);
+    const sent: string[] = [];
+    await turn(drain, all, CREATED + 20_000, async (lines) => {
+      sent.push(...lines.map(({ text }) => text));
+      return { refused: 0 };
+    });
+    expect(sent).toEqual(["line 1", "line 2"]);
+  });
+
+  test("is no matter of a drain that was created a moment ago, over and over", async () => {
+    const drain = new Drain(resource(), "o1", undefined);
+    await turn(drain, all, CREATED + 20_000, async () => {
+      drain.beginBefore(CREATED + 20_000);
+      return { refused: 0 };
+    });
+    expect(drain.isBehind(CREATED + 20_000)).toBe(false);
+  });
+});
+
+test("a page that takes the store too much is smaller the next time, until it is read", async () => {
+  const drain = new Drain(resource(), "o1", undefined, { ...BOUNDS, windowMs: 1_000 });
+  const all = Array.from({ length: 8 }, (_, index) => stored(index, index * 100));
+  const windows: number[] = [];
+  const source: LineSource = {
+    ...sourceOf(all),
+    page: async (after, to, most, signal) => {
+      windows.push(to - Number(after[0]));
+      if (to - Number(after[0]) > 300) {
+        throw new StoreUnavailable(new Error("memory"), true);
+      }
+      return sourceOf(all).page(after, to, most, signal);
+    },
+  };
+  const sent: string[] = [];
+  const receiver = receiverOf(async (lines) => {
+    sent.push(...lines.map(({ text }) => text));
+    return { refused: 0 };
+  });
+  const where = { source, receiver, horizon: CREATED + 2_000, nameOf: () => "Shop", now: () => 0 };
+  for (let attempt = 0; attempt < 20 && drain.isBehind(CREATED + 2_000); attempt += 1) {
+    await drain.deliver(where, new AbortController().signal).catch(() => {});
+  }
+  expect(windows.slice(0, 3)).toEqual([1_000, 500, 250]);
+  expect(sent).toEqual(all.map(({ text }) => text));
 });

@@ -1,48 +1,14 @@
-import type { DrainedLine, DrainPosition, SavedPosition } from "@slipway/analytics";
+import {
+  type DrainedLine,
+  type DrainPosition,
+  type SavedPosition,
+  StoreUnavailable,
+} from "@slipway/analytics";
 import { Backoff } from "@slipway/controller-runtime";
 import type { LogDrain } from "@slipway/crds";
+import { BOUNDS, type DrainBounds } from "./bounds.ts";
+import { behind, type LineSource } from "./line-source.ts";
 import { DeliveryError, type OutgoingLine, type Receiver } from "./receiver.ts";
-
-/** Lines of one organization in the order in which the store got them. */
-export interface LineSource {
-  page(
-    after: DrainPosition,
-    to: number,
-    most: { lines: number; bytes: number },
-    signal: AbortSignal,
-  ): Promise<DrainedLine[]>;
-  /** When the next line was stored; undefined when there is none until `to`. */
-  next(after: DrainPosition, to: number): Promise<number | undefined>;
-  /** How many lines are between. */
-  count(after: DrainPosition, to: number): Promise<number>;
-}
-
-export interface DrainBounds {
-  /** Lines and bytes of text of one batch. */
-  lines: number;
-  bytes: number;
-  /** Milliseconds of stored lines among which one page is found: what the store sorts for it. */
-  windowMs: number;
-  /** Batches, and milliseconds, after which others have a turn. A drain whose turn took longer is a slow one. */
-  batches: number;
-  turnMs: number;
-  /** Milliseconds for one batch, and between attempts: first and longest. */
-  timeoutMs: number;
-  backoffMs: readonly [number, number];
-  /** Milliseconds behind the store from which on lines are left out. */
-  maxLagMs: number;
-}
-
-export const BOUNDS: DrainBounds = {
-  lines: 1_000,
-  bytes: 256 * 1024,
-  windowMs: 60_000,
-  batches: 4,
-  turnMs: 5_000,
-  timeoutMs: 20_000,
-  backoffMs: [1_000, 60_000],
-  maxLagMs: 7 * 86_400_000,
-};
 
 /** What one turn did. */
 export interface Turn {
@@ -51,17 +17,6 @@ export interface Turn {
   skipped: number;
   failure: DeliveryError | undefined;
 }
-
-/** Behind which line a reader is that has this one. */
-export const behind = (line: DrainedLine): DrainPosition => [
-  line.storedAt,
-  line.project,
-  line.at,
-  line.instance,
-  line.container,
-  line.file,
-  line.offset,
-];
 
 /** Where one drain is in its organization's lines, and its attempts to go on. */
 export class Drain {
@@ -83,6 +38,12 @@ export class Drain {
   /** Up to where nothing is left to send. */
   #caughtUpTo = 0;
   #retryAt = 0;
+  /** Since when it could have had a turn, and has none; undefined while nothing is due. */
+  #dueSince: number | undefined;
+  /** How often the store's clock was set back: what was read before is no progress after. */
+  #epoch = 0;
+  #windowMs: number;
+  readonly #ended = new AbortController();
   readonly #backoff: Backoff;
   readonly #bounds: DrainBounds;
 
@@ -101,6 +62,7 @@ export class Drain {
     this.refused = saved?.refused ?? 0;
     this.skipped = saved?.skipped ?? 0;
     this.#bounds = bounds;
+    this.#windowMs = bounds.windowMs;
     const [baseMs, maxMs] = bounds.backoffMs;
     this.#backoff = new Backoff({ baseMs, maxMs }, Math.random);
   }
@@ -124,9 +86,40 @@ export class Drain {
     this.position = [String(horizon)];
   }
 
+  /** Whether its receiver failed or took long: such drains wait for each other alone. */
+  get waitsApart(): boolean {
+    return this.isSlow || this.outcome instanceof DeliveryError || this.readiness instanceof DeliveryError;
+  }
+
+  /** Aborts once the drain is deleted. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** It is deleted: what is under way is cut off. */
+  end(): void {
+    this.#ended.abort();
+  }
+
   /** Whether the time of its next attempt has come. */
   isDue(now: number): boolean {
     return !this.isBusy && now >= this.#retryAt;
+  }
+
+  /** It waits for a turn from now on. */
+  queue(now: number): void {
+    this.isBusy = true;
+    this.#dueSince = now;
+  }
+
+  /** Its turn begins. */
+  begin(): void {
+    this.#dueSince = undefined;
+  }
+
+  /** Milliseconds for which it waits for a turn, whatever its receiver does. */
+  waitedMs(now: number): number {
+    return this.#dueSince === undefined ? 0 : now - this.#dueSince;
   }
 
   /** Milliseconds by which it is behind. */
@@ -139,14 +132,29 @@ export class Drain {
     return this.#caughtUpTo === 0 && this.position.length === 1;
   }
 
-  /** It is tried now, with what it is configured with now. */
-  retryNow(): void {
-    this.#retryAt = 0;
-    this.#backoff.reset();
+  /** Takes over its resource; one with another spec is tried now. */
+  change(resource: LogDrain): void {
+    if (this.resource.metadata.generation !== resource.metadata.generation) {
+      this.#retryAt = 0;
+      this.#backoff.reset();
+      this.readiness = undefined;
+    }
+    this.resource = resource;
   }
 
-  /** The store's clock was set back: what is stored since gets times that were passed already. Lines are sent again. */
+  /** Nothing was sent yet, and the clock of the apiserver, which its creation is by, is ahead of the store's. */
+  beginBefore(now: number): void {
+    if (this.storedAt > now) {
+      this.rewind(now);
+    }
+  }
+
+  /**
+   * The store's clock was set back: what is stored since gets times that were passed already. Lines are sent again, also those that are on their
+   * way now.
+   */
   rewind(to: number): void {
+    this.#epoch += 1;
     if (this.storedAt > to) {
       this.position = [String(to)];
       this.isDirty = true;
@@ -175,19 +183,20 @@ export class Drain {
     },
     signal: AbortSignal,
   ): Promise<Turn> {
-    const { lines, bytes, windowMs, batches, turnMs } = this.#bounds;
+    const { lines, bytes, batches, turnMs } = this.#bounds;
     const began = now();
-    const turn: Turn = {
-      delivered: 0,
-      refused: 0,
-      skipped: await this.#skip(source, horizon),
-      failure: undefined,
-    };
-    for (let batch = 0; batch < batches && now() - began < turnMs && !signal.aborted; ) {
-      const to = Math.min(horizon, this.storedAt + windowMs);
-      const page = await source.page(this.position, to, { lines, bytes }, signal);
+    const epoch = this.#epoch;
+    const isCurrent = () => this.#epoch === epoch && !signal.aborted;
+    const turn: Turn = { delivered: 0, refused: 0, skipped: 0, failure: undefined };
+    turn.skipped = await this.#skip(source, horizon, isCurrent);
+    for (let batch = 0; batch < batches && now() - began < turnMs && isCurrent(); ) {
+      const to = Math.min(horizon, this.storedAt + this.#windowMs);
+      const page = await this.#page(() => source.page(this.position, to, { lines, bytes }, signal));
       if (page.length === 0) {
         const next = to < horizon ? await source.next(this.position, horizon) : undefined;
+        if (!isCurrent()) {
+          break;
+        }
         if (next === undefined) {
           this.passIdle(horizon);
           break;
@@ -204,13 +213,9 @@ export class Drain {
         const { refused } = await this.#send(await receiver(), outgoing, signal);
         turn.refused += refused;
         turn.delivered += page.length - refused;
-        this.refused += refused;
-        this.position = behind(page.at(-1) as DrainedLine);
-        this.isDirty = true;
-        this.outcome =
-          refused === page.length
-            ? new DeliveryError("ReceiverRefused", "the receiver refuses the lines for good")
-            : "delivered";
+        if (this.#epoch === epoch) {
+          this.#pass(page, refused);
+        }
         this.#backoff.reset();
         batch += 1;
       } catch (error) {
@@ -228,13 +233,43 @@ export class Drain {
     return turn;
   }
 
+  /** A page; of one that takes the store too much the next has half the time, and longer ones once that is enough. */
+  async #page(read: () => Promise<DrainedLine[]>): Promise<DrainedLine[]> {
+    try {
+      const page = await read();
+      this.#windowMs = Math.min(2 * this.#windowMs, this.#bounds.windowMs);
+      return page;
+    } catch (error) {
+      if (error instanceof StoreUnavailable && error.busy) {
+        this.#windowMs = Math.max(1, Math.floor(this.#windowMs / 2));
+      }
+      throw error;
+    }
+  }
+
+  /** The receiver has these lines, or refused them for good. */
+  #pass(page: readonly DrainedLine[], refused: number): void {
+    this.refused += refused;
+    this.position = behind(page.at(-1) as DrainedLine);
+    this.isDirty = true;
+    this.outcome =
+      refused === page.length
+        ? new DeliveryError("ReceiverRefused", "the receiver refuses the lines for good")
+        : "delivered";
+  }
+
+  /** It is tried again later; nothing of its own is known to be wrong. */
+  backOff(now: number): void {
+    this.#retryAt = now + this.#backoff.next();
+  }
+
   /** Records a failure, and when it is tried again. */
   fail(error: DeliveryError, now: number): void {
     const [, longest] = this.#bounds.backoffMs;
     // Not longer than the longest of our own: a receiver that names a year would be away for good.
     const wished = Math.min(error.retryAfterMs ?? 0, longest);
     this.#retryAt = now + Math.max(wished, this.#backoff.next());
-    if (error.reason === "SecretNotFound" || error.reason === "SecretInvalid") {
+    if (isConfiguration(error.reason)) {
       this.readiness = error;
     } else {
       this.outcome = error;
@@ -250,15 +285,21 @@ export class Drain {
   }
 
   /** Leaves out what is older than may be sent. */
-  async #skip(source: LineSource, horizon: number): Promise<number> {
+  async #skip(source: LineSource, horizon: number, isCurrent: () => boolean): Promise<number> {
     const oldest = horizon - this.#bounds.maxLagMs;
     if (this.storedAt >= oldest) {
       return 0;
     }
     const skipped = await source.count(this.position, oldest);
+    if (!isCurrent()) {
+      return 0;
+    }
     this.position = [String(oldest)];
     this.skipped += skipped;
     this.isDirty ||= skipped > 0;
     return skipped;
   }
 }
+
+const isConfiguration = (reason: DeliveryError["reason"]): boolean =>
+  reason === "SecretNotFound" || reason === "SecretInvalid" || reason === "ReceiverInvalid";

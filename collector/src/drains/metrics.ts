@@ -29,6 +29,11 @@ export class DrainMetrics {
     "Steps of the platform's own that failed and are tried again",
     "step",
   );
+  readonly waiting = this.#gauge(
+    "slipway_log_drains_waiting_seconds",
+    "For how long a log drain waits for its turn whose receiver takes lines",
+    [],
+  );
   readonly round = this.#gauge(
     "slipway_log_drains_last_round_timestamp_seconds",
     "When the store was last read for log drains",

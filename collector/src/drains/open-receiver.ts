@@ -12,10 +12,14 @@ export function openReceiver(
   options: AddressOptions,
 ): Receiver {
   if (spec.otlpHttp !== undefined) {
+    // A resource may be older than its definition.
+    if (!URL.canParse(spec.otlpHttp.endpoint)) {
+      throw new DeliveryError("ReceiverInvalid", "the endpoint is no URL");
+    }
     return new OtlpReceiver(spec.otlpHttp.endpoint, credentials, options);
   }
   if (spec.syslog !== undefined) {
     return new SyslogReceiver(spec.syslog, credentials, options);
   }
-  throw new DeliveryError("SecretInvalid", "the drain names no receiver");
+  throw new DeliveryError("ReceiverInvalid", "the drain names no receiver");
 }

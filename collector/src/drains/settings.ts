@@ -9,7 +9,7 @@ import {
   portNumber,
 } from "@slipway/process";
 import { z } from "zod";
-import { BOUNDS, type DrainBounds } from "./drain.ts";
+import { BOUNDS, type DrainBounds } from "./bounds.ts";
 
 const environment = z.object({
   ...analyticsVariables,

@@ -74,7 +74,11 @@ const clientCertificate = z
   })
   .describe("What the platform identifies itself with to the receiver.");
 
-const otlpHttp = z.strictObject({ endpoint: otlpEndpoint }).describe("A receiver of OTLP over HTTP.");
+const otlpHttp = z
+  .strictObject({
+    endpoint: otlpEndpoint.refine((text) => URL.canParse(text), { message: "must be a URL" }),
+  })
+  .describe("A receiver of OTLP over HTTP.");
 const syslog = z
   .strictObject({ host: syslogHost, port: syslogPort.default(6514) })
   .describe("A receiver of syslog (RFC 5424) over TLS.");

@@ -115,12 +115,12 @@ test("rows of before, records of what is left out and other organizations' lines
 
 test("of the positions of a drain that of the highest version counts", async () => {
   const saved = (refused: number) => ({
-    drain: "u1",
+    ...{ drain: "u1", version: refused },
     position: [String(refused)] as DrainPosition,
     refused,
     skipped: 0,
   });
-  await savePositions(store, [saved(2)], 2);
-  await savePositions(store, [saved(1)], 1);
+  await savePositions(store, [saved(2)]);
+  await savePositions(store, [saved(1)]);
   expect(await savedPositions(store, ["u1", "u2"])).toEqual([saved(2)]);
 });

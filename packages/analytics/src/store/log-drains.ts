@@ -100,13 +100,16 @@ export async function drainPage(store: Store, page: DrainPage, signal?: AbortSig
 /** SQL of {@link drainPage}. Pure. */
 export function pageOf(place: Place, page: DrainPage): Statement {
   const { add, parameters } = collectValues();
+  const logs = name(place, "logs");
+  const where = `${behind(page, add)} AND stored_at <= ${moment(String(page.to), add)}`;
+  // Keys are sorted without their text, which is read of the page alone.
   // What is before a line grows with each, but for those without text: the row's number is the order.
   const sorted = `OVER (ORDER BY ${KEY} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`;
   const statement = `SELECT toString(toUnixTimestamp64Milli(stored_at)) AS storedAt, project, toString(toUnixTimestamp64Nano(at)) AS at,
       instance, container, toString(file) AS file, toString(offset) AS offset, stream, level, text, continues
     FROM (SELECT *, sum(length(text)) ${sorted} - length(text) AS before, row_number() OVER (ORDER BY ${KEY}) AS row
-      FROM (SELECT * FROM ${name(place, "logs")} WHERE ${behind(page, add)} AND stored_at <= ${moment(String(page.to), add)}
-        ORDER BY ${KEY} LIMIT ${add("UInt32", page.lines)}))
+      FROM (SELECT * FROM ${logs} WHERE ${where} AND (${KEY}) IN (
+        SELECT ${KEY} FROM ${logs} WHERE ${where} ORDER BY ${KEY} LIMIT ${add("UInt32", page.lines)})))
     WHERE before <= ${add("UInt64", page.bytes)} ORDER BY row`;
   return { query: statement, parameters };
 }
@@ -138,6 +141,8 @@ export async function skippedLines(
 /** What is kept of a drain, by the uid of its resource. */
 export interface SavedPosition {
   drain: string;
+  /** Of several the highest counts. */
+  version: number;
   position: DrainPosition;
   refused: number;
   skipped: number;
@@ -146,31 +151,25 @@ export interface SavedPosition {
 /** Positions of these drains. @throws StoreUnavailable */
 export async function savedPositions(store: Store, drains: readonly string[]): Promise<SavedPosition[]> {
   const { add, parameters } = collectValues();
-  const query = `SELECT drain, argMax(position, version) AS text, argMax(refused, version) AS r, argMax(skipped, version) AS s
+  const query = `SELECT drain, argMax(position, version) AS text, argMax(refused, version) AS r, argMax(skipped, version) AS s,
+      max(version) AS v
     FROM ${name(store, "log_drain_positions")} WHERE drain IN ${add("Array(String)", drains)} GROUP BY drain`;
-  const { rows } = await rowsOf<{ drain: string; text: string; r: number; s: number }>(store, {
+  const { rows } = await rowsOf<{ drain: string; text: string; r: number; s: number; v: number }>(store, {
     query,
     parameters,
   });
-  return rows.map(({ drain, text, r, s }) => ({
-    ...{ drain, refused: r, skipped: s },
+  return rows.map(({ drain, text, r, s, v }) => ({
+    ...{ drain, version: v, refused: r, skipped: s },
     position: JSON.parse(text) as DrainPosition,
   }));
 }
 
-/**
- * Saves positions, all in one insert. Of several of a drain the one of the highest version counts.
- * @throws StoreUnavailable
- */
-export async function savePositions(
-  store: Store,
-  positions: readonly SavedPosition[],
-  version: number,
-): Promise<void> {
+/** Saves positions, all in one insert. @throws StoreUnavailable */
+export async function savePositions(store: Store, positions: readonly SavedPosition[]): Promise<void> {
   await ask(() =>
     store.client.insert({
       table: name(store, "log_drain_positions"),
-      values: positions.map(({ drain, position, refused, skipped }) => ({
+      values: positions.map(({ drain, version, position, refused, skipped }) => ({
         ...{ drain, version, position: JSON.stringify(position), refused, skipped },
       })),
       columns: ["drain", "version", "position", "refused", "skipped"],

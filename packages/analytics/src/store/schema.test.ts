@@ -33,7 +33,7 @@ test("on a cluster every statement is for all of its members, and every table re
   const tables = made.filter((statement) => statement.includes("ENGINE ="));
   const paths = tables.map(
     (statement) =>
-      /ENGINE = Replicated\w*MergeTree\('(\/clickhouse\/tables\/\{shard\}\/[^']+)', '\{replica\}'\)/.exec(
+      /ENGINE = Replicated\w*MergeTree\('(\/clickhouse\/tables\/\{shard\}\/[^']+)', '\{replica\}'(?:, version)?\)/.exec(
         statement,
       )?.[1],
   );

@@ -174,7 +174,7 @@ export const migrations: readonly Migration[] = [
         refused UInt64,
         skipped UInt64,
         saved_at DateTime('UTC') DEFAULT now('UTC')
-      ) ENGINE = ${engine(place, "Replacing", "log_drain_positions")}
+      ) ENGINE = ${engine(place, "Replacing", "log_drain_positions", "version")}
       ORDER BY drain
       TTL saved_at + INTERVAL ${POSITION_DAYS} DAY`,
     ],
@@ -242,10 +242,16 @@ function onCluster({ cluster }: Place): string {
 }
 
 /** Replicas find each other by the path; `{shard}` and `{replica}` are macros of their servers. */
-function engine({ database, cluster }: Place, kind: "" | "Aggregating" | "Replacing", table: string): string {
-  return cluster === undefined
-    ? `${kind}MergeTree`
-    : `Replicated${kind}MergeTree('/clickhouse/tables/{shard}/${database}/${table}', '{replica}')`;
+function engine(
+  { database, cluster }: Place,
+  kind: "" | "Aggregating" | "Replacing",
+  table: string,
+  version?: string,
+): string {
+  const path = [`'/clickhouse/tables/{shard}/${database}/${table}'`, "'{replica}'"];
+  const parameters = [...(cluster === undefined ? [] : path), ...(version === undefined ? [] : [version])];
+  const given = parameters.length === 0 ? "" : `(${parameters.join(", ")})`;
+  return `${cluster === undefined ? "" : "Replicated"}${kind}MergeTree${given}`;
 }
 
 function settings({ cluster }: Place): string {

@@ -177,6 +177,6 @@ position String,
 refused UInt64,
 skipped UInt64,
 saved_at DateTime('UTC') DEFAULT now('UTC')
-) ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/slipway/log_drain_positions', '{replica}')
+) ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/slipway/log_drain_positions', '{replica}', version)
 ORDER BY drain
 TTL saved_at + INTERVAL 400 DAY;
