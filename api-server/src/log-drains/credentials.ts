@@ -1,9 +1,5 @@
-import {
-  isAlreadyExists,
-  type KubeClient,
-  type KubernetesObject,
-  resources,
-} from "@slipway/controller-runtime";
+import { randomBytes } from "node:crypto";
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   CLIENT_CERTIFICATE_KEY,
@@ -17,22 +13,25 @@ import {
   type patchLogDrainBody,
 } from "@slipway/crds";
 import type { z } from "zod";
-import { failures } from "../errors/catalog.ts";
 import { withClusterErrors } from "../organizations/cluster-errors.ts";
 import { WRITE } from "./cluster.ts";
 
-/** Headers and client certificates of drains, in a Secret of each. They are written, and never read back. */
+/** Headers and client certificates of drains, in Secrets. A Secret is never changed: others are in another one, which a drain names in one write with its receiver. */
 
-/** Name of the Secret that `/v1` keeps a drain's credentials in. */
-export const credentialsSecretName = (drainId: string): string => `${drainId}-credentials`;
+/** A name for a Secret that `/v1` keeps a drain's credentials in. */
+export const newCredentialsName = (drainId: string): string =>
+  `${drainId}-credentials-${randomBytes(4).toString("hex")}`;
 
 type Given = Pick<z.output<typeof createLogDrainBody>, "headers" | "client_certificate">;
 type Changed = Pick<z.output<typeof patchLogDrainBody>, "headers" | "client_certificate">;
+/** A Secret's data. */
+export type CredentialsData = Readonly<Record<string, string>>;
 
 const encode = (value: string): string => Buffer.from(value).toString("base64");
+const isHeader = (key: string): boolean => key.startsWith(HEADER_KEY_PREFIX);
 
 /** A Secret's data for what a body has. Pure. */
-function dataOf({ headers = [], client_certificate: certificate }: Given): Record<string, string> {
+export function dataOf({ headers = [], client_certificate: certificate }: Given): CredentialsData {
   return {
     ...Object.fromEntries(headers.map(({ name, value }) => [`${HEADER_KEY_PREFIX}${name}`, encode(value)])),
     ...(certificate === undefined
@@ -44,17 +43,56 @@ function dataOf({ headers = [], client_certificate: certificate }: Given): Recor
   };
 }
 
-/** Creates the Secret of a drain, which is deleted with it. @throws Failure 409 when it exists, 503 */
+/** Members of a body that have to replace these credentials, so that none of them is sent elsewhere. Pure. */
+export function membersMissing(live: CredentialsData, { headers, client_certificate }: Changed): string[] {
+  const keys = Object.keys(live);
+  return [
+    ...(keys.some(isHeader) && headers === undefined ? ["headers"] : []),
+    ...(keys.some((key) => !isHeader(key)) && client_certificate === undefined ? ["client_certificate"] : []),
+  ];
+}
+
+/** Credentials after a change: what is absent of it stays. Pure. */
+export function changedData(live: CredentialsData, changed: Changed): CredentialsData {
+  const { headers, client_certificate: certificate } = changed;
+  const kept = Object.entries(live).filter(([key]) =>
+    isHeader(key) ? headers === undefined : certificate === undefined,
+  );
+  return {
+    ...Object.fromEntries(kept),
+    ...dataOf({ ...(headers && { headers }), ...(certificate && { client_certificate: certificate }) }),
+  };
+}
+
+/**
+ * The credentials that a drain has now; undefined where its Secret is one that others write.
+ * @throws Failure 503
+ */
+export async function credentialsOf(
+  kube: KubeClient,
+  { metadata, spec }: LogDrain,
+): Promise<CredentialsData | undefined> {
+  if (spec.secretRef === undefined) {
+    return {};
+  }
+  const ref = { namespace: metadata.namespace, name: spec.secretRef.name };
+  const read = kube.getOrUndefined<KubernetesObject & { data?: CredentialsData }>(resources.secrets, ref);
+  const live = await withClusterErrors(read);
+  return live?.metadata?.labels?.[labels.logDrain] === metadata.name ? (live.data ?? {}) : undefined;
+}
+
+/** Creates a Secret of a drain, which is deleted with it. @throws Failure 503 */
 export async function createCredentials(
   kube: KubeClient,
   { metadata }: LogDrain,
-  given: Given,
+  secretName: string,
+  data: CredentialsData,
 ): Promise<void> {
   const { name, namespace = "", uid = "" } = metadata;
   const owner = { apiVersion: API_VERSION, kind: "LogDrain", name, uid };
   const secret = {
     metadata: {
-      name: credentialsSecretName(name),
+      name: secretName,
       namespace,
       labels: {
         [labels.managedBy]: MANAGED_BY,
@@ -64,51 +102,16 @@ export async function createCredentials(
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: false }],
     },
     type: "Opaque",
-    data: dataOf(given),
+    data,
   };
-  const creation = kube.create(resources.secrets, secret, WRITE).catch((error: unknown) => {
-    throw isAlreadyExists(error) ? failures.logDrainConflict() : error;
-  });
-  await withClusterErrors(creation);
+  await withClusterErrors(kube.create(resources.secrets, secret, WRITE));
 }
 
-/**
- * Replaces what a body has of a drain's credentials, in one write.
- * @throws Failure 409 when others write the Secret, or it was changed meanwhile; 503
- */
-export async function changeCredentials(kube: KubeClient, drain: LogDrain, changed: Changed): Promise<void> {
-  const own = credentialsSecretName(drain.metadata.name);
-  const { namespace } = drain.metadata;
-  const named = drain.spec.secretRef?.name;
-  if (named !== undefined && named !== own) {
-    throw failures.logDrainExternal(named);
-  }
-  const read = kube.getOrUndefined<KubernetesObject & { data?: Record<string, string> }>(resources.secrets, {
-    namespace,
-    name: own,
-  });
-  const live = await withClusterErrors(read);
-  const { headers, client_certificate: certificate } = changed;
-  if (live === undefined) {
-    const given = { ...(headers && { headers }), ...(certificate && { client_certificate: certificate }) };
-    return createCredentials(kube, drain, given);
-  }
-  if (live.metadata?.labels?.[labels.logDrain] !== drain.metadata.name) {
-    throw failures.logDrainExternal(own);
-  }
-  const isReplaced = (key: string): boolean =>
-    key.startsWith(HEADER_KEY_PREFIX) ? headers !== undefined : certificate !== undefined;
-  const removed = Object.keys(live.data ?? {})
-    .filter(isReplaced)
-    .map((key): [string, string | null] => [key, null]);
-  const data = {
-    ...Object.fromEntries(removed),
-    ...dataOf({ ...(headers && { headers }), ...(certificate && { client_certificate: certificate }) }),
-  };
-  const { uid, resourceVersion } = live.metadata ?? {};
-  const patch = { metadata: { uid, resourceVersion }, data };
-  await withClusterErrors(kube.patch(resources.secrets, { namespace, name: own }, patch, WRITE), {
-    missing: failures.logDrainConflict,
-    conflict: failures.logDrainConflict,
-  });
+/** Deletes a Secret that a drain names no longer. One that cannot be deleted now is deleted with the drain. Never rejects. */
+export async function deleteCredentials(
+  kube: KubeClient,
+  { metadata }: LogDrain,
+  name: string,
+): Promise<void> {
+  await kube.delete(resources.secrets, { namespace: metadata.namespace, name }).catch(() => {});
 }

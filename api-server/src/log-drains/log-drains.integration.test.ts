@@ -1,6 +1,6 @@
 import type { Store } from "@slipway/analytics";
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { organizationNamespace } from "@slipway/crds";
+import { type LogDrain, organizationNamespace } from "@slipway/crds";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
@@ -41,9 +41,10 @@ it("a drain is created, changed, listed and deleted", async () => {
   expect(patched.statusCode, patched.body).toBe(200);
   const listed = await send("GET", DRAINS);
   expect(listed.json().data.log_drains).toMatchObject([{ id, name: "Other", ca: pem, status: "pending" }]);
+  const { spec } = await harness.admin.get<LogDrain>(logDrainResource, { namespace, name: id });
   const secret = await harness.admin.get<KubernetesObject & { data?: object }>(resources.secrets, {
     namespace,
-    name: `${id}-credentials`,
+    name: spec.secretRef?.name ?? "",
   });
   expect(secret.data).toEqual({ "header.X-Token": Buffer.from("b").toString("base64") });
   expect((await send("DELETE", `${DRAINS}/${id}`)).statusCode).toBe(200);

@@ -1,5 +1,5 @@
 import type { Store } from "@slipway/analytics";
-import { isNotFound, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type LogDrain, organizationNamespace } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
@@ -41,12 +41,20 @@ async function create(body: object = OTLP): Promise<string> {
   expect(statusAndCode(answer)).toEqual([201, undefined]);
   return answer.json().data.id;
 }
-const secretOf = (id: string) =>
-  harness.kube.get<KubernetesObject & { data: Record<string, string> }>(resources.secrets, {
-    namespace,
-    name: `${id}-credentials`,
-  });
 const drainOf = (id: string) => harness.kube.get<LogDrain>(logDrainResource, { namespace, name: id });
+const secretsOf = async (id: string) =>
+  (
+    await harness.kube.listAll<KubernetesObject & { data: Record<string, string> }>(resources.secrets, {
+      namespace,
+    })
+  ).filter(({ metadata }) => metadata?.labels?.["slipway.dev/log-drain"] === id);
+/** The one that the drain names: no other is left. */
+const secretOf = async (id: string) => {
+  const [secret, ...others] = await secretsOf(id);
+  expect(others).toEqual([]);
+  expect((await drainOf(id)).spec.secretRef?.name).toBe(secret?.metadata?.name);
+  return secret;
+};
 const encoded = (text: string) => Buffer.from(text).toString("base64");
 
 describe("a log drain", () => {
@@ -64,8 +72,8 @@ describe("a log drain", () => {
       lag_seconds: 0,
     });
     const [secret, drain] = [await secretOf(id), await drainOf(id)];
-    expect(secret.data).toEqual({ "header.Authorization": encoded(TOKEN) });
-    expect(secret.metadata?.ownerReferences).toMatchObject([{ kind: "LogDrain", uid: drain.metadata.uid }]);
+    expect(secret?.data).toEqual({ "header.Authorization": encoded(TOKEN) });
+    expect(secret?.metadata?.ownerReferences).toMatchObject([{ kind: "LogDrain", uid: drain.metadata.uid }]);
     const read = await send("GET", `${DRAINS}/${id}`);
     for (const text of [answer.body, read.body, JSON.stringify(drain)]) {
       expect(text).not.toContain("secret-token");
@@ -78,7 +86,7 @@ describe("a log drain", () => {
       displayName: "Archive",
       syslog: { host: "logs.example.com", port: 6514 },
     });
-    await expect(secretOf(id)).rejects.toSatisfy(isNotFound);
+    expect(await secretsOf(id)).toEqual([]);
   });
 
   // Shows: docs/log-drains.md#over-v1: `GET /v1/organization/log-drains` | all
@@ -120,7 +128,7 @@ describe("a log drain", () => {
     const id = await create();
     const body = { name: "Other", headers: [{ name: "X-Token", value: "other" }] };
     expect((await send("PATCH", `${DRAINS}/${id}`, body)).statusCode).toBe(200);
-    expect((await secretOf(id)).data).toEqual({ "header.X-Token": encoded("other") });
+    expect((await secretOf(id))?.data).toEqual({ "header.X-Token": encoded("other") });
     expect((await drainOf(id)).spec).toMatchObject({ displayName: "Other", otlpHttp: OTLP.otlp_http });
   });
 
@@ -130,9 +138,8 @@ describe("a log drain", () => {
     const key = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----";
     const body = { ca: null, client_certificate: { certificate: pem, key } };
     expect((await send("PATCH", `${DRAINS}/${id}`, body)).statusCode).toBe(200);
-    expect((await secretOf(id)).data).toEqual({ "tls.crt": encoded(pem), "tls.key": encoded(key) });
-    const { spec } = await drainOf(id);
-    expect([spec.ca, spec.secretRef]).toEqual([undefined, { name: `${id}-credentials` }]);
+    expect((await secretOf(id))?.data).toEqual({ "tls.crt": encoded(pem), "tls.key": encoded(key) });
+    expect((await drainOf(id)).spec.ca).toBeUndefined();
   });
 
   it.each([
@@ -147,10 +154,66 @@ describe("a log drain", () => {
     expect(statusAndCode(await send("POST", DRAINS, body))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
-  // Shows: docs/log-drains.md#over-v1: 400 `LOG_DRAIN_PROJECT`: no
-  it("of a project that is not there is refused", async () => {
-    const answer = await send("POST", DRAINS, { ...OTLP, project_id: "pnone" });
-    expect(statusAndCode(answer)).toEqual([400, "LOG_DRAIN_PROJECT"]);
+  // Shows: docs/log-drains.md#over-v1: 404 `PROJECT_NOT_FOUND`: a project
+  it("of a project that is not there, or whose logs the caller may not read, is refused as not found", async () => {
+    const of = (project_id: string, headers = everything()) =>
+      send("POST", DRAINS, { ...OTLP, project_id }, headers);
+    expect(statusAndCode(await of("pnone"))).toEqual([404, "PROJECT_NOT_FOUND"]);
+    const reader = harness.key(ORGANIZATION, "* on organization:*", "project.logs.read on project:pother");
+    expect(statusAndCode(await of("pshop", reader))).toEqual([404, "PROJECT_NOT_FOUND"]);
+  });
+
+  // Shows: docs/log-drains.md#over-v1: 403 `PERMISSION_DENIED`: lines of all
+  it("is created and changed by those who may read its lines", async () => {
+    const all = harness.key(ORGANIZATION, "* on organization:*", "project.logs.read on project:pshop");
+    expect(statusAndCode(await send("POST", DRAINS, OTLP, all))).toEqual([403, "PERMISSION_DENIED"]);
+    const answer = await send("POST", DRAINS, { ...OTLP, project_id: "pshop" }, all);
+    expect(answer.statusCode).toBe(201);
+    const one = `${DRAINS}/${answer.json().data.id}`;
+    expect((await send("PATCH", one, { name: "Other" }, all)).statusCode).toBe(200);
+    const none = harness.key(ORGANIZATION, "* on organization:*");
+    expect(statusAndCode(await send("PATCH", one, { name: "x" }, none))).toEqual([404, "PROJECT_NOT_FOUND"]);
+    expect(statusAndCode(await send("PATCH", `${DRAINS}/${await create()}`, { name: "x" }, all))).toEqual([
+      403,
+      "PERMISSION_DENIED",
+    ]);
+  });
+
+  // Shows: docs/log-drains.md#over-v1: 400 `LOG_DRAIN_CREDENTIALS`: another receiver
+  it("sends its credentials to no other receiver", async () => {
+    const id = await create();
+    const elsewhere = { otlp_http: { endpoint: "https://attacker.example.com" } };
+    for (const body of [elsewhere, { ...elsewhere, client_certificate: null }]) {
+      const answer = await send("PATCH", `${DRAINS}/${id}`, body);
+      expect(answer.json()).toMatchObject({ code: "LOG_DRAIN_CREDENTIALS", errors: [{ field: "headers" }] });
+    }
+    expect((await drainOf(id)).spec.otlpHttp).toEqual(OTLP.otlp_http);
+    const path = { otlp_http: { endpoint: "https://otlp.example.com/tenant" } };
+    expect((await send("PATCH", `${DRAINS}/${id}`, path)).statusCode).toBe(200);
+    expect((await send("PATCH", `${DRAINS}/${id}`, { ...elsewhere, headers: [] })).statusCode).toBe(200);
+    expect((await drainOf(id)).spec).toMatchObject({ otlpHttp: elsewhere.otlp_http });
+    expect(await secretsOf(id)).toEqual([]);
+    expect((await send("GET", `${DRAINS}/${id}`)).json().data.has_credentials).toBe(false);
+    expect((await send("PATCH", `${DRAINS}/${id}`, { otlp_http: OTLP.otlp_http })).statusCode).toBe(200);
+  });
+
+  it("is changed although its status is written meanwhile, and is not written when nothing changes", async () => {
+    const id = await create();
+    const before = (await drainOf(id)).metadata;
+    expect((await send("PATCH", `${DRAINS}/${id}`, { name: OTLP.name })).statusCode).toBe(200);
+    expect((await drainOf(id)).metadata.resourceVersion).toBe(before.resourceVersion);
+    const writing = (async () => {
+      for (let seconds = 0; seconds < 3; seconds += 1) {
+        const status = { lagSeconds: 60 * seconds };
+        await harness.kube
+          .updateStatus(logDrainResource, { ...(await drainOf(id)), status } as never)
+          .catch(() => {});
+      }
+    })();
+    const headers = [{ name: "X-Token", value: "other" }];
+    expect((await send("PATCH", `${DRAINS}/${id}`, { headers })).statusCode).toBe(200);
+    await writing;
+    expect((await secretOf(id))?.data).toEqual({ "header.X-Token": encoded("other") });
   });
 
   // Shows: docs/log-drains.md#over-v1: 400 `LOG_DRAIN_KIND`: members

@@ -9,8 +9,9 @@ import { isProvisioned, readNamespace } from "../organizations/service.ts";
 import { messageOnly, success } from "../projects/routes/schemas.ts";
 import { projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
-import { createDrain, deleteDrain, findDrain, listDrains, patchDrain } from "./cluster.ts";
-import { changeCredentials, createCredentials, credentialsSecretName } from "./credentials.ts";
+import { changeDrain } from "./change.ts";
+import { createDrain, deleteDrain, findDrain, listDrains } from "./cluster.ts";
+import { createCredentials, dataOf, newCredentialsName } from "./credentials.ts";
 import { drainSchema, drainView } from "./view.ts";
 
 const TAGS = ["Log drains"];
@@ -75,13 +76,14 @@ export const createLogDrain = defineRoute({
   responses: {
     201: { description: "Created.", schema: success({ message: z.string(), data: drainSchema }) },
   },
-  refusals: [409],
+  refusals: [404, 409],
   maxConcurrent: MAX_CONCURRENT,
   handler: async (call, { kube, analytics }) => {
     analytics.requireLogs();
     const { name: displayName, project_id: project, otlp_http: otlpHttp, syslog, ca } = call.body;
     const { headers = [], client_certificate: certificate } = call.body;
     const organizationId = organizationOf(call);
+    requireLogs(call.principal as Principal, project);
     if (!isProvisioned(await readNamespace(kube, organizationId))) {
       throw failures.organizationRuntimeUnavailable();
     }
@@ -90,17 +92,18 @@ export const createLogDrain = defineRoute({
     }
     const id = newLogDrainId();
     const hasCredentials = headers.length > 0 || certificate !== undefined;
+    const secretName = newCredentialsName(id);
     const drain = await createDrain(kube, organizationId, id, {
       displayName,
       ...(project === undefined ? {} : { projectRef: { name: project } }),
       ...(otlpHttp === undefined ? {} : { otlpHttp }),
       ...(syslog === undefined ? {} : { syslog }),
       ...(ca === undefined ? {} : { ca }),
-      ...(hasCredentials ? { secretRef: { name: credentialsSecretName(id) } } : {}),
+      ...(hasCredentials ? { secretRef: { name: secretName } } : {}),
     });
     if (hasCredentials) {
       // Without its Secret it would send nothing.
-      await createCredentials(kube, drain, call.body).catch(async (error: unknown) => {
+      await createCredentials(kube, drain, secretName, dataOf(call.body)).catch(async (error: unknown) => {
         await deleteDrain(kube, drain).catch(() => {});
         throw error;
       });
@@ -122,22 +125,12 @@ export const updateLogDrain = defineRoute({
   refusals: [404, 409],
   maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
-    const { name, otlp_http: otlpHttp, syslog, ca, headers, client_certificate: certificate } = call.body;
-    const { kube } = services;
-    const drain = await drainOf(call, services);
-    refuseOtherKind(call.body, drain.spec.otlpHttp !== undefined);
-    const changesSecret = headers !== undefined || certificate !== undefined;
-    if (changesSecret) {
-      await changeCredentials(kube, drain, call.body);
-    }
-    await patchDrain(kube, drain, {
-      displayName: name,
-      otlpHttp,
-      syslog,
-      ca,
-      // It had none, perhaps.
-      ...(changesSecret ? { secretRef: { name: credentialsSecretName(drain.metadata.name) } } : {}),
-    });
+    const find = async () => {
+      const drain = await drainOf(call, services);
+      requireLogs(call.principal as Principal, drain.spec.projectRef?.name);
+      return drain;
+    };
+    await changeDrain(services.kube, find, call.body);
     return { status: 200, body: { status: "success", message: "log drain updated" } };
   },
 });
@@ -158,7 +151,17 @@ export const deleteLogDrain = defineRoute({
   },
 });
 
-/** @throws Failure 400 when the organization has no such project, or one whose lines are not stored; 503 */
+/** Lines of these projects are sent, so that the caller must be allowed to read them. @throws Failure 403, 404 */
+function requireLogs({ grants }: Principal, project: string | undefined): void {
+  if (project !== undefined && !grants.onProject("project.logs.read", project)) {
+    throw failures.projectNotFound();
+  }
+  if (project === undefined && !grants.onEveryProject("project.logs.read")) {
+    throw failures.projectPermission("project.logs.read", "*");
+  }
+}
+
+/** @throws Failure 404 when the organization has no such project, 400 for one whose lines are not stored; 503 */
 async function checkProject(
   { kube }: Pick<Services, "kube">,
   organizationId: string,
@@ -166,19 +169,11 @@ async function checkProject(
 ): Promise<void> {
   const ref = { namespace: organizationNamespace(organizationId), name: id };
   const found = await withClusterErrors(kube.getOrUndefined<Project>(projectResource, ref));
-  if (found === undefined || found.spec.type === "job") {
-    const message = found === undefined ? "there is no such project" : "logs of jobs are with their runs";
-    throw failures.validation([{ field: "project_id", code: "LOG_DRAIN_PROJECT", message }]);
+  if (found === undefined) {
+    throw failures.projectNotFound();
   }
-}
-
-/** A drain stays one of OTLP or of syslog. @throws Failure 400 */
-function refuseOtherKind(body: z.output<typeof patchLogDrainBody>, isOtlp: boolean): void {
-  const wrong = (isOtlp ? ["syslog"] : ["otlp_http", "headers"]).filter(
-    (field) => body[field as keyof typeof body] !== undefined,
-  );
-  if (wrong.length > 0) {
-    const message = `the drain is one of ${isOtlp ? "OTLP" : "syslog"}`;
-    throw failures.validation(wrong.map((field) => ({ field, code: "LOG_DRAIN_KIND", message })));
+  if (found.spec.type === "job") {
+    const message = "logs of jobs are with their runs";
+    throw failures.validation([{ field: "project_id", code: "LOG_DRAIN_PROJECT", message }]);
   }
 }
