@@ -20,13 +20,10 @@ import type { Drain } from "./drain.ts";
 import type { DrainMetrics } from "./metrics.ts";
 import { DeliveryError } from "./receiver.ts";
 import { statusOf } from "./status.ts";
+import { StatusPace } from "./status-pace.ts";
 
 const drainResource = customResource(GROUP, VERSION, plurals.LogDrain, "LogDrain");
 const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
-
-/** Milliseconds between writes of one status: where a condition changed, and where only numbers did. */
-const CHANGE_MS = 10_000;
-const NUMBERS_MS = 60_000;
 
 export interface DrainClusterOptions {
   kube: KubeClient;
@@ -40,12 +37,12 @@ export class DrainCluster {
   readonly #options: DrainClusterOptions;
   readonly #drains: Reflector<LogDrain & KubernetesObject>;
   readonly #projects: Reflector<KubernetesObject & { spec?: { name?: string } }>;
-  /** When each status was written last, by uid. */
-  readonly #written = new Map<string, number>();
+  readonly #pace: StatusPace;
 
   constructor(options: DrainClusterOptions) {
     const { kube: client, clock, log, metrics } = options;
     this.#options = options;
+    this.#pace = new StatusPace(clock);
     const events: ReflectorEvents = {
       onError: ({ resource, error }) => {
         metrics.failures.inc({ step: "watch" });
@@ -87,18 +84,17 @@ export class DrainCluster {
     return this.#projects.store.get(namespace, project)?.spec?.name ?? project;
   }
 
-  /** @throws DeliveryError SecretNotFound, SecretInvalid */
+  /** @throws DeliveryError SecretNotFound, SecretInvalid; KubeError when the apiserver does not answer */
   async credentials({ metadata, spec }: LogDrain): Promise<Credentials> {
     if (spec.secretRef === undefined) {
       return credentialsOf(spec, undefined);
     }
     const ref = { namespace: metadata.namespace ?? "", name: spec.secretRef.name };
     const { kube } = this.#options;
-    const secret = await kube
-      .getOrUndefined<KubernetesObject & { data?: SecretData }>(resources.secrets, ref)
-      .catch((cause: unknown) => {
-        throw new DeliveryError("SecretNotFound", "the Secret cannot be read", { cause });
-      });
+    const secret = await kube.getOrUndefined<KubernetesObject & { data?: SecretData }>(
+      resources.secrets,
+      ref,
+    );
     if (secret === undefined) {
       throw new DeliveryError("SecretNotFound", `the Secret ${ref.name} does not exist`);
     }
@@ -113,16 +109,12 @@ export class DrainCluster {
     if (equalJson(object.status, status)) {
       return;
     }
-    const now = clock.monotonic();
     const isChange =
       !equalJson(object.status?.conditions, status.conditions) ||
       object.status?.observedGeneration !== status.observedGeneration;
-    const last = this.#written.get(drain.uid);
-    if (last !== undefined && now - last < (isChange ? CHANGE_MS : NUMBERS_MS)) {
+    if (!this.#pace.take(drain.uid, isChange)) {
       return;
     }
-    this.#written.set(drain.uid, now);
-    this.#forgetDeleted();
     const options = { client: kube, resource: drainResource, store: this.#drains.store };
     writeStatus(object, status, options).catch((error: unknown) => {
       // It was changed or deleted meanwhile: the next round has it as it is.
@@ -132,16 +124,5 @@ export class DrainCluster {
       metrics.failures.inc({ step: "status" });
       log.warn({ err: error, drain: keyOf(object) }, "the status of a log drain cannot be written");
     });
-  }
-
-  #forgetDeleted(): void {
-    if (this.#written.size > 2 * this.#drains.store.list().length + 100) {
-      const uids = new Set(this.list().map(({ metadata }) => metadata.uid));
-      for (const uid of this.#written.keys()) {
-        if (!uids.has(uid)) {
-          this.#written.delete(uid);
-        }
-      }
-    }
   }
 }

@@ -162,7 +162,7 @@ export class Deliverer {
         if (!until.aborted) {
           drain.backOff(this.#clock.monotonic());
           this.#options.metrics.failures.inc({ step: "read" });
-          this.#options.log.warn({ err: error }, "lines cannot be read for a log drain");
+          this.#options.log.warn({ err: error }, "a turn of a log drain failed");
         }
       })
       .finally(() => {

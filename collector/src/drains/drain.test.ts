@@ -167,6 +167,22 @@ describe("a status", () => {
     expect(statusOf(drain, 179_000, new Date(now.getTime() + 30_000))).toEqual(first);
   });
 
+  // Shows: docs/log-drains.md#what-is-sent: a drain whose lines are taken
+  test("of a drain whose lines are taken stays the same for hours", async () => {
+    const drain = new Drain(resource(), "o1", undefined);
+    drain.readiness = "configured";
+    const all = Array.from({ length: 6 }, (_, index) => stored(index, index * 3_600_000));
+    let first: LogDrain["status"];
+    for (let hour = 1; hour <= 6; hour += 1) {
+      const horizon = CREATED + hour * 3_600_000;
+      await turn(drain, all, horizon, async () => ({ refused: 0 }));
+      const status = statusOf(drain, drain.lagMs(horizon), new Date(horizon));
+      first ??= status;
+      expect(status).toEqual(first);
+      drain.resource = resource(status);
+    }
+  });
+
   test("of a process that has just begun is what it was", () => {
     const drain = new Drain(resource(), "o1", undefined);
     drain.readiness = "configured";

@@ -15,6 +15,9 @@ const ANSWER_BYTES = 64 * 1024;
 /** What says that this batch is never taken. Everything else may be another answer once the receiver or the drain is as it should be. */
 const REFUSALS = new Set([400, 406, 411, 413, 414, 415, 422, 431]);
 
+/** How often a batch that is too large is halved: to about 16 KiB of text. */
+const HALVINGS = 4;
+
 interface Answer {
   status: number;
   retryAfter: string | undefined;
@@ -35,10 +38,24 @@ export class OtlpReceiver implements Receiver {
     this.#agent = new Agent({ keepAlive: true, maxSockets: 1, timeout: 60_000 });
   }
 
-  async send(lines: readonly OutgoingLine[], signal: AbortSignal): Promise<{ refused: number }> {
+  send(lines: readonly OutgoingLine[], signal: AbortSignal): Promise<{ refused: number }> {
+    return this.#send(lines, signal, HALVINGS);
+  }
+
+  async #send(
+    lines: readonly OutgoingLine[],
+    signal: AbortSignal,
+    halvings: number,
+  ): Promise<{ refused: number }> {
     const { status, retryAfter, body } = await this.#post(await compress(exportRequest(lines)), signal);
     if (status >= 200 && status < 300) {
       return { refused: Math.min(rejectedRecords(body), lines.length) };
+    }
+    if (status === 413 && lines.length > 1 && halvings > 0) {
+      const middle = Math.ceil(lines.length / 2);
+      const first = await this.#send(lines.slice(0, middle), signal, halvings - 1);
+      const second = await this.#send(lines.slice(middle), signal, halvings - 1);
+      return { refused: first.refused + second.refused };
     }
     if (REFUSALS.has(status)) {
       return { refused: lines.length };

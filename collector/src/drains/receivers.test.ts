@@ -3,9 +3,11 @@ import { outgoing } from "../../../test/kit/drains/lines.ts";
 import {
   messageText,
   type OtlpAnswer,
+  type OtlpRequest,
   type SyslogBehaviour,
   startOtlpReceiver,
   startSyslogReceiver,
+  textsOf,
 } from "../../../test/kit/drains/receivers.ts";
 import { OtlpReceiver } from "./otlp-receiver.ts";
 import { SyslogReceiver } from "./syslog-receiver.ts";
@@ -20,7 +22,7 @@ const loopback = async () => [{ address: "127.0.0.1", family: 4 }];
 const soon = () => AbortSignal.timeout(2_000);
 
 describe("OTLP", () => {
-  async function started(answer?: () => OtlpAnswer | undefined, allowed = true, trusted = true) {
+  async function started(answer?: (request: OtlpRequest) => OtlpAnswer | undefined, allowed = true, trusted = true) {
     const server = await startOtlpReceiver(answer);
     const receiver = new OtlpReceiver(
       `${server.url}/tenant`,
@@ -55,6 +57,19 @@ describe("OTLP", () => {
     expect(await receiver.send(lines, soon())).toEqual({ refused: 2 });
     answer = { status: 200, body: '{"partialSuccess":{"rejectedLogRecords":"99"}}' };
     expect(await receiver.send(lines, soon())).toEqual({ refused: 2 });
+  });
+
+  // Shows: docs/log-drains.md#otlp: 413 | the batch is halved
+  test("halves what is too large for a receiver, a few times", async () => {
+    const many = Array.from({ length: 64 }, (_, index) => outgoing({ text: `line ${index}` }));
+    const { server, receiver } = await started((request) => ({
+      status: textsOf(request).length > 16 ? 413 : 200,
+    }));
+    expect(await receiver.send(many, soon())).toEqual({ refused: 0 });
+    expect(server.texts).toEqual(many.map(({ text }) => text));
+    const never = await started(() => ({ status: 413 }));
+    expect(await never.receiver.send(many, soon())).toEqual({ refused: 64 });
+    expect(never.server.requests).toHaveLength(31);
   });
 
   // Shows: docs/log-drains.md#otlp: the batch is sent again, after `Retry-After`

@@ -160,7 +160,7 @@ export const migrations: readonly Migration[] = [
     version: 6,
     name: "log drains",
     statements: (place) => [
-      // Of rows that were stored before, the store would calculate the default when they are read: `drainable` is what tells them apart.
+      // Of rows that were stored before, the store would calculate the default when they are read: `drainable` distinguishes them.
       `ALTER TABLE ${name(place, "logs")}${onCluster(place)}
         ADD COLUMN IF NOT EXISTS drainable Bool DEFAULT false`,
       `ALTER TABLE ${name(place, "logs")}${onCluster(place)}
