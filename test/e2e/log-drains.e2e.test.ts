@@ -84,7 +84,7 @@ const kill = () =>
   });
 
 // Shows: docs/log-drains.md#at-least-once: whenever the process is killed
-// Shows: docs/log-drains.md#at-least-once: a receiver that is away loses nothing
+// Shows: docs/log-drains.md#at-least-once: what comes while a receiver is away
 test("each line of an application arrives at both receivers over killed processes, and a time without receivers", async () => {
   const envs = [{ name: "SAMPLE_FAULTS", value: "1" }];
   const app = await createProject(call, httpProject(uniqueName("drained"), { envs }));

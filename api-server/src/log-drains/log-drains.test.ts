@@ -6,7 +6,7 @@ import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server
 import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
 import { Analytics } from "../analytics/analytics.ts";
 import { buildApp } from "../app.ts";
-import { logDrainResource } from "../resources.ts";
+import { logDrainResource, projectResource } from "../resources.ts";
 
 const ORGANIZATION = "drains";
 const namespace = organizationNamespace(ORGANIZATION);
@@ -161,6 +161,15 @@ describe("a log drain", () => {
     expect(statusAndCode(await of("pnone"))).toEqual([404, "PROJECT_NOT_FOUND"]);
     const reader = harness.key(ORGANIZATION, "* on organization:*", "project.logs.read on project:pother");
     expect(statusAndCode(await of("pshop", reader))).toEqual([404, "PROJECT_NOT_FOUND"]);
+  });
+
+  // Shows: docs/log-drains.md#over-v1: 400 `LOG_DRAIN_PROJECT`: a job
+  it("of a job is refused", async () => {
+    const job = { metadata: { namespace, name: "pjob" }, spec: { type: "job" } };
+    await harness.kube.create(projectResource, job as never);
+    const answer = await send("POST", DRAINS, { ...OTLP, project_id: "pjob" });
+    expect(statusAndCode(answer)).toEqual([400, "LOG_DRAIN_PROJECT"]);
+    await harness.kube.delete(projectResource, { namespace, name: "pjob" });
   });
 
   // Shows: docs/log-drains.md#over-v1: 403 `PERMISSION_DENIED`: lines of all

@@ -22,7 +22,11 @@ const loopback = async () => [{ address: "127.0.0.1", family: 4 }];
 const soon = () => AbortSignal.timeout(2_000);
 
 describe("OTLP", () => {
-  async function started(answer?: (request: OtlpRequest) => OtlpAnswer | undefined, allowed = true, trusted = true) {
+  async function started(
+    answer?: (request: OtlpRequest) => OtlpAnswer | undefined,
+    allowed = true,
+    trusted = true,
+  ) {
     const server = await startOtlpReceiver(answer);
     const receiver = new OtlpReceiver(
       `${server.url}/tenant`,
