@@ -42,6 +42,7 @@ test("on a cluster every statement is for all of its members, and every table re
   // But for that, a member's tables are those of a single server.
   const plain = statements("main")
     .replaceAll(" ON CLUSTER `main`", "")
+    .replace(/Replicated(\w*MergeTree)\('[^']*', '[^']*', (\w+)\)/g, "$1($2)")
     .replace(/Replicated(\w*MergeTree)\('[^']*', '[^']*'\)/g, "$1")
     .replace(
       /replicated_deduplication_window = (\d+), replicated_deduplication_window_seconds = \d+/g,
