@@ -66,7 +66,7 @@ export function redeliverWebhook(
       return found.status === "pending" ? "pending" : "full";
     }
     await sql`
-      update webhook_deliveries set status = 'pending', attempts = 0, due_at = now(), held_until = null, finished_at = null
+      update webhook_deliveries set status = 'pending', leases = leases + 1, attempts = 0, due_at = now(), held_until = null, finished_at = null
       where sequence = ${found.sequence}`.execute(tx);
     return "queued";
   });

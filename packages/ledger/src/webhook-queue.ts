@@ -163,11 +163,14 @@ export function failWebhookDelivery(
 ): Promise<boolean> {
   return ledger.transaction().execute(async (tx) => {
     const webhook = await lockWebhook(tx, leased.organizationId, leased.webhookId);
+    // What an earlier URL answers ends nothing: it is sent to the one of now.
+    const isMoved = webhook !== undefined && webhook.url !== leased.url;
+    const pauseMs = isMoved ? 0 : retryMs;
     const outcome =
-      retryMs === undefined
+      pauseMs === undefined
         ? sql`status = 'failed', finished_at = now()`
-        : sql`due_at = now() + ${Math.round(retryMs)}::bigint * interval '1 millisecond'`;
-    if (!(await record(tx, leased, result, outcome)) || webhook?.url !== leased.url) {
+        : sql`due_at = now() + ${Math.round(pauseMs)}::bigint * interval '1 millisecond'`;
+    if (!(await record(tx, leased, result, outcome)) || webhook === undefined || isMoved) {
       return false;
     }
     await sql`

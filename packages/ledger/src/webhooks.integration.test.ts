@@ -266,7 +266,7 @@ describe("a delivery", () => {
     await failWebhookDelivery(ledger, leased as never, { responseCode: 500 }, DAY_MS);
     expect(await redeliverWebhook(ledger, { ...of, organizationId: "other" })).toBeUndefined();
     expect(await redeliverWebhook(ledger, of)).toBe("queued");
-    expect(await lease()).toMatchObject([{ eventId: of.eventId, lease: 2, attempts: 0 }]);
+    expect(await lease()).toMatchObject([{ eventId: of.eventId, lease: 3, attempts: 0 }]);
   });
 
   it("never waits at a webhook that is disabled meanwhile", async () => {
@@ -312,10 +312,21 @@ describe("a delivery", () => {
     expect(await failWebhookDelivery(ledger, expired as never, { isGone: true }, DAY_MS)).toBe(false);
     expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ disabled_at: null, failing_since: null });
     await updateWebhook(ledger, "acme", "w1", { url: "https://w2.example.com/", host: "w2.example.com:443" });
-    expect(await failWebhookDelivery(ledger, moved as never, { isGone: true, retryMs: 1 }, DAY_MS)).toBe(
-      false,
-    );
+    expect(await failWebhookDelivery(ledger, moved as never, { isGone: true }, DAY_MS)).toBe(false);
     expect(await findWebhook(ledger, "acme", "w1")).toMatchObject({ disabled_at: null, failing_since: null });
+    expect(await lease()).toMatchObject([{ url: "https://w2.example.com/" }]);
+  });
+
+  it("is sent again though an attempt from before ends later", async () => {
+    await hook("w1");
+    await recordEvent(ledger, happened("d1"));
+    const [before] = await lease();
+    await updateWebhook(ledger, "acme", "w1", { isEnabled: false });
+    await updateWebhook(ledger, "acme", "w1", { isEnabled: true });
+    const of = { organizationId: "acme", webhookId: "w1", eventId: before?.eventId ?? "" };
+    expect(await redeliverWebhook(ledger, of)).toBe("queued");
+    await failWebhookDelivery(ledger, before as never, {}, DAY_MS);
+    expect(await lease()).toHaveLength(1);
   });
 
   it("begins to fail again after a quiet time and at another URL: one failure disables no webhook", async () => {
