@@ -22,6 +22,8 @@ import { StoreClock } from "./store-clock.ts";
 
 /** Milliseconds between rounds. */
 const ROUND_MS = 1_000;
+/** Milliseconds in which turns end after the last round. */
+const LAST_TURNS_MS = 5_000;
 
 export interface DelivererOptions {
   store: AnalyticsStore;
@@ -89,7 +91,8 @@ export class Deliverer {
       }
       await sleep(this.#clock, ROUND_MS, signal);
     }
-    await Promise.all(this.#turns);
+    // Each ends by the signal; another process must not wait for one that does not.
+    await Promise.race([Promise.all(this.#turns), sleep(this.#clock, LAST_TURNS_MS)]);
     await this.#positions.save(this.#drains.all).catch(() => {});
     this.#receivers.closeAll();
   }
@@ -113,7 +116,7 @@ export class Deliverer {
     }
     const asked = this.#clock.monotonic();
     const { now, horizon } = await drainHorizon(store);
-    this.#drains.rewind(now, horizon, this.#storeClock.isSetBack(now, asked, this.#clock.monotonic()));
+    this.#drains.rewind(now, horizon, this.#storeClock.setBackWithin(now, asked, this.#clock.monotonic()));
     await this.#passIdle(horizon);
     for (const drain of this.#drains.all) {
       const hasWork = drain.isBehind(horizon) && drain.storedAt < horizon;

@@ -57,13 +57,16 @@ export class DrainSet {
     }
   }
 
-  /** Has lines sent again that the store's clock, which was set back, gave later times than those that come. */
-  rewind(now: number, horizon: number, isSetBack: boolean): void {
+  /**
+   * Has lines sent again that the store's clock, which was set back, gave later times than those that come.
+   * @param setBackWithin milliseconds within which it was; lines that came since have times of as long before `now`
+   */
+  rewind(now: number, horizon: number, setBackWithin: number | undefined): void {
     for (const drain of this.#drains.values()) {
       if (drain.isNew) {
         drain.beginBefore(now);
-      } else if (isSetBack || drain.storedAt > horizon) {
-        drain.rewind(Math.min(now, horizon) - REWIND_MS);
+      } else if (setBackWithin !== undefined || drain.storedAt > horizon) {
+        drain.rewind(Math.min(now, horizon) - REWIND_MS - (setBackWithin ?? 0));
       }
     }
   }

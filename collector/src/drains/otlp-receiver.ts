@@ -116,6 +116,11 @@ function exchange(options: RequestOptions, body: Buffer): Promise<Answer> {
       response.on("end", end);
       response.on("error", reject);
     });
+    // Without it Node closes the connection of such an answer, and reports neither a response nor an error.
+    sent.on("upgrade", ({ statusCode: status = 0 }, socket) => {
+      socket.destroy();
+      resolve({ status, retryAfter: undefined, body: "" });
+    });
     sent.on("error", reject);
     sent.end(body);
   });

@@ -19,7 +19,8 @@ afterEach(async () => {
 
 const lines = [outgoing({ text: "one", offset: "1" }), outgoing({ text: "two\nlines", offset: "2" })];
 const loopback = async () => [{ address: "127.0.0.1", family: 4 }];
-const soon = () => AbortSignal.timeout(2_000);
+/** For receivers that do answer: only what fails takes so long. */
+const soon = () => AbortSignal.timeout(30_000);
 
 describe("OTLP", () => {
   async function started(
@@ -92,6 +93,12 @@ describe("OTLP", () => {
       retryAfterMs: 7_000,
       message: `the receiver answers with ${status}`,
     });
+  });
+
+  test("a receiver that wants another protocol is refused", async () => {
+    const headers = { connection: "Upgrade", upgrade: "websocket" };
+    const { receiver } = await started(() => ({ status: 101, headers }));
+    await expect(receiver.send(lines, soon())).rejects.toMatchObject({ reason: "ReceiverRefused" });
   });
 
   // Shows: docs/log-drains.md#addresses: redirects are not followed

@@ -42,6 +42,9 @@ export interface DrainSelection {
 
 const LINES = "drainable AND omitted_lines = 0 AND omitted_bytes = 0 AND lost_files = 0";
 
+/** Organizations in one query: ClickHouse bounds what a parameter may have. */
+const MAX_NAMED = 500;
+
 /** Milliseconds by which a reader stays behind an insert that has just begun. */
 const MARGIN_MS = 1_000;
 /** And on a cluster, whose members get rows from each other. */
@@ -73,12 +76,19 @@ export async function organizationsWithLines(
   organizations: readonly string[],
   window: readonly [after: number, to: number],
 ): Promise<Set<string>> {
-  const { add, parameters } = collectValues();
-  const query = `SELECT DISTINCT organization FROM ${name(store, "logs")}
-    WHERE organization IN ${add("Array(String)", organizations)} AND stored_at > ${moment(String(window[0]), add)}
+  const found = new Set<string>();
+  for (let first = 0; first < organizations.length; first += MAX_NAMED) {
+    const { add, parameters } = collectValues();
+    const named = add("Array(String)", organizations.slice(first, first + MAX_NAMED));
+    const query = `SELECT DISTINCT organization FROM ${name(store, "logs")}
+    WHERE organization IN ${named} AND stored_at > ${moment(String(window[0]), add)}
       AND stored_at <= ${moment(String(window[1]), add)} AND ${LINES}`;
-  const { rows } = await rowsOf<{ organization: string }>(store, { query, parameters });
-  return new Set(rows.map(({ organization }) => organization));
+    const { rows } = await rowsOf<{ organization: string }>(store, { query, parameters });
+    for (const { organization } of rows) {
+      found.add(organization);
+    }
+  }
+  return found;
 }
 
 /** What one page has at most. */
