@@ -46,10 +46,13 @@ export async function changeDrain(
       }
       return;
     } catch (error) {
-      if (plan.secret !== undefined) {
+      const code = error instanceof Failure ? error.code : undefined;
+      const isRefused = code === "LOG_DRAIN_CONFLICT" || code === "LOG_DRAIN_NOT_FOUND";
+      // A write without an answer may have been done: the drain then names it.
+      if (plan.secret !== undefined && isRefused) {
         await deleteCredentials(kube, drain, plan.secret.name);
       }
-      if (!(error instanceof Failure && error.code === "LOG_DRAIN_CONFLICT") || attempt === ATTEMPTS) {
+      if (code !== "LOG_DRAIN_CONFLICT" || attempt === ATTEMPTS) {
         throw error;
       }
     }

@@ -18,9 +18,11 @@ import { WRITE } from "./cluster.ts";
 
 /** Headers and client certificates of drains, in Secrets. A Secret is never changed: others are in another one, which a drain names in one write with its receiver. */
 
+const CREDENTIALS = "-credentials-";
+
 /** A name for a Secret that `/v1` keeps a drain's credentials in. */
 export const newCredentialsName = (drainId: string): string =>
-  `${drainId}-credentials-${randomBytes(4).toString("hex")}`;
+  `${drainId}${CREDENTIALS}${randomBytes(4).toString("hex")}`;
 
 type Given = Pick<z.output<typeof createLogDrainBody>, "headers" | "client_certificate">;
 type Changed = Pick<z.output<typeof patchLogDrainBody>, "headers" | "client_certificate">;
@@ -78,7 +80,11 @@ export async function credentialsOf(
   const ref = { namespace: metadata.namespace, name: spec.secretRef.name };
   const read = kube.getOrUndefined<KubernetesObject & { data?: CredentialsData }>(resources.secrets, ref);
   const live = await withClusterErrors(read);
-  return live?.metadata?.labels?.[labels.logDrain] === metadata.name ? (live.data ?? {}) : undefined;
+  if (live === undefined) {
+    // One of these may never have been created, or is lost: the drain gets another.
+    return ref.name.startsWith(`${metadata.name}${CREDENTIALS}`) ? {} : undefined;
+  }
+  return live.metadata?.labels?.[labels.logDrain] === metadata.name ? (live.data ?? {}) : undefined;
 }
 
 /** Creates a Secret of a drain, which is deleted with it. @throws Failure 503 */

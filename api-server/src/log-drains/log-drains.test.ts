@@ -241,6 +241,14 @@ describe("a log drain", () => {
     expect((await send("PATCH", `${DRAINS}/external`, { name: "Other" })).statusCode).toBe(200);
   });
 
+  it("whose own Secret was lost gets another", async () => {
+    const id = await create();
+    const name = (await drainOf(id)).spec.secretRef?.name ?? "";
+    await harness.kube.delete(resources.secrets, { namespace, name });
+    expect((await send("PATCH", `${DRAINS}/${id}`, { headers: OTLP.headers })).statusCode).toBe(200);
+    expect((await secretOf(id))?.data).toEqual({ "header.Authorization": encoded(TOKEN) });
+  });
+
   // Shows: docs/log-drains.md#over-v1: `DELETE /v1/organization/log-drains/:drainId` | what
   it("is deleted", async () => {
     const id = await create();
