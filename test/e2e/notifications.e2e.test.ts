@@ -100,10 +100,13 @@ test("a deployment arrives although the receiver was away and the leading operat
   receiver.answer(204);
   // The first pause is 5 s; where two attempts have failed by now, the second one is five minutes.
   const event = await arrived("deployment.succeeded", id, 480_000);
-  await eventually(async () => {
-    expect((await deliveries()).find((one) => one.id === event.id)?.status).toBe("succeeded");
-  });
-});
+  await eventually(
+    async () => {
+      expect((await deliveries()).find((one) => one.id === event.id)?.status).toBe("succeeded");
+    },
+    { within: 480_000 },
+  );
+}, 1_200_000);
 
 test("a crash loop and the failed deployment arrive, each as one event", async () => {
   // The image of a job ends by itself: as an application it ends again and again.
