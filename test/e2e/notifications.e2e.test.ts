@@ -96,8 +96,9 @@ test("a deployment arrives although the receiver was away and the leading operat
     const tried = (await deliveries()).filter(({ event_type }) => event_type === "deployment.succeeded");
     expect(tried.some(({ attempts, response_code }) => attempts > 0 && response_code === 503)).toBe(true);
   });
-  await replaceLeader();
+  const replaced = replaceLeader();
   receiver.answer(204);
+  await replaced;
   // The first pause is 5 s; where two attempts have failed by now, the second one is five minutes.
   const event = await arrived("deployment.succeeded", id, 480_000);
   await eventually(

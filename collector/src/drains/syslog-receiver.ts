@@ -12,7 +12,7 @@ const PAUSE_MS = [50, 1_000] as const;
 /**
  * A receiver of syslog over TLS. The protocol acknowledges nothing: what was written may be in a buffer of a receiver that is gone. So each batch
  * has a connection of its own, that is closed in order: a receiver that answers the end has read what was before it (RFC 5425, 4.4). One that ends
- * the connection at the same time, without having read it, cannot be told from that.
+ * the connection at the same time, without having read it, does not differ from that.
  */
 export class SyslogReceiver implements Receiver {
   readonly #host: string;
