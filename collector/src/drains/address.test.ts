@@ -1,4 +1,5 @@
 import { promisify } from "node:util";
+import { isInCidrs } from "@slipway/git";
 import { expect, test } from "vitest";
 import { receiverAddress } from "./address.ts";
 import { connectionFailure } from "./connection-failure.ts";
@@ -32,6 +33,14 @@ test.each([
     reason: "AddressRefused",
     message: "the receiver's address is not a public one",
   });
+});
+
+test("public addresses of the cluster's own are refused, also as IPv6 ones", async () => {
+  const own = { ...options(["1.1.1.1", "8.8.8.8"]), isRefused: isInCidrs(["8.8.8.0/24", "2606:4700::/32"]) };
+  for (const host of ["logs.example.com", "8.8.8.8", "[::ffff:8.8.8.8]", "2606:4700::1111"]) {
+    await expect(addressesOf(host, 443, own)).rejects.toMatchObject({ reason: "AddressRefused" });
+  }
+  expect(isIn(() => receiverAddress("1.1.1.1", 443, own))).toBe(true);
 });
 
 test("all public addresses are offered, of both families", async () => {

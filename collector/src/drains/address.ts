@@ -5,6 +5,8 @@ import { DeliveryError } from "./receiver.ts";
 export interface AddressOptions {
   /** `host:port` of receivers whose addresses may be private. */
   allowedHosts: ReadonlySet<string>;
+  /** Addresses that are refused although they are public, such as the cluster's own. */
+  isRefused?: (address: string) => boolean;
   /** In place of queries to the name servers. */
   resolve?: Resolve;
 }
@@ -17,7 +19,7 @@ export interface AddressOptions {
 export function receiverAddress(
   host: string,
   port: number,
-  { allowedHosts, resolve }: AddressOptions,
+  { allowedHosts, isRefused = () => false, resolve }: AddressOptions,
 ): { host: string; port: number; lookup: LookupFunction } {
   const literal = host.replace(/^\[|\]$/g, "");
   // As URLs have it: in lower case, and an IPv6 address in its shortest form.
@@ -25,14 +27,15 @@ export function receiverAddress(
     ? (URL.parse(`https://[${literal}]`)?.hostname ?? literal)
     : literal.toLowerCase();
   const isAllowed = allowedHosts.has(`${name}:${port}`);
-  if (isIP(literal) !== 0 && !isAllowed && !isPublicAddress(literal)) {
+  const mayConnect = (address: string) => isPublicAddress(address) && !isRefused(address);
+  if (isIP(literal) !== 0 && !isAllowed && !mayConnect(literal)) {
     throw addressRefused();
   }
   // The installation names those that are allowed, by search domains perhaps. Any other is a tenant's, and may have a name server that does not
   // answer: no thread waits for it.
   const lookup = isAllowed
     ? ssrfSafeLookup(resolve ?? systemResolve, () => true)
-    : ssrfSafeLookup(resolve ?? queriedAddresses, isPublicAddress);
+    : ssrfSafeLookup(resolve ?? queriedAddresses, mayConnect);
   return { host: literal, port, lookup };
 }
 

@@ -46,8 +46,7 @@ async function main(settings: DrainSettings): Promise<void> {
       // The collectors may not have done so yet.
       prepare: async () => void (await migrate(store)),
       drains: () => cluster.list(),
-      open: async (drain) =>
-        openReceiver(drain, await cluster.credentials(drain), { allowedHosts: settings.allowedHosts }),
+      open: async (drain) => openReceiver(drain, await cluster.credentials(drain), settings),
       nameOf: (organization, project) => cluster.nameOf(organization, project),
       report: (drain, lagMs) => cluster.report(drain, lagMs),
     });

@@ -1,9 +1,10 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
-import { allowedHosts } from "@slipway/git";
+import { allowedHosts, isInCidrs } from "@slipway/git";
 import {
   dnsLabel,
   type Environment,
   listenAddress,
+  listOf,
   logLevel,
   parseSettings,
   portNumber,
@@ -15,6 +16,7 @@ const environment = z.object({
   ...analyticsVariables,
   SLIPWAY_ANALYTICS_URL: analyticsVariables.SLIPWAY_ANALYTICS_URL.unwrap(),
   SLIPWAY_LOG_DRAINS_ALLOWED_HOSTS: allowedHosts,
+  SLIPWAY_EGRESS_DENIED_CIDRS: listOf(z.union([z.cidrv4(), z.cidrv6()])).default([]),
   SLIPWAY_LOG_DRAINS_MAX_LAG_HOURS: z.coerce.number().int().min(1).max(168).default(168),
   SLIPWAY_NAMESPACE: dnsLabel.default("slipway-system"),
   SLIPWAY_LOG_LEVEL: logLevel.default("info"),
@@ -27,6 +29,8 @@ export interface DrainSettings {
   store: AnalyticsSettings;
   /** `host:port` of receivers whose addresses may be private. */
   allowedHosts: ReadonlySet<string>;
+  /** Whether an address is the cluster's own. */
+  isRefused: (address: string) => boolean;
   bounds: DrainBounds;
   /** Where its Lease is. */
   namespace: string;
@@ -44,6 +48,7 @@ export function drainSettings(env: Environment): DrainSettings {
   return {
     store: settingsFrom(e),
     allowedHosts: new Set(e.SLIPWAY_LOG_DRAINS_ALLOWED_HOSTS),
+    isRefused: isInCidrs(e.SLIPWAY_EGRESS_DENIED_CIDRS),
     bounds: { ...BOUNDS, maxLagMs: e.SLIPWAY_LOG_DRAINS_MAX_LAG_HOURS * 3_600_000 },
     namespace: e.SLIPWAY_NAMESPACE,
     logLevel: e.SLIPWAY_LOG_LEVEL,

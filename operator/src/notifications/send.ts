@@ -1,7 +1,6 @@
 /** Sends one delivery to its webhook. */
 
-import { BlockList, isIPv6 } from "node:net";
-import { GitError, queriedAddresses, type Resolve, SsrfSafeFetch } from "@slipway/git";
+import { GitError, isInCidrs, queriedAddresses, type Resolve, SsrfSafeFetch } from "@slipway/git";
 import type { AttemptResult, LeasedWebhookDelivery } from "@slipway/ledger";
 import { signedHeaders } from "./signature.ts";
 
@@ -23,23 +22,16 @@ export interface SenderOptions {
 
 /** The client of receivers: HTTPS to public addresses alone, no redirect followed, of answers the first bytes read. */
 export function receiverClient(options: SenderOptions): SsrfSafeFetch {
-  const denied = new BlockList();
-  for (const cidr of options.deniedCidrs) {
-    const [network = "", prefix = ""] = cidr.split("/");
-    denied.addSubnet(network, Number(prefix), familyOf(network));
-  }
   return new SsrfSafeFetch({
     allowedHosts: options.allowedHosts,
     ca: options.ca,
     resolve: options.resolve ?? queriedAddresses,
     timeoutMs: options.timeoutMs ?? ATTEMPT_TIMEOUT_MS,
     maxBytes: ANSWER_BYTES,
-    isRefused: (address) => denied.check(address, familyOf(address)),
+    isRefused: isInCidrs(options.deniedCidrs),
     isLenient: true,
   });
 }
-
-const familyOf = (address: string): "ipv4" | "ipv6" => (isIPv6(address) ? "ipv6" : "ipv4");
 
 /** What became of an attempt. */
 export interface SentAttempt extends AttemptResult {

@@ -29,6 +29,7 @@ export {
   canonicalInstanceUrl,
   hostAndPort,
   INSTANCE_URL_MAX_LENGTH,
+  isInCidrs,
   isPublicAddress,
 } from "./net/addresses.ts";
 export {

@@ -62,8 +62,23 @@ export function isPublicAddress(address: string): boolean {
   return globalUnicast.check(address, "ipv6") && !refused.check(address, "ipv6");
 }
 
+/** Whether an address is in one of these CIDRs, also one that represents an IPv4 address of them. */
+export function isInCidrs(cidrs: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = "", prefix = ""] = cidr.split("/");
+    list.addSubnet(network, Number(prefix), familyOf(network));
+  }
+  return (address) => {
+    const plain = plainAddress(address);
+    return list.check(plain, familyOf(plain));
+  };
+}
+
+const familyOf = (address: string): "ipv4" | "ipv6" => (isIPv6(address) ? "ipv6" : "ipv4");
+
 /** The IPv4 address that an IPv6 one represents; of any other address itself. */
-export function plainAddress(address: string): string {
+function plainAddress(address: string): string {
   return isIPv6(address) && !address.includes("%") && embedding.check(address, "ipv6")
     ? embeddedIPv4(address)
     : address;

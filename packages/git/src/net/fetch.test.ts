@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startHttpsServer, type TestServer } from "../../../../test/kit/git/https-server.ts";
+import { isInCidrs } from "./addresses.ts";
 import { SsrfSafeFetch, type SsrfSafeFetchOptions } from "./fetch.ts";
 
 let server: TestServer;
@@ -114,7 +115,7 @@ describe("a lenient one", () => {
 });
 
 it("a public address that is refused is not connected to", async () => {
-  const options = { allowedHosts: [], isRefused: (address: string) => address === "192.88.98.1" };
+  const options = { allowedHosts: [], isRefused: isInCidrs(["192.88.98.1/32"]) };
   const resolve = async () => [{ address: "192.88.98.1", family: 4 }];
   for (const host of ["192.88.98.1", "[::ffff:192.88.98.1]", "[64:ff9b::192.88.98.1]", "git.example.com"]) {
     const answer = guarded({ ...options, resolve }).send(`https://${host}:${server.port}/`);

@@ -6,7 +6,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { getCACertificates } from "node:tls";
 import { Agent, type Dispatcher, request } from "undici";
 import { GitError } from "../errors.ts";
-import { hostAndPort, isPublicAddress, plainAddress } from "./addresses.ts";
+import { hostAndPort, isPublicAddress } from "./addresses.ts";
 
 /** All addresses of a host. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
@@ -62,7 +62,7 @@ export class SsrfSafeFetch {
   constructor(options: SsrfSafeFetchOptions = {}) {
     const { allowedHosts = [], ca, resolve = systemResolve, isRefused = () => false } = options;
     this.#isLenient = options.isLenient ?? false;
-    this.#mayConnect = (address) => isPublicAddress(address) && !isRefused(plainAddress(address));
+    this.#mayConnect = (address) => isPublicAddress(address) && !isRefused(address);
     this.#allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
     this.#timeoutMs = options.timeoutMs ?? 15_000;
     this.#maxBytes = options.maxBytes ?? 4 * 1024 * 1024;
