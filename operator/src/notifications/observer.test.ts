@@ -56,7 +56,7 @@ test("an organization without webhooks costs the ledger nothing, and is observed
   await recorder.reconcile(ref);
   expect(recorded).toEqual([]);
   const changed: string[] = [];
-  subscribers.onChange((organizationId) => changed.push(organizationId));
+  subscribers.onChange((organizationIds) => changed.push(...organizationIds));
   subscribed = new Map([["acme", new Date(2)]]);
   await subscribers.refresh();
   await subscribers.refresh();

@@ -89,9 +89,9 @@ export function addEventObservers(
       sources: [
         watchObjects(store),
         customSource((enqueue) =>
-          subscribers.onChange((organizationId) => {
+          subscribers.onChange((organizationIds) => {
             for (const object of store.list()) {
-              if (organizationOf(object) === organizationId) {
+              if (organizationIds.has(organizationOf(object))) {
                 enqueue(refKey({ namespace: object.metadata?.namespace, name: object.metadata?.name ?? "" }));
               }
             }

@@ -11,7 +11,7 @@ export type ListSubscribers = () => Promise<readonly { organizationId: string; c
 export class Subscribers {
   readonly #list: ListSubscribers;
   readonly #log: Logger;
-  readonly #listeners = new Set<(organizationId: string) => void>();
+  readonly #listeners = new Set<(organizationIds: ReadonlySet<string>) => void>();
   #changedAt: ReadonlyMap<string, number> = new Map();
 
   constructor(list: ListSubscribers, log: Logger) {
@@ -23,8 +23,8 @@ export class Subscribers {
     return this.#changedAt.has(organizationId);
   }
 
-  /** Calls the listener with each organization whose webhooks have changed. Returns how to stop it. */
-  onChange(listener: (organizationId: string) => void): () => void {
+  /** Calls the listener with the organizations whose webhooks have changed, all of one read together. Returns how to stop it. */
+  onChange(listener: (organizationIds: ReadonlySet<string>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -36,12 +36,13 @@ export class Subscribers {
     this.#changedAt = new Map(
       rows.map(({ organizationId, changedAt }) => [organizationId, changedAt.getTime()]),
     );
-    for (const [organizationId, changedAt] of this.#changedAt) {
-      if (before.get(organizationId) !== changedAt) {
-        for (const listener of this.#listeners) {
-          listener(organizationId);
-        }
-      }
+    const changed = [...this.#changedAt].filter(([id, changedAt]) => before.get(id) !== changedAt);
+    if (changed.length === 0) {
+      return;
+    }
+    const ids = new Set(changed.map(([id]) => id));
+    for (const listener of this.#listeners) {
+      listener(ids);
     }
   }
 
