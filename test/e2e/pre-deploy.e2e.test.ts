@@ -57,7 +57,7 @@ async function migrations(name: string): Promise<string[]> {
   return [...log.matchAll(new RegExp(`GET /${name}/(v\\d) 200`, "g"))].map(([, version = ""]) => version);
 }
 
-/** Waits for the project's newest deployment, which is another than the one before. */
+/** Waits for the end of the project's newest deployment, which is another than the one before. */
 const ended = (id: string, status: "succeeded" | "failed", before?: string) =>
   eventually(async () => {
     const { last_deployment: last } = await read(id);
@@ -65,6 +65,31 @@ const ended = (id: string, status: "succeeded" | "failed", before?: string) =>
     expect(last?.status).toBe(status);
     return last as NonNullable<typeof last>;
   });
+
+/** As {@link ended}. While its command has not ended, no instance may run another image than these. */
+async function endedBefore(
+  id: string,
+  status: "succeeded" | "failed",
+  before: string | undefined,
+  images: readonly string[],
+) {
+  const early: (string | undefined)[] = [];
+  const last = await eventually(
+    async () => {
+      const found = await imagesOf(id);
+      const deployment = (await read(id)).last_deployment;
+      expect(deployment?.id).not.toBe(before);
+      if (deployment?.pre_deploy?.status !== "succeeded") {
+        early.push(...found.filter((image) => image === undefined || !images.includes(image)));
+      }
+      expect(deployment?.status).toBe(status);
+      return deployment as NonNullable<typeof deployment>;
+    },
+    { every: 250 },
+  );
+  expect(early).toEqual([]);
+  return last;
+}
 
 const runs = (id: string) =>
   eventually(async () => expect((await read(id)).last_deployment?.pre_deploy?.status).toBe("running"), {
@@ -93,9 +118,7 @@ test("a migration runs before each version, and one that fails leaves the versio
   const config = { pre_deploy_command: migrate(name, 4_000, 0), pre_deploy_timeout_seconds: 60 };
   const { project_id: id, domain } = await createProject(call, httpProject(name, config));
   made.push(id);
-  await runs(id);
-  expect(await imagesOf(id)).toEqual([]);
-  const first = await ended(id, "succeeded");
+  const first = await endedBefore(id, "succeeded", undefined, []);
   expect(first.pre_deploy).toMatchObject({
     status: "succeeded",
     exit_code: 0,
@@ -106,8 +129,7 @@ test("a migration runs before each version, and one that fails leaves the versio
   const failing = traffic(domain);
   await patch(id, "pre-deploy", { pre_deploy_command: migrate(name, 4_000, 3) });
   await patch(id, "image", { image: stack.imageHttpV2 });
-  await runs(id);
-  const failed = await ended(id, "failed", first.id);
+  const failed = await endedBefore(id, "failed", first.id, [stack.imageHttp]);
   expect(failed).toMatchObject({
     message: "The pre-deploy command ended with exit code 3.",
     pre_deploy: {
@@ -133,9 +155,7 @@ test("a migration runs before each version, and one that fails leaves the versio
 
   const deploying = traffic(domain);
   await patch(id, "pre-deploy", { pre_deploy_command: migrate(name, 4_000, 0) });
-  await runs(id);
-  expect(await imagesOf(id)).toEqual([stack.imageHttp]);
-  const second = await ended(id, "succeeded", failed.id);
+  const second = await endedBefore(id, "succeeded", failed.id, [stack.imageHttp]);
   await sleep(2_000);
   const report = await deploying.stop();
   console.log(`${without.sent + report.sent} requests, ${report.failures.length} failed`);

@@ -32,7 +32,8 @@ const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
 
 const timeout = 900_000;
-const RATE = 50;
+/** Connections a second. Each is a process of PostgreSQL and a key derivation: two processors shared by the whole stack bear few more. */
+const RATE = isLong ? 50 : 20;
 
 interface Engine {
   create: object;

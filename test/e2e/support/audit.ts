@@ -9,7 +9,12 @@ interface AuditEvent {
   readonly verb: string;
   readonly stage: string;
   readonly user: { readonly username: string };
-  readonly objectRef?: { readonly resource: string; readonly namespace?: string; readonly name?: string };
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
 }
 
 /** Where the apiserver's audit log ends now, in bytes; a later `writesSince` reads on from there. */
@@ -17,7 +22,7 @@ export const auditPosition = async (): Promise<number> => (await stat(file)).siz
 
 /**
  * Every write that a service account made since `position`, as `verb resource namespace/name`, without the leader's
- * Lease. The apiserver itself wrote this log, so nothing that reached it is missing.
+ * Lease and requested tokens, which are stored nowhere. The apiserver itself wrote this log, so nothing that reached it is missing.
  */
 export async function writesSince(position: number, username: string): Promise<string[]> {
   const handle = await open(file);
@@ -38,7 +43,8 @@ export async function writesSince(position: number, username: string): Promise<s
           event.stage === "ResponseComplete" &&
           event.user.username === username &&
           writeVerbs.has(event.verb) &&
-          event.objectRef?.resource !== "leases",
+          event.objectRef?.resource !== "leases" &&
+          event.objectRef?.subresource !== "token",
       )
       .map(
         ({ verb, objectRef }) =>
