@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { isLong } from "../kit/long.ts";
 import {
   apiClient,
@@ -11,6 +11,7 @@ import {
 } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
+import { acquireExclusive } from "./support/exclusive.ts";
 import {
   collectorNamespace,
   collectorPod,
@@ -25,7 +26,14 @@ const kills = 20;
 const awayMs = 600_000;
 const call = apiClient();
 const ids: string[] = [];
-afterAll(() => deleteProjects(call, ids));
+let release: (() => void) | undefined;
+beforeAll(async () => {
+  release = isLong ? await acquireExclusive("collector") : undefined;
+}, 900_000);
+afterAll(async () => {
+  release?.();
+  await deleteProjects(call, ids);
+});
 
 const store = { namespace: "slipway-system", name: "slipway-analytics" };
 

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   apiClient,
   createProject,
@@ -10,6 +10,7 @@ import {
 import { cluster } from "./support/cluster.ts";
 import { createDatabase, databaseProject, untilReady } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
+import { acquireExclusive } from "./support/exclusive.ts";
 import { untilServing } from "./support/ingress.ts";
 import { allLines, searchLogs, writeLines } from "./support/logs.ts";
 import { collectorNamespace, collectorPod } from "./support/network-analytics.ts";
@@ -21,7 +22,14 @@ import { namespaceOf, stack } from "./support/stack.ts";
 const call = apiClient();
 const namespace = namespaceOf(stack.organization);
 const made: string[] = [];
-afterAll(() => deleteProjects(call, made));
+let release: (() => void) | undefined;
+beforeAll(async () => {
+  release = await acquireExclusive("collector");
+}, 900_000);
+afterAll(async () => {
+  release?.();
+  await deleteProjects(call, made);
+});
 
 const timeout = 600_000;
 /** From the writing of a line to its finding, on a machine that is busy. */

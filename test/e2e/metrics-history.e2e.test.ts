@@ -11,6 +11,7 @@ import {
 import { cluster } from "./support/cluster.ts";
 import { createDatabase, databaseProject, untilReady } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
+import { acquireExclusive } from "./support/exclusive.ts";
 import { untilServing } from "./support/ingress.ts";
 import { metricHistory, pointsOf } from "./support/metrics.ts";
 import { collectorPod } from "./support/network-analytics.ts";
@@ -26,7 +27,7 @@ const namespace = namespaceOf(stack.organization);
 const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
 
-const timeout = 600_000;
+const timeout = 900_000;
 /** Two samples, which a rate needs, and the kubelet's own delay, on a busy machine. */
 const within = { within: 240_000, every: 3_000 };
 const hour = { range_seconds: "3600", resolution_seconds: "15" };
@@ -58,6 +59,7 @@ test(
     const [{ name: instance, node } = { name: "", node: "" }] = await instancesOf(id);
     // Neither a flood of its log nor all of a processor: other files run beside this one.
     const load = traffic(domain);
+    const release = await acquireExclusive("collector");
     try {
       const busy = async () =>
         pointsOf(await metricHistory(call, id, hour), instance).filter(({ cpu }) => (cpu ?? 0) > 0.001);
@@ -71,6 +73,7 @@ test(
         expect((await busy()).filter(({ at }) => at > last).length).toBeGreaterThan(1);
       }, within);
     } finally {
+      release();
       await load.stop();
     }
     const history = await metricHistory(call, id, hour);

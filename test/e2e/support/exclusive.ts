@@ -5,8 +5,11 @@ import { eventually } from "./eventually.ts";
 /** How long another file may have it, in milliseconds: as long as the longest takes. */
 const WITHIN_MS = 900_000;
 
-/** What only one file may use at a time: builds or backups as a whole, and what the platform's parts are set to. */
-type Exclusive = "builds" | "backups" | "settings";
+/**
+ * What only one file may use at a time: builds or backups as a whole, a collector (one that is killed again and again is restarted
+ * after 10, 20, 40 s), and what the platform's parts are set to.
+ */
+type Exclusive = "builds" | "backups" | "collector" | "settings";
 
 /**
  * Waits until no other process of this machine has any of what is named, and acquires all of it, in the order of the names: an

@@ -30,7 +30,7 @@ export function traffic(domain: string, path = "/", rate = RATE): { stop: () => 
     try {
       const { status, text } = await throughIngress(domain, path);
       if (status !== 200) {
-        failures.push(`${status} ${at}`);
+        failures.push(`${status} ${at}: ${text.slice(0, 200)}`);
       }
       const version = /"version":"([^"]+)"/.exec(text)?.[1];
       if (version !== undefined && !versions.includes(version)) {
