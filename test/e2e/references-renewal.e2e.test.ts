@@ -43,7 +43,7 @@ interface Engine {
 
 const engines: Readonly<Record<string, Engine>> = {
   postgresql: {
-    create: databaseProject("db-basic", { type_project: "postgresql", version: "17" }),
+    create: databaseProject("db-premium", { type_project: "postgresql", version: "17" }),
     login: async (project) => (await connectPostgresql(project)).end(),
   },
   mariadb: {
