@@ -51,6 +51,9 @@ export function kubeletConfig(options: KubeletOptions): string {
     evictionHard: { "memory.available": "200Mi", "nodefs.available": "1%", "imagefs.available": "1%" },
     kubeReserved: { cpu: "50m", memory: "500Mi" },
     nodeStatusUpdateFrequency: "10s",
+    // Tests kill each of the platform's processes dozens of times an hour: the default of five minutes is waited for by all of them.
+    featureGates: { KubeletCrashLoopBackOffMax: true },
+    crashLoopBackOff: { maxContainerRestartPeriod: "30s" },
     shutdownGracePeriod: "0s",
   });
 }

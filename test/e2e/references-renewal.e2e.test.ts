@@ -33,7 +33,7 @@ afterAll(() => deleteProjects(call, made));
 
 const timeout = 900_000;
 /** Connections a second. Each is a process of PostgreSQL and a key derivation: two processors shared by the whole stack bear few more. */
-const RATE = isLong ? 50 : 20;
+const RATE = isLong ? 50 : 10;
 
 interface Engine {
   create: object;
