@@ -85,6 +85,15 @@ const logDays = z
   .optional()
   .describe("Days for which lines of its projects' logs can be searched; 8 without it.");
 
+/** What is given back of a term that was paid ahead when its project is deleted: docs/billing.md. */
+const refund = z
+  .enum(["none", "prorated"])
+  .optional()
+  .describe(
+    "Of a term that was paid ahead, given as credit when its project is deleted: the unused part, or nothing, as without it.",
+  );
+export type Refund = NonNullable<z.output<typeof refund>>;
+
 /** Capabilities of an HTTP plan; `logs` is always true. */
 export const capabilities = z.strictObject({
   logs: z.literal(true),
@@ -103,6 +112,7 @@ export const httpPlan = z.strictObject({
   maxInstances: z.int().min(1).max(100).describe("Most instances of one project."),
   retainDeletedVolumesHours,
   logDays,
+  refund,
 });
 export type HttpPlan = z.output<typeof httpPlan>;
 
@@ -173,6 +183,7 @@ export const databasePlan = z.strictObject({
   metrics,
   retainDeletedVolumesHours,
   logDays,
+  refund,
   engines: z.partialRecord(z.enum(engineNames), engineOffer).refine((all) => Object.keys(all).length > 0, {
     message: "must name at least one engine",
   }),

@@ -4,6 +4,7 @@
  */
 
 export * from "./backup.ts";
+export * from "./billing/index.ts";
 export * from "./billing.ts";
 export * from "./build.ts";
 export * from "./catalog.ts";

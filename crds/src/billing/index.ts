@@ -1,0 +1,12 @@
+/** What plans cost, computed from the history of a project. `plan-charges.ts` is the beginning; docs/billing.md has the rules. */
+
+export type { BillableChange, BillableHistory, BillableState, PlanPaymentMode } from "./history.ts";
+export {
+  type ChargeWindow,
+  type PlanCharge,
+  type PlanChargeKind,
+  planChargeKinds,
+  planCharges,
+} from "./plan-charges.ts";
+export { type PlanPrices, type PriceList, priceListOf } from "./prices.ts";
+export { billableState } from "./state.ts";

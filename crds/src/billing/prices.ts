@@ -1,0 +1,55 @@
+/** Prices by date: docs/billing.md#prices. */
+
+import type { Catalog, Prices, Refund } from "../catalog.ts";
+
+export interface PlanPrices extends Prices {
+  /** What is given back of a term when its project is deleted. */
+  readonly refund: Refund;
+}
+
+/** What all costs from an instant on, in BRL cents. */
+export interface PriceList {
+  /** Milliseconds. */
+  readonly from: number;
+  readonly plans: Readonly<Record<string, PlanPrices>>;
+  /** A GB of billed storage for an hour. */
+  readonly gbHour: string;
+}
+
+/**
+ * The prices of a plan at an instant: of the newest list by then that has the plan, else of the first one after.
+ * @param lists oldest first
+ * @throws RangeError when no list has it
+ */
+export function planPrices(lists: readonly PriceList[], plan: string, at: number): PlanPrices {
+  const having = lists.filter(({ plans }) => Object.hasOwn(plans, plan));
+  const prices = inForce(having, at)?.plans[plan];
+  if (prices === undefined) {
+    throw new RangeError("a plan that no price list has");
+  }
+  return prices;
+}
+
+/**
+ * The price of a GB for an hour at an instant.
+ * @throws RangeError without a list
+ */
+export function gbHourPrice(lists: readonly PriceList[], at: number): string {
+  const list = inForce(lists, at);
+  if (list === undefined) {
+    throw new RangeError("no price list");
+  }
+  return list.gbHour;
+}
+
+const inForce = (lists: readonly PriceList[], at: number): PriceList | undefined =>
+  lists.findLast(({ from }) => from <= at) ?? lists[0];
+
+/** The prices of a catalog, from an instant on. */
+export function priceListOf({ httpPlans, databasePlans, storagePlans }: Catalog, from: number): PriceList {
+  const plans = [...httpPlans, ...databasePlans].map(
+    ({ plan, prices, refund = "none" }) => [plan, { ...prices, refund }] as const,
+  );
+  const storage = storagePlans.find(({ persistent }) => persistent);
+  return { from, plans: Object.fromEntries(plans), gbHour: storage?.prices.hourly ?? "0" };
+}

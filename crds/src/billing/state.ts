@@ -1,0 +1,49 @@
+/** What is billed of a project as it is: docs/billing.md#what-is-recorded. */
+
+import { type Catalog, findPlan } from "../catalog.ts";
+import type { ProjectSpec } from "../project/spec.ts";
+import type { BillableState } from "./history.ts";
+
+/**
+ * What is billed of a project, with the spec that is in force.
+ * @param instances that exist under it; those of the spec unless given
+ * @param before what was billed until now, if the project is not new
+ * @returns undefined where the plan is not charged by its history: of jobs, and of plans that the catalog does not have
+ */
+export function billableState(
+  catalog: Catalog,
+  spec: ProjectSpec,
+  {
+    instances = spec.instances ?? 1,
+    before,
+  }: { instances?: number; before?: BillableState | undefined } = {},
+): BillableState | undefined {
+  const plan = findPlan(catalog, spec.plan);
+  const { paymentMode, paused = false } = spec;
+  if (plan === undefined || spec.type === "job" || paymentMode === "per_minute") {
+    return undefined;
+  }
+  const offer =
+    "engines" in plan && spec.type in plan.engines
+      ? plan.engines[spec.type as keyof typeof plan.engines]
+      : undefined;
+  const { capacity = 0, persistent = false } = spec.storage ?? {};
+  const storedGb = (): number => {
+    if (plan.free) {
+      return 0;
+    }
+    if (offer === undefined) {
+      return persistent ? capacity : (before?.billedGb ?? 0);
+    }
+    const volumes = { per_instance_gb: spec.instances ?? 1, per_project_gb: 1, none: 0 };
+    return Math.max(0, capacity - offer.storage.included) * volumes[offer.billing.storage];
+  };
+  return {
+    plan: spec.plan,
+    paymentMode,
+    renews: true,
+    instances: offer?.billing.instances === "per_project" ? Math.min(1, instances) : instances,
+    paused,
+    billedGb: storedGb(),
+  };
+}
