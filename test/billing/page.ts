@@ -1,0 +1,79 @@
+/** The examples of docs/billing.md, as they are written there. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { BillableHistory, PlanPaymentMode, PriceList } from "@slipway/crds";
+import { parse } from "yaml";
+import { root } from "../../hack/lib/paths.ts";
+
+interface WrittenPrices {
+  from: string;
+  gb_hour: string;
+  plans: Record<string, { hourly: string; monthly: string; yearly: string; refund?: "none" | "prorated" }>;
+}
+
+interface WrittenChange {
+  at: string;
+  deleted?: true;
+  plan?: string;
+  mode?: PlanPaymentMode;
+  instances?: number;
+  paused?: boolean;
+  gb?: number;
+  renew?: boolean;
+}
+
+interface WrittenCharge {
+  kind: string;
+  from: string;
+  to?: string;
+  plan?: string;
+  instance?: number;
+  gb?: number;
+  amount: string;
+}
+
+export interface Example {
+  example: string;
+  history: WrittenChange[];
+  charges: WrittenCharge[];
+}
+
+const page = readFileSync(join(root, "docs/billing.md"), "utf8");
+const blocks = (language: string): unknown[] =>
+  [...page.matchAll(/^```([^\n]*)\n(.*?)^```$/gms)]
+    .filter(([, info]) => info === language)
+    .map(([, , text = ""]) => parse(text));
+
+/** Instants are written as ISO 8601. */
+export const instant = (text: string): number => Date.parse(text);
+
+export const examples = blocks("yaml") as Example[];
+
+/** The prices of all examples. */
+export const prices: PriceList[] = (blocks("yaml prices") as WrittenPrices[][])
+  .flat()
+  .map(({ from, gb_hour, plans }) => ({
+    from: instant(from),
+    gbHour: gb_hour,
+    plans: Object.fromEntries(
+      Object.entries(plans).map(([plan, each]) => [plan, { ...each, refund: each.refund ?? "none" }]),
+    ),
+  }));
+
+/** The history of an example, with what it leaves out. */
+export function historyOf({ history }: Example, projectUid: string): BillableHistory {
+  const deleted = history.find((each) => each.deleted);
+  const changes = history
+    .filter((each) => !each.deleted)
+    .map(({ at, plan = "", mode = "hourly", instances = 0, paused = false, gb = 0, renew = true }) => ({
+      at: instant(at),
+      plan,
+      paymentMode: mode,
+      instances,
+      paused,
+      billedGb: gb,
+      renews: renew,
+    }));
+  return { projectUid, changes, ...(deleted === undefined ? {} : { deletedAt: instant(deleted.at) }) };
+}
