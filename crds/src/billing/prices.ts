@@ -45,7 +45,7 @@ export function gbHourPrice(lists: readonly PriceList[], at: number): string {
 const inForce = (lists: readonly PriceList[], at: number): PriceList | undefined =>
   lists.findLast(({ from }) => from <= at) ?? lists[0];
 
-/** The prices of a catalog, from an instant on. */
+/** The prices of a catalog, from an instant on. Without a persistent storage plan a GB costs nothing. */
 export function priceListOf({ httpPlans, databasePlans, storagePlans }: Catalog, from: number): PriceList {
   const plans = [...httpPlans, ...databasePlans].map(
     ({ plan, prices, refund = "none" }) => [plan, { ...prices, refund }] as const,

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parseCatalog } from "../catalog-problems.ts";
 import type { ProjectSpec } from "../project/spec.ts";
+import { priceListOf } from "./prices.ts";
 import { billableState } from "./state.ts";
 
 const shipped = parseCatalog(
@@ -27,7 +28,14 @@ const billedBy = (billing: { instances: "per_project"; storage: "per_project_gb"
 
 // Shows: docs/billing.md#what-is-recorded: of an application or a worker the persistent capacity of its volume
 test("an application has one volume for all of its instances, and a pause is part of its state", () => {
-  const state = { plan: "basic", paymentMode: "hourly", renews: true, instances: 2, paused: false, billedGb: 5 };
+  const state = {
+    plan: "basic",
+    paymentMode: "hourly",
+    renews: true,
+    instances: 2,
+    paused: false,
+    billedGb: 5,
+  };
   expect(billableState(shipped, application)).toEqual(state);
   expect(billableState(shipped, { ...application, type: "worker", paused: true })).toEqual({
     ...state,
@@ -66,4 +74,17 @@ test("jobs, and plans that the catalog does not have, are not charged by a histo
   const job = { ...application, type: "job", plan: "job-basic", paymentMode: "per_minute" } as ProjectSpec;
   expect(billableState(shipped, job)).toBeUndefined();
   expect(billableState(shipped, { ...application, plan: "gone" })).toBeUndefined();
+});
+
+// Shows: docs/billing.md#prices: A GB has the hourly price of the first persistent storage plan
+test("a catalog is a list of prices of applications, databases and a GB", () => {
+  const { plans, gbHour, from } = priceListOf(shipped, 7);
+  expect([from, gbHour]).toEqual([7, "0.1"]);
+  expect(plans.basic).toEqual({ hourly: "3", monthly: "2160", yearly: "25920", refund: "none" });
+  expect(plans["db-basic"]?.hourly).toBe("6");
+  expect(plans).not.toHaveProperty("job-basic");
+  const [first, ...others] = shipped.httpPlans;
+  const prorated = { ...shipped, httpPlans: [{ ...first, refund: "prorated" }, ...others], storagePlans: [] };
+  const list = priceListOf(prorated as typeof shipped, 0);
+  expect([list.plans.free?.refund, list.gbHour]).toEqual(["prorated", "0"]);
 });
