@@ -8,7 +8,8 @@ import type { DatabaseValues } from "../images/databases.ts";
 import { run } from "../lib/exec.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { confDir, root } from "../lib/paths.ts";
-import { UserError } from "../lib/steps.ts";
+import { say, UserError } from "../lib/steps.ts";
+import { isMapping, knownValues, valuesSchema } from "./known-values.ts";
 
 /** Release name and namespace of Slipway wherever these scripts install it. */
 export const release = "slipway";
@@ -206,7 +207,12 @@ export async function installChart(
   log: string,
 ): Promise<void> {
   const values = join(confDir, "values.yaml");
-  await writeFileAtomic(values, stringify(merged(chartValues(input), more)));
+  // The bundle of an earlier release may be installed. What others give is not changed: they want to know what it refuses.
+  const { known, unknown } = knownValues(await valuesSchema(chart), chartValues(input));
+  if (unknown.length > 0) {
+    say(`    the chart does not have ${unknown.join(", ")}: left out`);
+  }
+  await writeFileAtomic(values, stringify(merged(known, more)));
   await forgetPending(cluster, log);
   const args = ["upgrade", "--install", release, chart, "-n", systemNamespace];
   args.push(
@@ -255,9 +261,6 @@ export function merged(
   });
   return { ...values, ...Object.fromEntries(entries) };
 }
-
-const isMapping = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Writes what the platform's pods say into the log, where the reason for a failed rollout is found. */
 async function noteState(cluster: Cluster, log: string): Promise<void> {
