@@ -210,7 +210,7 @@ export async function installChart(
   // The bundle of an earlier release may be installed. What others give is not changed: they want to know what it refuses.
   const { known, unknown } = knownValues(await valuesSchema(chart), chartValues(input));
   if (unknown.length > 0) {
-    say(`    the chart does not have ${unknown.join(", ")}: left out`);
+    say(`the chart does not have ${unknown.join(", ")}: left out`);
   }
   await writeFileAtomic(values, stringify(merged(known, more)));
   await forgetPending(cluster, log);
