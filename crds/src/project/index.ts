@@ -2,6 +2,18 @@ import type { Resource } from "../metadata.ts";
 import type { ProjectSpec } from "./spec.ts";
 import type { ProjectStatus } from "./status.ts";
 
+export {
+  ALERT_FOR_SECONDS,
+  ALERTS_MAX,
+  type AlertMetric,
+  type AlertRule,
+  alertForSeconds,
+  alertMetrics,
+  isMeasured,
+  type MeasuredAlertMetric,
+  measuredAlertMetrics,
+  typesOfAlertMetric,
+} from "./alerts.ts";
 export * from "./conditions.ts";
 export { type DatabaseStatus, databaseStatus } from "./database-status.ts";
 export { statusOfRecreated, withGenerations } from "./history.ts";

@@ -14,6 +14,7 @@ import {
 } from "../fields.ts";
 import { mapOf, setOf } from "../rule.ts";
 import { ATTACHED_GROUPS_MAX, variableGroupName } from "../variablegroup.ts";
+import { alertRules } from "./alerts.ts";
 import {
   autoscaling,
   databaseSettings,
@@ -89,6 +90,7 @@ export const projectSpecFields = z
     profile: profile.optional(),
     database: databaseSettings.optional(),
     job: job.optional(),
+    alerts: alertRules.optional(),
     creationPending: z
       .boolean()
       .describe(

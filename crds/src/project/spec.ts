@@ -1,6 +1,7 @@
 /** A Project's spec: the rules over its fields, and the schema with all of them. */
 
 import { type Rule, type TransitionRule, withRules } from "../rule.ts";
+import { alertsOfType } from "./alerts.ts";
 import { FREE, isFreePlan, plans } from "./plan-rules.ts";
 import { type ProjectSpecFields, projectSpecFields } from "./spec-fields.ts";
 import {
@@ -202,6 +203,7 @@ export const projectRules: readonly SpecRule[] = [
   ...commands,
   ...preDeploy,
   ...versions,
+  ...alertsOfType,
 ];
 
 const immutable = (field: "type" | "profile" | "version"): TransitionRule<ProjectSpecFields> => ({

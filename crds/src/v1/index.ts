@@ -1,3 +1,4 @@
+export { putAlertsBody } from "./alerts.ts";
 export { createProjectBodies, type ImageAuthentication, imageAuthentication } from "./bodies.ts";
 export {
   type CreateProjectRequest,

@@ -17,6 +17,8 @@ export const eventTypes = [
   "backup.completed",
   "backup.failed",
   "certificate.issued",
+  "alert.firing",
+  "alert.resolved",
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
