@@ -4,6 +4,8 @@
  * quota is one transaction here.
  */
 
+export type { AlertEnd, AlertKey, AlertState, RecordedAlert } from "./alert-events.ts";
+export * from "./alert-states.ts";
 export * from "./api-keys.ts";
 export * from "./audit.ts";
 export * from "./build-logs.ts";

@@ -70,6 +70,7 @@ describe("migrations", () => {
       "0014-git-delivery-queue",
       "0015-deployments-of-a-project",
       "0016-webhooks",
+      "0017-alert-states",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

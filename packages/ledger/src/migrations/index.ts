@@ -17,6 +17,7 @@ import * as domainReservations from "./0013-domain-reservations.ts";
 import * as gitDeliveryQueue from "./0014-git-delivery-queue.ts";
 import * as deploymentsOfAProject from "./0015-deployments-of-a-project.ts";
 import * as webhooks from "./0016-webhooks.ts";
+import * as alertStates from "./0017-alert-states.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -36,6 +37,7 @@ export const migrations: Record<string, Migration> = {
   "0014-git-delivery-queue": gitDeliveryQueue,
   "0015-deployments-of-a-project": deploymentsOfAProject,
   "0016-webhooks": webhooks,
+  "0017-alert-states": alertStates,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */
