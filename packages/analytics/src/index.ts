@@ -32,6 +32,15 @@ export {
   type Stream,
 } from "./log-line.ts";
 export { nanoseconds, STAMP, timestamp } from "./log-time.ts";
+export {
+  type ProjectRequests,
+  type ProjectsSelection,
+  type ProjectUsage,
+  projectRequests,
+  projectUsage,
+  type RequestMinute,
+  type UsagePoint,
+} from "./store/alerts.ts";
 export { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } from "./store/bounds.ts";
 export { insertEvents } from "./store/insert.ts";
 export {
@@ -55,11 +64,11 @@ export {
   searchLogs,
 } from "./store/log-search.ts";
 export { insertLogs } from "./store/logs.ts";
+export { LONGEST_STEP_SECONDS } from "./store/measured-samples.ts";
 export {
   type HistoryPoint,
   type HistorySelection,
   type InstanceHistory,
-  LONGEST_STEP_SECONDS,
   metricHistory,
   sampledInstances,
 } from "./store/metric-history.ts";

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
 import type { InstanceSample } from "../instance-sample.ts";
+import { projectRequests, projectUsage } from "./alerts.ts";
+import { insertEvents } from "./insert.ts";
 import { type HistoryPoint, metricHistory, sampledInstances } from "./metric-history.ts";
 import { insertSamples } from "./metrics.ts";
 import { migrate } from "./migrate.ts";
@@ -210,4 +212,55 @@ it("names the instances with samples in a window, the newest first, and how many
     instances: [],
     total: 0,
   });
+});
+
+// Shows: docs/alerts.md#metrics: `cpu`, `memory`
+it("reads what the instances that use most of many projects used, in one query", async () => {
+  const watched = [
+    sample("first", 0, { project: "palert", cpuMicroseconds: seconds(100), memoryBytes: 100 }),
+    sample("first", 30, { project: "palert", cpuMicroseconds: seconds(115), memoryBytes: 900 }),
+    sample("second", 0, { project: "palert", cpuMicroseconds: seconds(100), memoryBytes: 500 }),
+    sample("second", 30, {
+      ...{ project: "palert", cpuMicroseconds: seconds(103), memoryBytes: 500 },
+      ...{ volumeUsedBytes: 9, volumeCapacityBytes: 10 },
+    }),
+    // Of which nothing is requested.
+    sample("third", 30, { project: "punwatched", memoryBytes: 10_000 }),
+  ];
+  await insertSamples(store, { id: "alerts", events: watched });
+  const projects = [
+    { organization: "acme", project: "palert" },
+    { organization: "acme", project: "pnothing" },
+    { organization: "globex", project: "pshop" },
+  ];
+  const usage = await projectUsage(store, { projects, from: BASE, to: BASE + 60 }, 30);
+  expect(usage.filter(({ project }) => project !== "pshop")).toEqual([
+    {
+      organization: "acme",
+      project: "palert",
+      points: [
+        { at: BASE, cpuCores: null, memoryBytes: 500, volumePercent: null },
+        { at: BASE + 30, cpuCores: 0.5, memoryBytes: 900, volumePercent: 90 },
+      ],
+    },
+  ]);
+});
+
+it("reads requests and those that failed of many projects, by minute", async () => {
+  const request = (at: number, status: number, project = "palert") => ({
+    ...{ ...about, project, at: (BASE + at) * 1_000, status, method: "GET" as const, route: "/", path: "/" },
+    ...{ userAgent: "", sourceIp: "192.0.2.1", bytesReceived: 0, bytesSent: 0, latencyUs: 1 },
+  });
+  const events = [request(0, 200), request(59, 500), request(60, 503), request(61, 404), request(61, 500, "pother")];
+  await insertEvents(store, { id: "alerts", events });
+  const projects = [{ organization: "acme", project: "palert" }];
+  expect(await projectRequests(store, { projects, from: BASE, to: BASE + 120 })).toEqual([
+    {
+      ...projects[0],
+      minutes: [
+        { at: BASE, requests: 2, errors: 1 },
+        { at: BASE + 60, requests: 2, errors: 1 },
+      ],
+    },
+  ]);
 });
