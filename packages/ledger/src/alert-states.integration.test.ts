@@ -36,7 +36,13 @@ beforeEach(async () => {
   await createWebhook(ledger, { id: "w1", organization_id: "acme", ...url, ...all }, 20);
 });
 
-const key = { organizationId: "acme", projectId: "pshop", projectUid: "u1", name: "memory", metric: "memory" };
+const key = {
+  organizationId: "acme",
+  projectId: "pshop",
+  projectUid: "u1",
+  name: "memory",
+  metric: "memory",
+};
 const change = (state: AlertState | undefined, before?: RecordedAlert, name = "memory"): AlertChange => ({
   ...{ ...key, name, threshold: 90, value: 96.4 },
   ...{ state, before },
@@ -74,7 +80,11 @@ it("an alert fires and ends, each with one event", async () => {
 it("an alert that fires again is another event", async () => {
   const firing = await recorded("firing");
   await recorded("firing", await recorded("ok", firing));
-  expect((await events()).map(({ type }) => type)).toEqual(["alert.firing", "alert.resolved", "alert.firing"]);
+  expect((await events()).map(({ type }) => type)).toEqual([
+    "alert.firing",
+    "alert.resolved",
+    "alert.firing",
+  ]);
 });
 
 // Shows: docs/alerts.md#what-is-promised: states outlive the process that evaluates
@@ -92,7 +102,10 @@ it("of two processes that change the same, one does, also while they do so concu
 it("a rule that is gone ends its alert, and nothing where none was", async () => {
   const firing = await recorded("firing");
   const { recorded: rows } = await changeAlertStates(ledger, [change("ok", undefined, "quiet")]);
-  const done = await changeAlertStates(ledger, [change(undefined, firing), change(undefined, rows[0], "quiet")]);
+  const done = await changeAlertStates(ledger, [
+    change(undefined, firing),
+    change(undefined, rows[0], "quiet"),
+  ]);
   expect(done).toEqual({ recorded: [], changed: 2 });
   expect(await listAlertStates(ledger)).toEqual([]);
   expect((await events()).map(({ type, data }) => `${type} ${data.reason}`)).toEqual([
@@ -102,7 +115,9 @@ it("a rule that is gone ends its alert, and nothing where none was", async () =>
 });
 
 it("a change whose event is not recorded is not made", async () => {
-  await sql`alter table webhook_deliveries add constraint refused check (event_type <> 'alert.firing')`.execute(ledger);
+  await sql`alter table webhook_deliveries add constraint refused check (event_type <> 'alert.firing')`.execute(
+    ledger,
+  );
   try {
     await expect(changeAlertStates(ledger, [change("firing")])).rejects.toThrow("refused");
   } finally {

@@ -142,6 +142,10 @@ function ofProjects({ projects }: ProjectsSelection, add: Add): string {
   return `organization IN ${organizations} AND project IN ${ids}`;
 }
 
-function within(column: "at" | "minute", { from, to }: Pick<ProjectsSelection, "from" | "to">, add: Add): string {
+function within(
+  column: "at" | "minute",
+  { from, to }: Pick<ProjectsSelection, "from" | "to">,
+  add: Add,
+): string {
   return `${column} >= toDateTime(${add("UInt32", from)}, 'UTC') AND ${column} < toDateTime(${add("UInt32", to)}, 'UTC')`;
 }

@@ -251,7 +251,13 @@ it("reads requests and those that failed of many projects, by minute", async () 
     ...{ ...about, project, at: (BASE + at) * 1_000, status, method: "GET" as const, route: "/", path: "/" },
     ...{ userAgent: "", sourceIp: "192.0.2.1", bytesReceived: 0, bytesSent: 0, latencyUs: 1 },
   });
-  const events = [request(0, 200), request(59, 500), request(60, 503), request(61, 404), request(61, 500, "pother")];
+  const events = [
+    request(0, 200),
+    request(59, 500),
+    request(60, 503),
+    request(61, 404),
+    request(61, 500, "pother"),
+  ];
   await insertEvents(store, { id: "alerts", events });
   const projects = [{ organization: "acme", project: "palert" }];
   expect(await projectRequests(store, { projects, from: BASE, to: BASE + 120 })).toEqual([
