@@ -7,6 +7,7 @@ import type { Registry } from "prom-client";
 import { ApiMetrics } from "../../api-server/src/http/api-metrics.ts";
 import { DrainMetrics } from "../../collector/src/drains/metrics.ts";
 import { CollectorMetrics, LOG_REFUSALS } from "../../collector/src/metrics.ts";
+import { createAlertMetrics } from "../../operator/src/alerts/metrics.ts";
 import { createRestartMetric } from "../../operator/src/applications/instance-restarts.ts";
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
 import { addBilling } from "../../operator/src/billing/billing.ts";
@@ -41,6 +42,7 @@ function operatorRegistry(): Registry {
   registerPlatformBackupMetrics(manager.registry, "/nonexistent");
   createRestartMetric(manager.registry);
   createWebhookMetrics(manager.registry);
+  createAlertMetrics(manager.registry, () => 0);
   registerBackupGauges(
     manager.registry,
     { projects, backups: new Store<Backup>() },

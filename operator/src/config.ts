@@ -1,5 +1,6 @@
 /** The operator's settings, read from the environment once, at start. */
 
+import { type AnalyticsSettings, settingsFrom } from "@slipway/analytics";
 import type { Shard } from "@slipway/controller-runtime";
 import { githubAppConfig } from "@slipway/git";
 import { type Environment, parseSettings } from "@slipway/process";
@@ -82,6 +83,8 @@ export interface Config {
   builds?: BuildConfig;
   /** Receivers of webhooks: those whose addresses may be private, and authorities of their certificates beside the public ones. */
   webhooks: { allowedHosts: string[]; caFile?: string };
+  /** Where requests and what instances use are kept; without it no alert is about them. */
+  analytics?: AnalyticsSettings;
   /** Where traces are exported; without it there are none. */
   tracing?: TracingSettings;
   logLevel: string;
@@ -151,6 +154,7 @@ export function loadConfig(env: Environment): Config {
             gitCaFile: e.SLIPWAY_GIT_CA_FILE,
             githubApp: githubAppConfig(e),
           },
+    analytics: settingsFrom(e),
     webhooks: { allowedHosts: e.SLIPWAY_WEBHOOK_ALLOWED_HOSTS, caFile: e.SLIPWAY_WEBHOOK_CA_FILE },
     tracing: tracingSettings(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,

@@ -1,6 +1,7 @@
 /** The environment variables that the operator reads, with their forms and defaults. */
 
 import { isIP, isIPv6 } from "node:net";
+import { analyticsVariables } from "@slipway/analytics";
 import { MAX_SHARDS } from "@slipway/controller-runtime";
 import { allowedHosts, githubEnvironment } from "@slipway/git";
 import { commaSeparated, dnsLabel, dnsName, listOf, logLevel, portNumber } from "@slipway/process";
@@ -113,6 +114,7 @@ const variables = z.object({
   SLIPWAY_APISERVER_CIDRS: cidrList.default([]),
   SLIPWAY_APISERVER_PORTS: portList.default([443, 6443]),
   ...tracingVariables,
+  ...analyticsVariables,
   SLIPWAY_LOG_LEVEL: logLevel.default("info"),
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
 });

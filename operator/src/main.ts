@@ -26,6 +26,7 @@ import {
   shutdownSignal,
 } from "@slipway/process";
 import { openTracing } from "@slipway/process/tracing";
+import { alertLedger, openAlertStore } from "./alerts/ports.ts";
 import { parseBackupSettings } from "./backups/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { ledgerBuilds } from "./builds/ledger.ts";
@@ -52,6 +53,7 @@ async function main(config: Config): Promise<void> {
   const tracing = await openTracing(config.tracing, { service: "slipway-operator", instance: identity, log });
   const catalog = await MountedFile.open(config.catalogFile, parseCatalog, log);
   const { imagesFile } = config.databases;
+  const { analytics } = config;
   const databaseImages = await MountedFile.openOptional(imagesFile, parseDatabaseImages, log);
   const backups = await MountedFile.openOptional(config.backupsFile, parseBackupSettings, log);
   const buildFiles = config.builds && (await openMountedBuildFiles(config.builds, log));
@@ -85,6 +87,10 @@ async function main(config: Config): Promise<void> {
     recordDeployment: (row) => recordDeployment(ledger, row),
     openDeployments: ledgerDeployments(ledger),
     notifications: notificationLedger(ledger),
+    alerts: {
+      ledger: alertLedger(ledger),
+      openStore: analytics && (() => openAlertStore(analytics)),
+    },
     billing: ledgerBilling(ledger),
     ledgerTime: () => ledgerTime(ledger),
     runs: { record: (rows) => recordJobRuns(ledger, rows) },

@@ -2,6 +2,7 @@
 
 import { type ClockReference, type KubeClient, Manager } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
+import { addAlerts } from "./alerts/controller.ts";
 import { createRestartMetric, InstanceRestarts } from "./applications/instance-restarts.ts";
 import { createBackups } from "./backups/controller.ts";
 import { mountedCredentials } from "./backups/s3-store.ts";
@@ -198,6 +199,9 @@ export function createOperator(options: OperatorOptions): Manager {
       stores: { ...stores, backups: backups.backups },
       settings: { ...config.webhooks, deniedCidrs: config.egressDeniedCidrs },
     });
+  }
+  if (options.alerts) {
+    addAlerts(manager, { ...options.alerts, projects: stores.projects });
   }
   if (options.builds) {
     addBuilds(manager, options.builds, stores.projects);

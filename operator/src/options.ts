@@ -2,6 +2,7 @@ import type { BackoffOptions, ClusterConfig, ManagerOptions } from "@slipway/con
 import type { Catalog } from "@slipway/crds";
 import type { Logger, MountedFile } from "@slipway/process";
 import type { Tracing } from "@slipway/process/tracing";
+import type { AlertOptions } from "./alerts/controller.ts";
 import type { BackupSettings } from "./backups/settings.ts";
 import type { BillingLedger } from "./billing/billing.ts";
 import type { BuildsOptions } from "./builds/controller.ts";
@@ -53,6 +54,8 @@ export interface OperatorOptions {
   storeRunLog: StoreRunLog;
   /** Webhooks and what is delivered to them; without it there are none. */
   notifications?: NotificationLedger;
+  /** Where states of projects' alerts are, and what is measured; without it there are none. */
+  alerts?: Omit<AlertOptions, "projects">;
   /** Where storage is charged by the hour, and cycles are settled. */
   billing: BillingLedger;
   /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; not compared without it. */

@@ -1,0 +1,220 @@
+import { type ProjectsSelection, StoreUnavailable } from "@slipway/analytics";
+import type { AlertRule, Project } from "@slipway/crds";
+import type { AlertChange, RecordedAlert } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
+import { Registry } from "prom-client";
+import { beforeEach, expect, test } from "vitest";
+import { AlertEvaluator } from "./evaluator.ts";
+import { createAlertMetrics } from "./metrics.ts";
+import type { AlertLedger, AlertStore } from "./ports.ts";
+import { textOf } from "./rules.ts";
+import { Turns } from "./turns.ts";
+
+/** A ledger and a store in memory. */
+
+let projects: Project[];
+/** Percent of its memory that each project uses, in every step. */
+let used: Map<string, number>;
+let failure: Error | undefined;
+let queries: string[][];
+let now: number;
+let rows: Map<string, RecordedAlert>;
+let changes: AlertChange[];
+let reads: number;
+let isLedgerDown: boolean;
+
+beforeEach(() => {
+  projects = [];
+  used = new Map();
+  failure = undefined;
+  queries = [];
+  now = 1_800_000_000;
+  rows = new Map();
+  changes = [];
+  reads = 0;
+  isLedgerDown = false;
+});
+
+const memory: AlertRule = { name: "memory", metric: "memory", threshold: 90, forSeconds: 60 };
+function project(
+  id: string,
+  alerts: AlertRule[] = [memory],
+  organization = "acme",
+  status: object = {},
+): void {
+  projects.push({
+    metadata: { name: id, namespace: `slipway-org-${organization}`, uid: `u-${id}` },
+    spec: { type: "http", alerts },
+    status: { maxCpu: "500m", maxMemory: "1000", ...status },
+  } as unknown as Project);
+}
+
+const store: AlertStore = {
+  usage: async (selection: ProjectsSelection) => {
+    queries.push(selection.projects.map((one) => one.project));
+    if (failure) {
+      throw failure;
+    }
+    return selection.projects.flatMap(({ organization, project: id }) => {
+      const percent = used.get(id);
+      const points = [90, 60, 30].map((ago) => ({
+        ...{ at: now - ago, cpuCores: null, volumePercent: null },
+        memoryBytes: (percent ?? 0) * 10,
+      }));
+      return percent === undefined ? [] : [{ organization, project: id, points }];
+    });
+  },
+  requests: async () => [],
+  close: async () => {},
+};
+
+const ledger: AlertLedger = {
+  list: async () => {
+    reads += 1;
+    return [...rows.values()];
+  },
+  change: async (given) => {
+    if (isLedgerDown) {
+      throw new Error("connection refused");
+    }
+    const recorded: RecordedAlert[] = [];
+    let changed = 0;
+    for (const { before, ...change } of given) {
+      if (rows.get(textOf(change))?.since !== before?.since) {
+        continue;
+      }
+      changes.push({ before, ...change });
+      changed += 1;
+      rows.delete(textOf(change));
+      if (change.state !== undefined) {
+        const row = { ...change, state: change.state, since: new Date(now * 1_000 + changed) };
+        rows.set(textOf(change), row);
+        recorded.push(row);
+      }
+    }
+    return { recorded, changed };
+  },
+};
+
+const lead = (turns?: Turns) =>
+  new AlertEvaluator({
+    ledger,
+    store,
+    projects: { hasSynced: true, list: () => projects },
+    owns: (namespace) => namespace !== "slipway-org-other",
+    clock: { now: () => new Date(now * 1_000), monotonic: () => now * 1_000 },
+    metrics: createAlertMetrics(new Registry(), () => 0),
+    log: silentLogger,
+    turns,
+  });
+const evaluate = (evaluator: AlertEvaluator) => evaluator.evaluate(new AbortController().signal);
+const states = () => changes.map(({ projectId, state }) => `${projectId} ${state}`);
+
+// Shows: docs/alerts.md#what-is-promised: nothing is written while no state changes
+test("a change is recorded once, and nothing while states stay", async () => {
+  project("a");
+  used.set("a", 95);
+  const evaluator = lead();
+  await evaluate(evaluator);
+  await evaluate(evaluator);
+  used.set("a", 50);
+  await evaluate(evaluator);
+  await evaluate(evaluator);
+  expect(states()).toEqual(["a firing", "a ok"]);
+  expect(reads).toBe(1);
+});
+
+// Shows: docs/alerts.md#what-is-promised: states outlive the process that evaluates
+test("the next leader goes on with the states of the one before", async () => {
+  project("a");
+  used.set("a", 95);
+  const first = lead();
+  await evaluate(first);
+  const second = lead();
+  await evaluate(second);
+  used.set("a", 10);
+  await evaluate(second);
+  // The first one has lost its leadership and does not know: what it has read is no longer so.
+  await evaluate(first);
+  expect(states()).toEqual(["a firing", "a ok"]);
+});
+
+test("what the ledger has not taken is recorded by the next evaluation", async () => {
+  project("a");
+  used.set("a", 95);
+  isLedgerDown = true;
+  const evaluator = lead();
+  await expect(evaluate(evaluator)).rejects.toThrow("connection refused");
+  isLedgerDown = false;
+  await evaluate(evaluator);
+  expect(states()).toEqual(["a firing"]);
+});
+
+// Shows: docs/alerts.md#what-is-promised: while the store is away no state changes
+test("while the store is away nothing changes, and for a while after it data counts as late", async () => {
+  project("a");
+  used.set("a", 95);
+  const evaluator = lead();
+  await evaluate(evaluator);
+  failure = new StoreUnavailable(new Error("connect"));
+  now += 3_600;
+  expect(await evaluate(evaluator)).toBe(false);
+  failure = undefined;
+  used.clear();
+  expect(await evaluate(evaluator)).toBe(true);
+  now += 299;
+  await evaluate(evaluator);
+  expect(states()).toEqual(["a firing"]);
+  now += 1;
+  await evaluate(evaluator);
+  expect(states()).toEqual(["a firing", "a no_data"]);
+});
+
+test("without rules nothing is queried", async () => {
+  project("a", []);
+  project("b", [{ name: "failed", metric: "failed_deployment" }], "acme", {
+    deployments: [{ status: "failed" }],
+  });
+  await evaluate(lead());
+  expect(queries).toEqual([]);
+  expect(states()).toEqual(["b firing"]);
+});
+
+test("a rule that is gone ends in the second evaluation without it", async () => {
+  project("a");
+  used.set("a", 95);
+  const evaluator = lead();
+  await evaluate(evaluator);
+  projects = [];
+  await evaluate(evaluator);
+  expect(states()).toEqual(["a firing"]);
+  await evaluate(evaluator);
+  await evaluate(evaluator);
+  expect(states()).toEqual(["a firing", "a undefined"]);
+});
+
+test("projects of another shard are left to it", async () => {
+  project("a", [memory], "other");
+  used.set("a", 95);
+  await evaluate(lead());
+  expect(queries).toEqual([]);
+});
+
+// Shows: docs/alerts.md#bounds: One query is of up to 200 projects
+test("many projects are one query, each organization's first ones before others' next, and one that is too much delays others once", async () => {
+  for (const id of ["a1", "a2", "a3"]) {
+    project(id);
+  }
+  project("b1", [memory], "globex");
+  const evaluator = lead(new Turns(2));
+  await evaluate(evaluator);
+  expect(queries).toEqual([
+    ["a1", "b1"],
+    ["a2", "a3"],
+  ]);
+  queries = [];
+  failure = new StoreUnavailable(new Error("too much"), true);
+  await evaluate(evaluator);
+  // Halved, each of them once.
+  expect(queries).toEqual([["a1", "b1"], ["a2"], ["a3"]]);
+});

@@ -1,0 +1,208 @@
+/** Evaluates the rules of projects' alerts, and has the ledger record how their states change. */
+
+import { type ProjectsSelection, StoreUnavailable } from "@slipway/analytics";
+import { organizationNamespace, type Project } from "@slipway/crds";
+import type { AlertChange, RecordedAlert } from "@slipway/ledger";
+import type { Logger } from "@slipway/process";
+import type { AlertMetrics } from "./metrics.ts";
+import { STALE_SECONDS } from "./observe.ts";
+import type { AlertLedger, AlertStore } from "./ports.ts";
+import {
+  keyOf,
+  lookBackSeconds,
+  type Measured,
+  measuredBy,
+  needs,
+  observe,
+  textOf,
+  type WatchedProject,
+  watched,
+} from "./rules.ts";
+import { nextState } from "./transition.ts";
+import { Turns } from "./turns.ts";
+
+/** How long the store may be queried in one evaluation: what is left waits for the next. */
+const STORE_LIMIT_MS = 20_000;
+
+export interface EvaluatorOptions {
+  ledger: AlertLedger;
+  /** Undefined where nothing is measured. */
+  store: AlertStore | undefined;
+  projects: { readonly hasSynced: boolean; list(): readonly Project[] };
+  /** Whether this process evaluates the projects of a namespace. */
+  owns: (namespace: string) => boolean;
+  clock: { now(): Date; monotonic(): number };
+  metrics: AlertMetrics;
+  log: Logger;
+  turns?: Turns;
+}
+
+/** One for each time that a process leads: the ledger has the states, and what this one knows of them is read from there. */
+export class AlertEvaluator {
+  readonly #options: EvaluatorOptions;
+  readonly #turns: Turns;
+  /** By rule, what the ledger has; undefined until it was read, and after another process has changed something. */
+  #states: Map<string, RecordedAlert> | undefined;
+  /** Rules that the last evaluation did not find, while their states are there. */
+  #absent: ReadonlySet<string> = new Set();
+  /** Since when the store has answered, by the monotonic clock; undefined while it does not. */
+  #answersSince: number | undefined;
+
+  constructor(options: EvaluatorOptions) {
+    this.#options = options;
+    this.#turns = options.turns ?? new Turns();
+  }
+
+  /**
+   * Evaluates every rule once.
+   * @returns whether all of them were
+   * @throws whatever the ledger throws: nothing is recorded then, and the next evaluation finds the same
+   */
+  async evaluate(signal: AbortSignal): Promise<boolean> {
+    const { projects, owns, metrics } = this.#options;
+    if (!projects.hasSynced) {
+      return false;
+    }
+    const found = projects.list().flatMap((one) => watched(one) ?? []);
+    const own = found.filter(({ organization }) => owns(organizationNamespace(organization)));
+    const states = await this.#read();
+    const removed = this.#removed(own, states);
+    const { measuredOf, isComplete } = await this.#measure(own, signal);
+    await this.#record([...removed, ...this.#changes(own, states, measuredOf)]);
+    metrics.rules.set(own.reduce((sum, { rules }) => sum + rules.length, 0));
+    metrics.firing.set(
+      [...(this.#states ?? states).values()].filter(({ state }) => state === "firing").length,
+    );
+    return isComplete;
+  }
+
+  async #read(): Promise<Map<string, RecordedAlert>> {
+    if (this.#states === undefined) {
+      const { ledger, owns } = this.#options;
+      const own = (await ledger.list()).filter((one) => owns(organizationNamespace(one.organizationId)));
+      this.#states = new Map(own.map((one) => [textOf(one), one]));
+    }
+    return this.#states;
+  }
+
+  /** States of rules that are no more. In two evaluations: a cache that is read just after an election may be behind. */
+  #removed(projects: readonly WatchedProject[], states: ReadonlyMap<string, RecordedAlert>): AlertChange[] {
+    const present = new Set(projects.flatMap((one) => one.rules.map((rule) => textOf(keyOf(one, rule)))));
+    const before = this.#absent;
+    const absent = [...states].filter(([text]) => !present.has(text));
+    this.#absent = new Set(absent.map(([text]) => text));
+    return absent
+      .filter(([text]) => before.has(text))
+      .map(([, recorded]) => ({ ...recorded, before: recorded, state: undefined }));
+  }
+
+  #changes(
+    projects: readonly WatchedProject[],
+    states: ReadonlyMap<string, RecordedAlert>,
+    measuredOf: (project: WatchedProject) => Measured | undefined,
+  ): AlertChange[] {
+    const { clock } = this.#options;
+    const now = Math.floor(clock.now().getTime() / 1_000);
+    const answered = this.#answersSince === undefined ? 0 : clock.monotonic() - this.#answersSince;
+    return projects.flatMap((project) =>
+      project.rules.flatMap((rule): AlertChange[] => {
+        const observed = observe(project, rule, measuredOf(project), now);
+        const key = keyOf(project, rule);
+        const before = states.get(textOf(key));
+        const state =
+          observed && nextState(before?.state, observed.verdict, answered >= STALE_SECONDS * 1_000);
+        return state === undefined || observed === undefined
+          ? []
+          : [{ ...key, before, state, threshold: rule.threshold ?? null, value: observed.value }];
+      }),
+    );
+  }
+
+  /** What is measured of projects, in groups of many, until the time is over; of others it is not known. */
+  async #measure(
+    projects: readonly WatchedProject[],
+    signal: AbortSignal,
+  ): Promise<{ measuredOf: (project: WatchedProject) => Measured | undefined; isComplete: boolean }> {
+    const { store, clock } = this.#options;
+    const measured = new Map<string, Measured>();
+    const measuredOf = ({ uid }: WatchedProject) => measured.get(uid);
+    const needing = projects.filter((one) => needs(one).usage || needs(one).requests);
+    if (store === undefined || needing.length === 0) {
+      return { measuredOf, isComplete: true };
+    }
+    const within = AbortSignal.any([signal, AbortSignal.timeout(STORE_LIMIT_MS)]);
+    let waiting = this.#turns.begin(needing);
+    let isComplete = true;
+    while (waiting.length > 0 && !within.aborted) {
+      const group = this.#turns.next(waiting);
+      waiting = waiting.slice(group.length);
+      const answer = await this.#query(store, group, within);
+      this.#turns.ended({ isTooMuch: typeof answer === "string" });
+      if (answer === "away") {
+        this.#answersSince = undefined;
+        return { measuredOf, isComplete: false };
+      }
+      if (answer === "too much") {
+        isComplete = false;
+        continue;
+      }
+      this.#answersSince ??= clock.monotonic();
+      for (const project of group) {
+        measured.set(project.uid, answer(project));
+      }
+    }
+    return { measuredOf, isComplete: isComplete && waiting.length === 0 };
+  }
+
+  async #query(
+    store: AlertStore,
+    group: readonly WatchedProject[],
+    signal: AbortSignal,
+  ): Promise<((project: WatchedProject) => Measured) | "away" | "too much"> {
+    const now = Math.floor(this.#options.clock.now().getTime() / 1_000);
+    const selectionOf = (of: "usage" | "requests"): ProjectsSelection => {
+      const those = group.filter((one) => needs(one)[of]);
+      const projects = those.map(({ organization, id }) => ({ organization, project: id }));
+      return { projects, from: now - lookBackSeconds(those), to: now + 1 };
+    };
+    const [usage, requests] = [selectionOf("usage"), selectionOf("requests")];
+    try {
+      const [used, answered] = await Promise.all([
+        usage.projects.length === 0 ? [] : store.usage(usage, signal),
+        requests.projects.length === 0 ? [] : store.requests(requests, signal),
+      ]);
+      return measuredBy(used, answered);
+    } catch (error) {
+      if (!signal.aborted) {
+        this.#options.log.warn({ err: error, projects: group.length }, "alerts could not be measured");
+      }
+      const isTooMuch = error instanceof StoreUnavailable && error.busy;
+      return isTooMuch || signal.aborted ? "too much" : "away";
+    }
+  }
+
+  async #record(changes: readonly AlertChange[]): Promise<void> {
+    if (changes.length === 0) {
+      return;
+    }
+    const { ledger, metrics, log } = this.#options;
+    const states = this.#states;
+    // Until it is known what the ledger has made of it.
+    this.#states = undefined;
+    const { recorded, changed } = await ledger.change(changes);
+    if (changed !== changes.length || states === undefined) {
+      return;
+    }
+    for (const { state = "removed", projectId, name } of changes) {
+      metrics.changes.inc({ state });
+      log.info({ project: projectId, alert: name, state }, "the state of an alert changes");
+    }
+    for (const one of changes.filter(({ state }) => state === undefined)) {
+      states.delete(textOf(one));
+    }
+    for (const one of recorded) {
+      states.set(textOf(one), one);
+    }
+    this.#states = states;
+  }
+}

@@ -1,0 +1,118 @@
+import type { Project } from "@slipway/crds";
+import { describe, expect, test } from "vitest";
+import {
+  LEAST_REQUESTS,
+  observeDeployments,
+  observeRequests,
+  observeRuns,
+  observeSeries,
+  type Point,
+} from "./observe.ts";
+import { nextState } from "./transition.ts";
+
+const NOW = 1_800_000_000;
+const BOUNDS = { threshold: 80, forSeconds: 300 };
+/** Steps of 30 s up to now, the last one first as it is given. */
+const steps = (...values: (number | null)[]): Point[] =>
+  values
+    .flatMap((value, index) => (value === null ? [] : [{ at: NOW - 30 * (index + 1), value }]))
+    .toReversed();
+const many = (count: number, value: number | null) => Array<number | null>(count).fill(value);
+const verdict = (points: Point[], bounds = BOUNDS, now = NOW) => observeSeries(points, bounds, now).verdict;
+
+describe("a series", () => {
+  // Shows: docs/alerts.md#what-is-promised: an alert fires once its value has been at the threshold for the whole time
+  test("is over its threshold once it has been for the whole time, and not a step before", () => {
+    expect(verdict(steps(...many(9, 80)))).toBe("undecided");
+    expect(verdict(steps(...many(10, 80)))).toBe("over");
+    expect(verdict(steps(...many(10, 79.99)))).toBe("under");
+    expect(observeSeries(steps(...many(10, 91.234)), BOUNDS, NOW).value).toBe(91.23);
+  });
+
+  // Shows: docs/alerts.md#what-is-promised: a value that goes to and fro changes nothing
+  test("that goes to and fro decides nothing", () => {
+    expect(verdict(steps(...Array.from({ length: 40 }, (_, index) => (index % 5 === 4 ? 10 : 95))))).toBe(
+      "undecided",
+    );
+    expect(verdict(steps(...many(9, 10), ...many(20, 95)))).toBe("undecided");
+    expect(verdict(steps(...many(10, 10), ...many(20, 95)))).toBe("under");
+  });
+
+  // Shows: docs/alerts.md#what-is-promised: no alert is made of data that is missing
+  test("of which a part is missing decides nothing, and single samples that are late are no gap", () => {
+    expect(verdict(steps(...many(5, 95), ...many(3, null), ...many(20, 95)))).toBe("undecided");
+    expect(verdict(steps(...many(5, 95), ...many(2, null), ...many(20, 95)))).toBe("over");
+  });
+
+  test("that has ended is stale, and later forgotten", () => {
+    const before = steps(...many(20, 95));
+    expect([60, 100, 270, 300, 869, 900].map((later) => verdict(before, BOUNDS, NOW + later))).toEqual([
+      ...["over", "undecided", "stale", "stale", "stale", "forgotten"],
+    ]);
+    expect(verdict([])).toBe("forgotten");
+  });
+
+  test("is not decided by steps after now, which a clock that was ahead has left", () => {
+    const ahead = Array.from({ length: 20 }, (_, index) => ({ at: NOW + 30 * (index + 1), value: 95 }));
+    expect(verdict(ahead)).toBe("forgotten");
+    expect(verdict([...steps(...many(10, 10)), ...ahead])).toBe("under");
+  });
+});
+
+describe("requests", () => {
+  const minutes = (...counts: [requests: number, errors: number][]) =>
+    counts
+      .map(([requests, errors], index) => ({ at: NOW - 60 * (index + 1), requests, errors }))
+      .toReversed();
+  const bounds = { threshold: 5, forSeconds: 120 };
+
+  test("are over the threshold by the share of all of the window", () => {
+    expect(observeRequests(minutes([50, 0], [50, 5]), bounds, NOW)).toEqual({ verdict: "over", value: 5 });
+    expect(observeRequests(minutes([50, 0], [50, 4]), bounds, NOW)).toEqual({ verdict: "under", value: 4 });
+    // Of before the window.
+    expect(observeRequests(minutes([50, 0], [50, 0], [500, 500]), bounds, NOW).verdict).toBe("under");
+  });
+
+  // Shows: docs/alerts.md#metrics: `error_rate`
+  test("that are too few decide nothing", () => {
+    expect(observeRequests(minutes([LEAST_REQUESTS - 1, 9]), bounds, NOW).verdict).toBe("undecided");
+    expect(observeRequests(minutes([LEAST_REQUESTS, 9]), bounds, NOW).verdict).toBe("over");
+    expect(observeRequests(minutes([5, 5]), bounds, NOW + 900).verdict).toBe("forgotten");
+  });
+});
+
+const status = (value: object) => ({ status: value }) as Pick<Project, "status">;
+
+// Shows: docs/alerts.md#metrics: `failed_deployment`
+test("the last deployment that has ended decides, whatever has begun since", () => {
+  const verdictOf = (...deployments: string[]) =>
+    observeDeployments(status({ deployments: deployments.map((one) => ({ status: one })) })).verdict;
+  expect(verdictOf("in_progress", "superseded", "failed", "succeeded")).toBe("over");
+  expect(verdictOf("succeeded", "failed")).toBe("under");
+  expect(verdictOf("in_progress")).toBe("undecided");
+});
+
+// Shows: docs/alerts.md#metrics: `missed_run`
+test("the last occurrence decides, unless the schedule has begun again", () => {
+  const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+  const verdictOf = (job: object) => observeRuns(status({ job })).verdict;
+  const missedReasons = [{ reason: "overlap", count: 1, lastScheduledAt: at(5) }];
+  expect(verdictOf({})).toBe("undecided");
+  expect(verdictOf({ lastScheduledAt: at(5) })).toBe("under");
+  expect(verdictOf({ lastScheduledAt: at(5), missedReasons })).toBe("over");
+  expect(verdictOf({ lastScheduledAt: at(6), missedReasons })).toBe("under");
+  expect(verdictOf({ lastScheduledAt: at(5), missedReasons, scheduledSince: at(9) })).toBe("under");
+});
+
+test("a state changes by what is observed, and by missing data only where that is known to be missing", () => {
+  expect(nextState(undefined, "over", false)).toBe("firing");
+  expect(nextState("firing", "over", true)).toBeUndefined();
+  expect(nextState("firing", "undecided", true)).toBeUndefined();
+  expect(nextState("firing", "under", false)).toBe("ok");
+  expect(nextState("ok", "stale", true)).toBe("no_data");
+  expect(nextState("firing", "stale", true)).toBeUndefined();
+  expect(nextState("firing", "forgotten", true)).toBe("no_data");
+  expect(nextState("firing", "forgotten", false)).toBeUndefined();
+  expect(nextState(undefined, "forgotten", true)).toBeUndefined();
+  expect(nextState("no_data", "under", false)).toBe("ok");
+});

@@ -1,0 +1,116 @@
+/** What is observed of a rule: whether what it watches is over its threshold, and for long enough. Pure. */
+
+import type { RequestMinute } from "@slipway/analytics";
+import type { Project } from "@slipway/crds";
+
+/** Seconds of a step that instances' use is read in: a sample is there every 15 to 30. */
+export const STEP_SECONDS = 30;
+/** Two steps that are further apart say nothing about the time between them. */
+const LONGEST_GAP_SECONDS = 90;
+/** What was measured longer ago decides nothing new. */
+const FRESH_SECONDS = 120;
+/** After so long without data nothing is known of what was not firing, */
+export const STALE_SECONDS = 300;
+/** and after so long nothing of what was. */
+export const FORGOTTEN_SECONDS = 900;
+/** A share of fewer requests says too little. */
+export const LEAST_REQUESTS = 10;
+const MINUTE = 60;
+
+/** `stale`: nothing is known any more; `forgotten`: and has not been for so long that an alert ends. */
+export type Verdict = "over" | "under" | "undecided" | "stale" | "forgotten";
+
+export interface Observation {
+  verdict: Verdict;
+  /** What was measured last, in percent; null where nothing was, or nothing is measured. */
+  value: number | null;
+}
+
+/** When a rule's value counts. */
+export interface Bounds {
+  threshold: number;
+  forSeconds: number;
+}
+
+/** A step that begins at a second since the epoch, and what was measured in it, in percent. */
+export interface Point {
+  at: number;
+  value: number;
+}
+
+/**
+ * Steps that follow each other up to now, all on one side of the threshold, decide once they are `forSeconds` long. A gap ends them: what is not
+ * known counts as neither.
+ * @param points the earliest first
+ * @param now seconds since the epoch
+ */
+export function observeSeries(
+  points: readonly Point[],
+  { threshold, forSeconds }: Bounds,
+  now: number,
+): Observation {
+  // A node's clock may have been ahead.
+  const known = points.filter(({ at }) => at <= now);
+  const newest = known.at(-1);
+  if (newest === undefined || now - newest.at >= STALE_SECONDS) {
+    const isForgotten = newest === undefined || now - newest.at >= FORGOTTEN_SECONDS;
+    return { verdict: isForgotten ? "forgotten" : "stale", value: null };
+  }
+  const isOver = newest.value >= threshold;
+  let first = newest.at;
+  for (const { at, value } of known.toReversed()) {
+    if (first - at > LONGEST_GAP_SECONDS || value >= threshold !== isOver) {
+      break;
+    }
+    first = at;
+  }
+  const isLong = newest.at + STEP_SECONDS - first >= forSeconds && now - newest.at <= FRESH_SECONDS;
+  return { verdict: !isLong ? "undecided" : isOver ? "over" : "under", value: rounded(newest.value) };
+}
+
+/**
+ * The share of requests that failed in the last `forSeconds`, up to the whole minute.
+ * @param minutes those with requests, the earliest first
+ * @param now seconds since the epoch
+ */
+export function observeRequests(
+  minutes: readonly RequestMinute[],
+  { threshold, forSeconds }: Bounds,
+  now: number,
+): Observation {
+  const known = minutes.filter(({ at }) => at <= now);
+  const begin = Math.floor((now - forSeconds) / MINUTE) * MINUTE;
+  const within = known.filter(({ at }) => at >= begin);
+  const requests = within.reduce((sum, one) => sum + one.requests, 0);
+  if (requests < LEAST_REQUESTS) {
+    const newest = known.at(-1);
+    const isForgotten = newest === undefined || now - newest.at >= Math.max(FORGOTTEN_SECONDS, forSeconds);
+    return { verdict: isForgotten ? "forgotten" : "undecided", value: null };
+  }
+  const value = (within.reduce((sum, one) => sum + one.errors, 0) / requests) * 100;
+  return { verdict: value >= threshold ? "over" : "under", value: rounded(value) };
+}
+
+/** Whether the last deployment that has ended failed. */
+export function observeDeployments({ status }: Pick<Project, "status">): Observation {
+  const ended = (status?.deployments ?? []).find(
+    (one) => one.status === "succeeded" || one.status === "failed",
+  );
+  return {
+    verdict: ended === undefined ? "undecided" : ended.status === "failed" ? "over" : "under",
+    value: null,
+  };
+}
+
+/** Whether the last occurrence of the schedule was missed, and the schedule has not begun again since. */
+export function observeRuns({ status }: Pick<Project, "status">): Observation {
+  const { lastScheduledAt, scheduledSince, missedReasons = [] } = status?.job ?? {};
+  if (lastScheduledAt === undefined) {
+    return { verdict: "undecided", value: null };
+  }
+  const missed = Math.max(...missedReasons.map((one) => Date.parse(one.lastScheduledAt)));
+  const isMissed = missed >= Date.parse(lastScheduledAt) && !(Date.parse(scheduledSince ?? "") > missed);
+  return { verdict: isMissed ? "over" : "under", value: null };
+}
+
+const rounded = (value: number): number => Math.round(value * 100) / 100;

@@ -1,0 +1,132 @@
+/** Which rules there are, and what is observed of each. Pure. */
+
+import type { ProjectRequests, ProjectUsage, RequestMinute, UsagePoint } from "@slipway/analytics";
+import { parseQuantity } from "@slipway/controller-runtime";
+import {
+  type AlertRule,
+  alertForSeconds,
+  isMeasured,
+  type MeasuredAlertMetric,
+  organizationOfNamespace,
+  type Project,
+} from "@slipway/crds";
+import type { AlertKey } from "@slipway/ledger";
+import {
+  FORGOTTEN_SECONDS,
+  type Observation,
+  observeDeployments,
+  observeRequests,
+  observeRuns,
+  observeSeries,
+  type Point,
+} from "./observe.ts";
+
+/** A project with rules. */
+export interface WatchedProject {
+  organization: string;
+  id: string;
+  uid: string;
+  resource: Project;
+  rules: readonly AlertRule[];
+}
+
+/** A project with rules; undefined of one that has none. */
+export function watched(resource: Project): WatchedProject | undefined {
+  const { metadata, spec } = resource;
+  const organization = organizationOfNamespace(metadata.namespace ?? "");
+  const { alerts = [] } = spec;
+  return organization === undefined || alerts.length === 0
+    ? undefined
+    : { organization, id: metadata.name, uid: metadata.uid ?? "", resource, rules: alerts };
+}
+
+/** Names a rule in the ledger. */
+export function keyOf({ organization, id, uid }: WatchedProject, { name, metric }: AlertRule): AlertKey {
+  return { organizationId: organization, projectId: id, projectUid: uid, name, metric };
+}
+
+/** The same as one text. */
+export const textOf = ({ projectUid, name, metric }: AlertKey): string => `${projectUid}/${metric}/${name}`;
+
+/** Whether a rule needs what instances use, what requests were answered, or neither. */
+export function needs({ rules }: WatchedProject): { usage: boolean; requests: boolean } {
+  return {
+    usage: rules.some(({ metric }) => isMeasured(metric) && metric !== "error_rate"),
+    requests: rules.some(({ metric }) => metric === "error_rate"),
+  };
+}
+
+/** Seconds before now that the rules of projects look back on. */
+export function lookBackSeconds(projects: readonly WatchedProject[]): number {
+  const longest = projects.flatMap(({ rules }) => rules.map(alertForSeconds));
+  return Math.max(FORGOTTEN_SECONDS, ...longest) + 120;
+}
+
+/** What was measured of one project. */
+export interface Measured {
+  usage: readonly UsagePoint[];
+  requests: readonly RequestMinute[];
+}
+
+/** By the text of the organization and the project. */
+export function measuredBy(usage: readonly ProjectUsage[], requests: readonly ProjectRequests[]) {
+  const usageOf = new Map(usage.map((one) => [placeOf(one), one.points]));
+  const requestsOf = new Map(requests.map((one) => [placeOf(one), one.minutes]));
+  return ({ organization, id }: WatchedProject): Measured => {
+    const place = placeOf({ organization, project: id });
+    return { usage: usageOf.get(place) ?? [], requests: requestsOf.get(place) ?? [] };
+  };
+}
+
+const placeOf = ({ organization, project }: { organization: string; project: string }): string =>
+  `${organization}/${project}`;
+
+/**
+ * What is observed of a rule.
+ * @param measured of the project; undefined while that is not known: then nothing is observed of what is measured
+ * @param now seconds since the epoch
+ */
+export function observe(
+  project: WatchedProject,
+  rule: AlertRule,
+  measured: Measured | undefined,
+  now: number,
+): Observation | undefined {
+  const { metric, threshold = 100 } = rule;
+  if (metric === "failed_deployment") {
+    return observeDeployments(project.resource);
+  }
+  if (metric === "missed_run") {
+    return observeRuns(project.resource);
+  }
+  const bounds = { threshold, forSeconds: alertForSeconds(rule) };
+  if (measured === undefined) {
+    return undefined;
+  }
+  return metric === "error_rate"
+    ? observeRequests(measured.requests, bounds, now)
+    : observeSeries(percentages(metric, project.resource, measured.usage), bounds, now);
+}
+
+/** In percent of what an instance may use by the status; none without that. */
+function percentages(
+  metric: Exclude<MeasuredAlertMetric, "error_rate">,
+  { status }: Project,
+  points: readonly UsagePoint[],
+): Point[] {
+  const percent: (point: UsagePoint) => number | null = {
+    cpu: ({ cpuCores }: UsagePoint) => shareOf(cpuCores, status?.maxCpu),
+    memory: ({ memoryBytes }: UsagePoint) => shareOf(memoryBytes, status?.maxMemory),
+    volume: ({ volumePercent }: UsagePoint) => volumePercent,
+  }[metric];
+  return points.flatMap((point) => {
+    const value = percent(point);
+    return value === null ? [] : [{ at: point.at, value }];
+  });
+}
+
+function shareOf(used: number | null, limit: string | undefined): number | null {
+  // In billionths.
+  const most = Number(parseQuantity(limit ?? "") ?? 0n) / 1e9;
+  return used === null || most <= 0 ? null : (used / most) * 100;
+}
