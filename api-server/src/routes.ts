@@ -1,3 +1,4 @@
+import { readAlerts, updateAlerts } from "./alerts/routes.ts";
 import {
   networkRequestEvents,
   networkRoutes,
@@ -155,6 +156,8 @@ export const routes: readonly AnyRoute[] = [
   restoreBackup,
   projectMetrics,
   metricsCapabilities,
+  readAlerts,
+  updateAlerts,
   networkSummary,
   networkStatusCodes,
   networkRoutes,

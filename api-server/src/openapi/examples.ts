@@ -22,6 +22,7 @@ export const EXAMPLE_BUILD_ID = "b5q2m8n1v7c4x0z9l3k6";
 
 /** The feature folders that have an `examples.yaml`. */
 const FEATURES = [
+  "alerts",
   "analytics",
   "backups",
   "builds",

@@ -21,6 +21,8 @@ export const PERMISSIONS = [
   "project.source.update",
   "project.billing.read",
   "project.metrics.read",
+  "project.alerts.read",
+  "project.alerts.update",
   "project.logs.read",
   "project.exec",
   "project.run.start",

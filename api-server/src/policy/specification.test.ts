@@ -323,6 +323,10 @@ const scopes: [string, Permission][] = [
   ["GET /v1/project/:id/metrics", "project.metrics.read"],
   // Shows: docs/databases-api.md#deletion-and-settings: read capabilities | `project.metrics.read`
   ["GET /v1/project/:id/metrics/capabilities", "project.metrics.read"],
+  // Shows: docs/alerts.md#over-v1: `GET /v1/project/:id/alerts` | `project.alerts.read`
+  ["GET /v1/project/:id/alerts", "project.alerts.read"],
+  // Shows: docs/alerts.md#over-v1: `PUT /v1/project/:id/alerts` | `project.alerts.update`
+  ["PUT /v1/project/:id/alerts", "project.alerts.update"],
   // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/summary`
   ["GET /v1/project/:id/metrics/network/summary", "project.metrics.read"],
   // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/status-codes`

@@ -190,6 +190,8 @@ export const policies = {
   renewDatabaseCredentials: onProject("database.credentials.renew", { audited: true }),
   readProjectMetrics: onProject("project.metrics.read", { audited: false }),
   readMetricsCapabilities: onProject("project.metrics.read", { audited: false }),
+  readProjectAlerts: onProject("project.alerts.read", { audited: false }),
+  updateProjectAlerts: onProject("project.alerts.update", { audited: true }),
   readNetworkSummary: onProject("project.metrics.read", { audited: false }),
   listNetworkStatusCodes: onProject("project.metrics.read", { audited: false }),
   listNetworkRoutes: onProject("project.metrics.read", { audited: false }),
