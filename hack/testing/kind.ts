@@ -9,6 +9,7 @@ const builds = "builds need the embedded cluster's Git server and registry";
 
 /** Files of `test/e2e` that do not run on one node of kind, with what they need, by what they read and connect to. */
 export const notOnKind: Readonly<Record<string, string>> = {
+  alerts: "needs kubelets whose certificates are verified: the nodes' sign their own",
   "backups-faults": "reads the backups' volume as a folder of this machine",
   "backups-s3": "reads the backups' volume as a folder of this machine",
   backups: "reads the backups' volume as a folder of this machine",
