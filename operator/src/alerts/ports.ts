@@ -1,13 +1,13 @@
 /** What alerts need of the analytics store and the ledger. */
 
 import {
+  type AnalyticsSettings,
   openStore,
   type ProjectRequests,
   type ProjectsSelection,
   type ProjectUsage,
   projectRequests,
   projectUsage,
-  type AnalyticsSettings,
 } from "@slipway/analytics";
 import {
   type AlertChange,
