@@ -18,6 +18,7 @@ const PAGES = [
   "docs/analytics.md",
   "docs/logs.md",
   "docs/metrics.md",
+  "docs/alerts.md",
   "docs/log-drains.md",
   "docs/operations/tracing.md",
   "docs/undelete.md",

@@ -104,6 +104,9 @@ test("the last occurrence decides, unless the schedule has begun again", () => {
   expect(verdictOf({ lastScheduledAt: at(5), missedReasons, scheduledSince: at(9) })).toBe("under");
 });
 
+// Shows: docs/alerts.md#states: `ok` | what is watched is not so
+// Shows: docs/alerts.md#states: `firing` | it is.
+// Shows: docs/alerts.md#states: `no_data` | nothing has been measured yet
 test("a state changes by what is observed, and by missing data only where that is known to be missing", () => {
   expect(nextState(undefined, "over", false)).toBe("firing");
   expect(nextState("firing", "over", true)).toBeUndefined();

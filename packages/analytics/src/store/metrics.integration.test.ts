@@ -215,6 +215,7 @@ it("names the instances with samples in a window, the newest first, and how many
 });
 
 // Shows: docs/alerts.md#metrics: `cpu`, `memory`
+// Shows: docs/alerts.md#metrics: `volume`
 it("reads what the instances that use most of many projects used, in one query", async () => {
   const watched = [
     sample("first", 0, { project: "palert", cpuMicroseconds: seconds(100), memoryBytes: 100 }),
