@@ -15,6 +15,8 @@ export interface AccessLogOptions {
   isTrusted: TrustedProxies;
   metrics: CollectorMetrics;
   clock: Clock;
+  /** Of each request that reached an instance: when it ended, by the wall clock. */
+  onRequest?: (owner: Owner, endedAt: number) => void;
 }
 
 /** Bytes of a line: a request's head of a megabyte, and what quoting makes of it. */
@@ -22,7 +24,7 @@ const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
 /** The ingress's access log: a line of its standard output is a request. */
 export function accessLog(options: AccessLogOptions): Input<AccessEvent> {
-  const { source, metrics, isTrusted, resolve, clock } = options;
+  const { source, metrics, isTrusted, resolve, clock, onRequest } = options;
   // Before events are written: a batch that is sent again has to be the same.
   const bounds = new MinuteBounds();
   return {
@@ -49,6 +51,10 @@ export function accessLog(options: AccessLogOptions): Input<AccessEvent> {
         return true;
       }
       batch.add(bounds.bound({ ...owner, ...line.event }));
+      // Without a service the ingress answered itself, such as a client whom an access list does not admit.
+      if (line.target.service !== "") {
+        onRequest?.(owner, line.event.at + line.event.latencyUs / 1000);
+      }
       return true;
     },
   };

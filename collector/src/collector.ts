@@ -29,6 +29,8 @@ const MOST_UNREAD = 50;
 const UNREAD_MS = 60_000;
 /** How long the position of a log is kept whose folder is removed. */
 const FORGET_MS = 3_600_000;
+/** Logs that have not been read for so long are not being read. */
+const READING_MS = 5_000;
 
 /** Reads containers' logs into batches on the disk. Of each it reads a piece in turn: a long one delays no other. */
 export class Collector<Event extends Owned> {
@@ -40,6 +42,7 @@ export class Collector<Event extends Owned> {
   /** Organizations whose logs were not read the last time. */
   #held: ReadonlySet<string> = new Set();
   #scannedAt = Number.NEGATIVE_INFINITY;
+  #readAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: CollectorOptions<Event>) {
     this.#options = options;
@@ -108,7 +111,13 @@ export class Collector<Event extends Owned> {
     }
     await this.#batch.flush(false);
     this.#reportHeld(held);
+    this.#readAt = this.#options.clock.monotonic();
     return found > 0 ? 0 : input.idleMs;
+  }
+
+  /** Whether all logs were read a moment ago: the buffer has room, and nothing fails. */
+  get isReading(): boolean {
+    return this.#options.clock.monotonic() - this.#readAt < READING_MS;
   }
 
   /** Logs that are being read. */

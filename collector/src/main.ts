@@ -1,5 +1,6 @@
 /** The collector: reads the ingress's access log and projects' logs of this node, and writes them to the store. */
 
+import { randomUUID } from "node:crypto";
 import {
   type AccessEvent,
   insertEvents,
@@ -21,9 +22,11 @@ import { CollectorMetrics } from "./metrics.ts";
 import { createReceiver } from "./otlp-receiver.ts";
 import { openPipeline } from "./pipeline.ts";
 import { PodOwners } from "./pod-owners.ts";
+import { RequestCounts } from "./request-counts.ts";
 import { Resolver } from "./resolver.ts";
 import { type CollectorSettings, collectorSettings } from "./settings.ts";
 import { untilSynced } from "./synced.ts";
+import type { Owner } from "./traefik-names.ts";
 
 /** Milliseconds after which the process ends although a batch is still being sent: the next process sends it again. */
 const END_MS = 8_000;
@@ -34,12 +37,19 @@ async function main(settings: CollectorSettings): Promise<void> {
   stopping.addEventListener("abort", () => setTimeout(() => process.exit(0), END_MS).unref());
   const metrics = new CollectorMetrics().withProcess();
   let isReading = false;
+  let collector: Collector<AccessEvent> | undefined;
+  const counts = new RequestCounts({
+    process: randomUUID(),
+    clock: systemClock,
+    isReading: () => isReading && collector?.isReading === true,
+  });
   const ops = await startOpsServer({
     registry: metrics.registry,
     port: settings.metricsPort,
     host: settings.listenAddress,
     health: new Map([["ping", () => true]]),
     ready: new Map([["reading", () => isReading]]),
+    json: new Map([["/requests", () => counts.answer()]]),
   });
 
   const store = openStore(settings.store);
@@ -87,8 +97,9 @@ async function main(settings: CollectorSettings): Promise<void> {
   await untilSynced(resolver, stopping);
   const shared = { ...requests, metrics, log, clock: systemClock };
   const resolve = (line: AccessLine) => resolver.resolve(line);
-  const input = accessLog({ source, resolve, isTrusted, metrics, clock: systemClock });
-  const collector = new Collector({ ...shared, podLogs, input });
+  const onRequest = (owner: Owner, endedAt: number) => counts.add(owner, endedAt);
+  const input = accessLog({ source, resolve, isTrusted, metrics, clock: systemClock, onRequest });
+  collector = new Collector({ ...shared, podLogs, input });
   const receiver =
     otlpPort === undefined ? undefined : createReceiver({ ...shared, resolve, isTrusted, tokenFile });
   receiver?.listen(otlpPort, settings.listenAddress);

@@ -14,10 +14,13 @@ export interface OpsServerOptions {
   health: ReadonlyMap<string, Check>;
   /** `/readyz`: whether it does its work. */
   ready: ReadonlyMap<string, Check>;
+  /** Further paths, each with what it answers as JSON. */
+  json?: ReadonlyMap<string, () => unknown>;
 }
 
 /**
- * The port for the platform alone: `/metrics`, `/healthz`, `/livez` and `/readyz`, each with a line for every check.
+ * The port for the platform alone: `/metrics`, `/healthz`, `/livez` and `/readyz`, each with a line for every check, and the
+ * paths of `json`.
  * Resolves once it listens.
  * @throws Error when the port is taken
  */
@@ -39,7 +42,14 @@ export async function startOpsServer(
 }
 
 async function answer(url: string, response: ServerResponse, options: OpsServerOptions): Promise<void> {
-  switch (url.split("?")[0]) {
+  const [path = "/"] = url.split("?");
+  const json = options.json?.get(path);
+  if (json) {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify(json()));
+    return;
+  }
+  switch (path) {
     case "/metrics":
       response.writeHead(200, { "content-type": options.registry.contentType });
       response.end(await options.registry.metrics());
