@@ -213,8 +213,13 @@ export const autoscaling = z
     maxInstances: integer(1, 100, "Most instances to scale to; instances is the least."),
     cpuTargetPercentage: integer(1, 100, "Average CPU to hold, in percent of the plan's.").optional(),
     memoryTargetPercentage: integer(1, 100, "Average memory to hold, in percent of the plan's.").optional(),
+    requestsPerSecondTarget: integer(
+      1,
+      10_000,
+      "Requests a second to hold for each instance, as the ingress counts them; of HTTP projects alone.",
+    ).optional(),
   })
-  .describe("Scaling by CPU and memory.");
+  .describe("Scaling by CPU, memory and requests.");
 
 /** The policy of a database's backups; what it leaves out is the platform's. */
 export const backupPolicy = z

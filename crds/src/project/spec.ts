@@ -148,6 +148,12 @@ const sizes: SpecRule[] = [
     fields: ["autoscaling.maxInstances", "instances"],
   },
   {
+    cel: "self.type == 'http' || !has(self.autoscaling) || !has(self.autoscaling.requestsPerSecondTarget)",
+    check: ({ type, autoscaling }) => type === "http" || autoscaling?.requestsPerSecondTarget === undefined,
+    message: "{autoscaling.requestsPerSecondTarget} belongs only to projects of type http",
+    fields: ["autoscaling.requestsPerSecondTarget", "type"],
+  },
+  {
     cel: "!has(self.networkAccess) || self.type == 'valkey' || size(self.networkAccess.ingressWhiteList) > 0",
     check: ({ type, networkAccess }) =>
       networkAccess === undefined || type === "valkey" || networkAccess.ingressWhiteList.length > 0,

@@ -174,6 +174,13 @@ export const projectStatus = z
       .describe("Exposure as it is, while the spec has what it should be.")
       .optional(),
     desiredInstances: count("Instances that should run now; autoscaling and pausing included.").optional(),
+    requestScaling: z
+      .strictObject({
+        instances: count("Instances that requests need at the least."),
+        requestsPerSecond: count("Requests a second at which that number was decided."),
+      })
+      .describe("Of a project that is scaled by requests: what was decided last.")
+      .optional(),
     currentInstances: count("Instances that exist.").optional(),
     readyInstances: count("Instances that can serve.").optional(),
     image: imageStatus.optional(),

@@ -108,6 +108,8 @@ const edges: [string, unknown[], unknown[], string?][] = [
   ["config.autoscaling.cpu_target_percentage", [1, 100, undefined], [0, 101, "70"]],
   // Shows: docs/applications.md#limits: autoscaling: memory target | 1 to 100
   ["config.autoscaling.memory_target_percentage", [1, 100, undefined], [0, 101, "70"]],
+  // Shows: docs/applications.md#limits: autoscaling: target of requests | 1 to 10,000 a second for each instance
+  ["config.autoscaling.requests_per_second_target", [1, 10_000, undefined], [0, 10_001, "70"]],
 ];
 
 describe("at creation", () => {
