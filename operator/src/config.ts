@@ -14,6 +14,9 @@ import type { Placement } from "./workload/app.ts";
 /** Name of the leader's Lease in the operator's namespace; the Leases of further shards end in their index. */
 export const LEASE_NAME = "slipway-operator";
 
+/** Where collectors answer about themselves, and how many requests they have counted. */
+const COLLECTOR_PORT = 9090;
+
 /** Settings of one operator process. */
 export interface Config {
   ledgerUrl: string;
@@ -79,6 +82,14 @@ export interface Config {
   platformBackupDir?: string;
   /** Whether log drains are delivered: the process that does it may read organizations' Secrets. */
   deliversLogDrains?: boolean;
+  /** Where the counts of requests come from by which projects are scaled; without it none are. */
+  requestScaling?: {
+    /** Name of the ingress's containers. */
+    ingressContainer: string;
+    collectors: { namespace: string; port: number };
+    /** Milliseconds between two readings. */
+    intervalMs: number;
+  };
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
   /** Receivers of webhooks: those whose addresses may be private, and authorities of their certificates beside the public ones. */
@@ -143,6 +154,14 @@ export function loadConfig(env: Environment): Config {
     backupsS3Dir: e.SLIPWAY_BACKUPS_S3_DIR,
     platformBackupDir: e.SLIPWAY_PLATFORM_BACKUP_DIR,
     deliversLogDrains: e.SLIPWAY_LOG_DRAINS === "true",
+    requestScaling:
+      e.SLIPWAY_REQUEST_SCALING === "true"
+        ? {
+            ingressContainer: e.SLIPWAY_COLLECTOR_CONTAINER,
+            collectors: { namespace: e.SLIPWAY_COLLECTOR_NAMESPACE, port: COLLECTOR_PORT },
+            intervalMs: 10_000,
+          }
+        : undefined,
     builds:
       e.SLIPWAY_BUILDS_FILE === undefined
         ? undefined

@@ -4,6 +4,8 @@ import { type ClockReference, type KubeClient, Manager } from "@slipway/controll
 import { annotations } from "@slipway/crds";
 import { addAlerts } from "./alerts/controller.ts";
 import { createRestartMetric, InstanceRestarts } from "./applications/instance-restarts.ts";
+import { addRequestScaling } from "./applications/requests/add.ts";
+import { RequestScaler } from "./applications/requests/request-scaling.ts";
 import { createBackups } from "./backups/controller.ts";
 import { mountedCredentials } from "./backups/s3-store.ts";
 import { addBilling } from "./billing/billing.ts";
@@ -106,6 +108,7 @@ export function createOperator(options: OperatorOptions): Manager {
   const fullVolumes = new FullVolumes();
   const deploymentRecords = new DeploymentRecords(options.recordDeployment);
   const routeCheck = new RouteCheck(probe, manager.clock);
+  const requestScaler = config.requestScaling && new RequestScaler();
   const kinds = projectKinds({
     applications: {
       platform: {
@@ -117,6 +120,7 @@ export function createOperator(options: OperatorOptions): Manager {
         pods: config.tenantPods,
       },
       routeCheck,
+      requestScaling: requestScaler,
       restarts: new InstanceRestarts(createRestartMetric(manager.registry), manager.clock),
     },
     jobs: {
@@ -162,6 +166,13 @@ export function createOperator(options: OperatorOptions): Manager {
     },
     (listener) => routeCheck.onAnswer(listener),
   );
+  if (requestScaler && config.requestScaling) {
+    addRequestScaling(manager, requestScaler, {
+      ...{ stores, projects },
+      ingress: config.ingress,
+      settings: config.requestScaling,
+    });
+  }
   addJobRunController(manager, {
     stores: { projects: stores.projects, nodes: observe.nodes },
     catalog: () => catalog.current,

@@ -23,7 +23,14 @@ export interface HttpApp extends Workload {
   awaitsPreDeploy?: boolean;
   /** Another version was deployed before. */
   replaces?: boolean;
-  autoscaling?: { min: number; max: number; cpuPercent?: number; memoryPercent?: number };
+  autoscaling?: {
+    min: number;
+    max: number;
+    cpuPercent?: number;
+    memoryPercent?: number;
+    /** Instances that its requests need, from `min` to `max`; absent where it is not scaled by them. */
+    least?: number;
+  };
   /** Path that answers 2xx or 3xx when an instance is ready; without one an open port is enough. */
   healthcheckPath?: string;
   /** Path of which an instance that does not answer it is restarted; without one none is. */

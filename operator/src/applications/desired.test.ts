@@ -55,6 +55,7 @@ const plans = catalog.parse({
 interface Case {
   project: Project;
   liveReplicas?: number;
+  least?: number;
   ingress?: Partial<HttpPlatform["ingress"]>;
   customHosts?: string[];
   replaces?: boolean;
@@ -62,7 +63,15 @@ interface Case {
 }
 
 function objectsOf(input: unknown) {
-  const { project: fixture, liveReplicas, ingress, customHosts, replaces, templateVersion } = input as Case;
+  const {
+    project: fixture,
+    liveReplicas,
+    least,
+    ingress,
+    customHosts,
+    replaces,
+    templateVersion,
+  } = input as Case;
   const project = withBuiltImage(fixture);
   const platform: HttpPlatform = {
     domainZone: "apps.example",
@@ -83,7 +92,7 @@ function objectsOf(input: unknown) {
   }
   const accepted = { organizationId: "alpha", plan: httpPlan };
   const hosts = { host: wantedHost(project, platform.domainZone), customHosts };
-  const app = toHttpApp(project, accepted, { catalog: plans, platform, hosts, liveReplicas });
+  const app = toHttpApp(project, accepted, { catalog: plans, platform, hosts, liveReplicas, least });
   return desired({ ...app, replaces, templateVersion });
 }
 
@@ -348,6 +357,28 @@ describe("settings are applied to the cluster:", () => {
     expect(deployment.replicas).toBe(2);
     const off = childrenOf({ autoscaling: { enabled: false, maxInstances: 4 } });
     expect(off.find("HorizontalPodAutoscaler")).toBeUndefined();
+  });
+
+  // Shows: docs/applications.md#scaling-by-requests: beside CPU and memory: the target that needs most instances counts
+  // Shows: docs/applications.md#scaling-by-requests: never below `instances`, never above `max_instances`
+  test.each([
+    [undefined, 2],
+    [1, 2],
+    [3, 3],
+    [9, 4],
+  ])("%s instances for its requests are the least of the autoscaler, beside its CPU target", (least, min) => {
+    const spec = {
+      ...project.spec,
+      instances: 2,
+      autoscaling: { enabled: true, maxInstances: 4, requestsPerSecondTarget: 10 },
+    };
+    const objects = objectsOf({ project: { ...project, spec }, least, liveReplicas: 2 });
+    const metrics = [{ resource: { name: "cpu", target: { averageValue: "800m" } } }];
+    expect(objects.find(({ kind }) => kind === "HorizontalPodAutoscaler")).toMatchObject({
+      spec: { minReplicas: min, maxReplicas: 4, metrics },
+    });
+    // The Deployment's number is the autoscaler's.
+    expect(objects.find(({ kind }) => kind === "Deployment")).toMatchObject({ spec: { replicas: 2 } });
   });
 
   // Shows: docs/applications.md#create: `config.storage`: 1 to 250 GB at `dir_path_to_persist`

@@ -52,6 +52,7 @@ import { type InstanceRestarts, restartNote } from "./instance-restarts.ts";
 import type { PodView } from "./pod-problem.ts";
 import { PreDeploySteps } from "./pre-deploy-steps.ts";
 import { RecreateSteps, type Running } from "./recreate-steps.ts";
+import { leastInstances, type RequestScaling, requestScalingStatus } from "./requests/target.ts";
 import { readRollout } from "./rollout.ts";
 import { RolloutSteps } from "./rollout-steps.ts";
 import { lastTermination, terminationsOf } from "./terminations.ts";
@@ -61,6 +62,8 @@ export interface HttpDependencies extends KindDependencies {
   platform: HttpPlatform;
   routeCheck: RouteCheck;
   restarts: InstanceRestarts;
+  /** What requests of projects need; without it none is scaled by them. */
+  requestScaling?: RequestScaling;
 }
 
 /** What one reconcile has applied, and the routes as they were before. */
@@ -214,6 +217,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     summarize(project, { ...assessment, volume, limits, route }, conditions, status);
     this.#domains.report(project, claimed, routes, release, context);
     this.#reportTerminations(project, context);
+    status.requestScaling = requestScalingStatus(project, this.#deps.requestScaling, status);
     return {
       requeueAfterMs: shortestDelay(routes.retryAfterMs, release.retryAfterMs, assessment.againInMs),
       refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),
@@ -233,7 +237,8 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   #view(project: Project, accepted: Accepted<HttpPlan>, claimed: Claimed): HttpApp {
     const { platform, catalog } = this.#deps;
     const liveReplicas = this.#deployment(project)?.spec?.replicas;
-    const from = { catalog: catalog(), platform, hosts: routedHosts(claimed), liveReplicas };
+    const least = leastInstances(project, this.#deps);
+    const from = { catalog: catalog(), platform, hosts: routedHosts(claimed), liveReplicas, least };
     return toHttpApp(project, accepted, from);
   }
 

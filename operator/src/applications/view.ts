@@ -50,23 +50,23 @@ export interface RoutedHosts {
 /**
  * @param hosts without any it gets no route
  * @param liveReplicas instances that the Deployment has now: the autoscaler's number is kept
+ * @param least instances that its requests need, of a project that is scaled by them
  */
 export function toHttpApp(
   project: Project,
   accepted: Accepted<HttpPlan>,
-  from: { catalog: Catalog; platform: HttpPlatform; hosts: RoutedHosts; liveReplicas?: number },
+  from: {
+    catalog: Catalog;
+    platform: HttpPlatform;
+    hosts: RoutedHosts;
+    liveReplicas?: number;
+    least?: number;
+  },
 ): HttpApp {
   const { spec } = project;
-  const { catalog, platform, hosts, liveReplicas } = from;
+  const { catalog, platform, hosts, liveReplicas, least } = from;
   const instances = spec.instances ?? 1;
-  const autoscaling = spec.autoscaling?.enabled
-    ? {
-        min: instances,
-        max: spec.autoscaling.maxInstances,
-        cpuPercent: spec.autoscaling.cpuTargetPercentage,
-        memoryPercent: spec.autoscaling.memoryTargetPercentage,
-      }
-    : undefined;
+  const autoscaling = autoscalingOf(spec, least);
   return {
     ...toWorkload(project, accepted, catalog),
     ...readinessOf(spec),
@@ -81,6 +81,20 @@ export function toHttpApp(
     command: spec.command,
     stopSeconds: spec.terminationGracePeriodSeconds,
     route: routeOf(hosts, spec, platform),
+  };
+}
+
+function autoscalingOf({ autoscaling, instances = 1 }: Project["spec"], least: number | undefined) {
+  if (!autoscaling?.enabled) {
+    return undefined;
+  }
+  const { maxInstances: max, cpuTargetPercentage, memoryTargetPercentage } = autoscaling;
+  return {
+    min: instances,
+    max,
+    cpuPercent: cpuTargetPercentage,
+    memoryPercent: memoryTargetPercentage,
+    ...(least === undefined ? {} : { least: Math.min(Math.max(least, instances), max) }),
   };
 }
 

@@ -20,6 +20,7 @@ import { readVerbs } from "../../../hack/cluster/control-plane.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import type { AllowList } from "../../../operator/src/applications/access.ts";
 import type { BillingLedger } from "../../../operator/src/billing/billing.ts";
+import type { Config } from "../../../operator/src/config.ts";
 import type { DatabaseImages } from "../../../operator/src/databases/settings.ts";
 import type { IngressProbe } from "../../../operator/src/domains/ingress-probe.ts";
 import type { ReservationLedger } from "../../../operator/src/domains/reservations.ts";
@@ -134,6 +135,9 @@ export async function startOperator(
     /** Where runs are charged: everything is taken, and forgotten, unless given. */
     runs?: RunLedger;
     closeMetering?: CloseMetering;
+    ingressNamespace?: string;
+    /** Where requests are counted: no project is scaled by them unless given. */
+    requestScaling?: Config["requestScaling"];
     /** How Amazon's registry is logged in to: for real unless given. */
     registryLogin?: RegistryLogin;
   },
@@ -151,7 +155,7 @@ export async function startOperator(
       webhooks: { allowedHosts: [] },
       ingress: {
         className: "traefik",
-        namespace: "slipway-ingress",
+        namespace: options.ingressNamespace ?? "slipway-ingress",
         annotations: {},
         allowList: options.allowList ?? "traefik",
         certificateIssuer: options.certificateIssuer,
@@ -162,6 +166,7 @@ export async function startOperator(
       variableRollouts: options.variableRollouts ?? 5,
       podTemplateVersion: options.podTemplateVersion ?? 1,
       kubelet: { verify: true },
+      requestScaling: options.requestScaling,
       jobs: { runLimitSeconds: 3_600, admissionWindowSeconds: 120, startDeadlineSeconds: 600 },
       databases: {
         outside: { type: "NodePort", host: "192.0.2.1" },

@@ -11,7 +11,7 @@ export function horizontalPodAutoscaler(app: HttpApp): DesiredObject | undefined
   if (!app.autoscaling || app.replicas === 0) {
     return undefined;
   }
-  const { min, max, cpuPercent, memoryPercent } = app.autoscaling;
+  const { min, max, cpuPercent, memoryPercent, least = min } = app.autoscaling;
   const { limits } = app.resources;
   const cpu = cpuPercent ?? (memoryPercent === undefined ? DEFAULT_CPU_PERCENT : undefined);
   return {
@@ -20,7 +20,8 @@ export function horizontalPodAutoscaler(app: HttpApp): DesiredObject | undefined
     metadata: childMetadata(app),
     spec: {
       scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: app.id },
-      minReplicas: min,
+      // Kubernetes takes the most of what each figure needs: CPU, memory, and this least for requests.
+      minReplicas: least,
       maxReplicas: max,
       metrics: [
         ...(cpu === undefined ? [] : [average("cpu", `${share(limits.cpu, cpu) / 1_000_000n}m`)]),

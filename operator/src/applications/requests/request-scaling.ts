@@ -1,0 +1,91 @@
+/** Scales projects by their requests: how many instances each needs at the least becomes the least of its autoscaler. */
+
+import { type Clock, type Logger, sleep } from "@slipway/process";
+import { type Decision, LeastInstances } from "./least-instances.ts";
+import type { RequestScalingMetrics } from "./metrics.ts";
+import { RequestRates, type Round } from "./request-rates.ts";
+import type { ProjectTarget, RequestScaling } from "./target.ts";
+
+export interface RequestScalingOptions {
+  /** All projects that are scaled by requests. Without any nothing is read. */
+  targets: () => readonly ProjectTarget[];
+  /** Reads the counts. */
+  read: (signal: AbortSignal) => Promise<Round>;
+  /** A project needs another number of instances. */
+  onChange: (project: ProjectTarget["project"]) => void;
+  /** Milliseconds between two rounds. */
+  intervalMs: number;
+  metrics: RequestScalingMetrics;
+  clock: Clock;
+  log: Pick<Logger, "warn">;
+}
+
+export class RequestScaler implements RequestScaling {
+  readonly #least = new LeastInstances();
+  readonly #rates = new RequestRates();
+  #isFailing = false;
+
+  leastOf(uid = ""): number | undefined {
+    return this.#least.of(uid);
+  }
+
+  decisionOf(uid = ""): Decision | undefined {
+    return this.#least.decisionOf(uid);
+  }
+
+  /** Until the signal aborts. Never rejects. */
+  async run(options: RequestScalingOptions, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.round(options, signal);
+      await sleep(options.clock, options.intervalMs, signal);
+    }
+    // Another process leads, and decides.
+    options.metrics.projects.set(0);
+    this.#decide([], options);
+  }
+
+  /** Reads once, and decides. Never rejects. */
+  async round(options: RequestScalingOptions, signal: AbortSignal): Promise<void> {
+    const { metrics, targets } = options;
+    const found = targets();
+    metrics.projects.set(found.length);
+    if (found.length > 0) {
+      const round = await this.#read(options, signal);
+      if (signal.aborted) {
+        return;
+      }
+      this.#rates.add(round);
+    }
+    this.#decide(found, options);
+  }
+
+  #decide(targets: readonly ProjectTarget[], { clock, metrics, onChange }: RequestScalingOptions): void {
+    for (const { project } of this.#least.update(targets, this.#rates, clock.monotonic())) {
+      metrics.changes.inc();
+      onChange(project);
+    }
+  }
+
+  async #read({ read, metrics, clock, log }: RequestScalingOptions, signal: AbortSignal): Promise<Round> {
+    try {
+      const round = await read(signal);
+      const isComplete = round.complete && round.readings.every(({ complete }) => complete);
+      metrics.round(isComplete ? "complete" : "incomplete");
+      const [failure] = round.failures ?? [];
+      this.#report(failure && { err: failure.error, node: failure.node }, log);
+      return round;
+    } catch (error) {
+      metrics.round("failed");
+      this.#report({ err: error }, log);
+      return { at: clock.monotonic(), readings: [], complete: false };
+    }
+  }
+
+  /** Logs the first of several failures in a row. */
+  #report(failure: object | undefined, log: RequestScalingOptions["log"]): void {
+    if (failure && !this.#isFailing) {
+      log.warn(failure, "requests of projects cannot be counted: no instances are removed");
+    }
+    this.#isFailing = failure !== undefined;
+  }
+}
