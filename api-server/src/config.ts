@@ -41,6 +41,7 @@ const environment = z.object({
   ...analyticsVariables,
   SLIPWAY_ANALYTICS_LOGS: z.enum(["true", "false"]).default("false"),
   SLIPWAY_ANALYTICS_METRICS: z.enum(["true", "false"]).default("false"),
+  SLIPWAY_REQUEST_SCALING: z.enum(["true", "false"]).default("false"),
   ...tracingVariables,
   SLIPWAY_LOG_LEVEL: logLevel.default("info"),
   SLIPWAY_LISTEN_ADDRESS: listenAddress.default("0.0.0.0"),
@@ -89,6 +90,8 @@ export interface Config {
   keepsLogs: boolean;
   /** Whether what their instances use is. */
   keepsMetrics: boolean;
+  /** Whether applications can be scaled by their requests. */
+  scalesByRequests: boolean;
   /** Where traces go; undefined: there are none. */
   tracing: TracingSettings | undefined;
   logLevel: string;
@@ -128,6 +131,7 @@ export function loadConfig(env: Environment): Config {
     analytics: settingsFrom(e),
     keepsLogs: e.SLIPWAY_ANALYTICS_LOGS === "true",
     keepsMetrics: e.SLIPWAY_ANALYTICS_METRICS === "true",
+    scalesByRequests: e.SLIPWAY_REQUEST_SCALING === "true",
     tracing: tracingSettings(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     listenAddress: e.SLIPWAY_LISTEN_ADDRESS,

@@ -168,6 +168,7 @@ async function main(config: Config): Promise<void> {
     runtimes: () => publicRuntimes(runtimeCatalog, buildSettings?.current.baseImages),
     snapshots: ledgerSnapshots(ledger),
     analytics,
+    scalesByRequests: config.scalesByRequests,
     logs: new LogFollower({ kube, projects, logger, streams }),
     exec,
     kube,

@@ -54,6 +54,8 @@ export interface Services {
   snapshots: Snapshots;
   /** Analytics of requests to applications. */
   analytics: Analytics;
+  /** Whether applications can be scaled by their requests. */
+  scalesByRequests: boolean;
   /** Logs of applications as they are written. */
   logs: LogFollower;
   /** Commands that run in instances. */

@@ -79,7 +79,12 @@ describe("the single read", () => {
         description: "Sells",
         healthcheck: { enabled: true, path: "/ready", livenessPath: "/live", startupTimeoutSeconds: 90 },
         terminationGracePeriodSeconds: 60,
-        autoscaling: { enabled: true, maxInstances: 4, cpuTargetPercentage: 70 },
+        autoscaling: {
+          enabled: true,
+          maxInstances: 4,
+          cpuTargetPercentage: 70,
+          requestsPerSecondTarget: 20,
+        },
         customDomains: ["www.example.com"],
       },
       {
@@ -89,6 +94,7 @@ describe("the single read", () => {
           startedAt: "2026-01-02T00:00:00Z",
           message: "no image",
         },
+        requestScaling: { instances: 3, requestsPerSecond: 55 },
       },
     );
     expect(data).toMatchObject({
@@ -100,7 +106,13 @@ describe("the single read", () => {
         startup_timeout_seconds: 90,
       },
       termination_grace_period_seconds: 60,
-      autoscaling: { enabled: true, max_instances: 4, cpu_target_percentage: 70 },
+      autoscaling: {
+        enabled: true,
+        max_instances: 4,
+        cpu_target_percentage: 70,
+        requests_per_second_target: 20,
+      },
+      request_scaling: { instances: 3, requests_per_second: 55 },
       custom_domains: ["www.example.com"],
       custom_domain_setup: [{ hostname: "www.example.com", status: "pending" }],
       last_deployment: { id: "d1", status: "failed", message: "no image" },

@@ -98,6 +98,7 @@ export function projectData(project: Project, derived: Derived) {
       ? {}
       : { pre_deploy_timeout_seconds: spec.preDeployTimeoutSeconds }),
     ...(spec.autoscaling === undefined ? {} : { autoscaling: toSnake(spec.autoscaling) }),
+    ...(status?.requestScaling === undefined ? {} : { request_scaling: toSnake(status.requestScaling) }),
     ...(spec.profile === undefined ? {} : { managed_service: { profile: spec.profile } }),
     ...databaseOf(project),
     ...planChange(project, updatedAt),

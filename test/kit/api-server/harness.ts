@@ -201,6 +201,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     audit: options.audit ?? memoryAudit(audited),
     catalog: { current: catalog },
     supports: () => true,
+    scalesByRequests: true,
     snapshots:
       options.snapshots ?? (options.ledger ? ledgerSnapshots(ledger) : { newest: async () => undefined }),
     analytics: options.analytics ?? new Analytics(undefined),

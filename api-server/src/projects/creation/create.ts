@@ -57,7 +57,12 @@ export async function admitCreation(
 /** @throws Failure 503 for what this platform cannot run */
 function requirePlatform(
   spec: ProjectSpec,
-  { catalog, supports, backups }: Pick<Services, "catalog" | "supports" | "backups">,
+  {
+    catalog,
+    supports,
+    backups,
+    scalesByRequests,
+  }: Pick<Services, "catalog" | "supports" | "backups" | "scalesByRequests">,
 ): void {
   if (spec.type === "job" && !catalog.current.jobsEnabled) {
     throw failures.scheduledJobsUnavailable();
@@ -72,13 +77,25 @@ function requirePlatform(
   if (spec.database?.restoreFrom !== undefined && !backups()) {
     throw failures.backupsUnavailable();
   }
+  if (spec.autoscaling?.requestsPerSecondTarget !== undefined && !scalesByRequests) {
+    throw failures.projectFeatureUnavailable("scaling by requests");
+  }
 }
 
 /** What a creation depends on. */
 export type CreationServices = ChangeServices &
   Pick<
     Services,
-    "backups" | "builds" | "supports" | "catalog" | "git" | "ledger" | "logger" | "repositoryIds" | "usage"
+    | "backups"
+    | "builds"
+    | "supports"
+    | "catalog"
+    | "git"
+    | "ledger"
+    | "logger"
+    | "repositoryIds"
+    | "scalesByRequests"
+    | "usage"
   >;
 
 /**

@@ -129,7 +129,18 @@ export const projectSchema = projectItemSchema.extend({
       max_instances: z.int(),
       cpu_target_percentage: z.int().optional(),
       memory_target_percentage: z.int().optional(),
+      requests_per_second_target: z
+        .int()
+        .describe("For each instance, as the ingress counts them.")
+        .optional(),
     })
+    .optional(),
+  request_scaling: z
+    .object({
+      instances: z.int().describe("Instances that requests need at the least."),
+      requests_per_second: z.int().describe("Requests a second at which that number was decided."),
+    })
+    .describe("Of an application that is scaled by requests: what was decided last.")
     .optional(),
   database: z
     .object({

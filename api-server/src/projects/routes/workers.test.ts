@@ -62,6 +62,13 @@ describe("what its plan lacks", () => {
       403,
       "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN",
     ],
+    // Shows: docs/applications.md#scaling-by-requests: of HTTP projects alone: of a worker it is 400
+    [
+      { plan: "premium" },
+      { autoscaling: { enabled: true, max_instances: 2, requests_per_second_target: 10 } },
+      400,
+      "VALIDATION_FAILED",
+    ],
     [{ plan: "basic" }, { instances: 100 }, 400, "VALIDATION_FAILED"],
     [{ plan: "job-basic" }, {}, 400, "VALIDATION_FAILED"],
     [{ plan: "golden" }, {}, 400, "PLAN_UNKNOWN"],
