@@ -85,3 +85,8 @@
 {{- end }}
 {{- $days }}
 {{- end }}
+
+{{/* Whether applications can be scaled by their requests: "true" or empty. Values of a release without it (helm upgrade --reuse-values) have none of these. */}}
+{{- define "slipway.requestScaling" -}}
+{{- if and .Values.analytics.enabled (.Values.requestScaling | default dict).enabled }}true{{ end }}
+{{- end }}
