@@ -180,3 +180,34 @@ test("what a full disk does not take is read once, kept, and written when there 
   }
   expect(sizes).toEqual(Array.from({ length: count }, (_, index) => index + 1));
 }, 240_000);
+
+// Shows: docs/applications.md#scaling-by-requests: only requests that reached an instance count
+test("a request is counted once it has ended, unless the ingress answered it itself", async () => {
+  const counted: { project: string; endedAt: number }[] = [];
+  const input = accessLog({
+    source: { namespace: "slipway-ingress", container: "traefik" },
+    resolve: () => ({ organization: "o1", project: "p1" }),
+    isTrusted: () => false,
+    metrics: new CollectorMetrics(),
+    clock: systemClock,
+    onRequest: ({ project }, endedAt) => counted.push({ project, endedAt }),
+  });
+  const { collector, podLogs } = await open({ input });
+  const log = new FakeContainerLog(podLogs, "slipway-ingress_traefik-1_uid");
+  await log.start();
+  const served = traefikLine(1);
+  const refused = JSON.stringify({ ...(JSON.parse(served) as object), ServiceName: undefined });
+  expect(collector.isReading).toBe(false);
+  await log.write([served, refused]);
+  await expect
+    .poll(async () => {
+      await collector.step();
+      return counted.length;
+    })
+    .toBe(1);
+  await collector.step();
+  const { StartUTC, Duration } = JSON.parse(served) as { StartUTC: string; Duration: number };
+  const endedAt = expect.closeTo(Date.parse(StartUTC) + Duration / 1e6, 1);
+  expect(counted).toEqual([{ project: "p1", endedAt }]);
+  expect(collector.isReading).toBe(true);
+});

@@ -44,6 +44,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/e2e/applications-rollouts.e2e.test.ts": 110,
   "test/e2e/applications-settings.e2e.test.ts": 55,
   "test/e2e/applications-volumes.e2e.test.ts": 145,
+  "test/e2e/autoscaling-requests.e2e.test.ts": 70,
   "test/e2e/backups-faults.e2e.test.ts": 80,
   "test/e2e/backups.e2e.test.ts": 135,
   "test/e2e/builds-engines.e2e.test.ts": 70,
