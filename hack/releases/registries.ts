@@ -9,6 +9,7 @@ import { DrainMetrics } from "../../collector/src/drains/metrics.ts";
 import { CollectorMetrics, LOG_REFUSALS } from "../../collector/src/metrics.ts";
 import { createAlertMetrics } from "../../operator/src/alerts/metrics.ts";
 import { createRestartMetric } from "../../operator/src/applications/instance-restarts.ts";
+import { RequestScalingMetrics } from "../../operator/src/applications/requests/metrics.ts";
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
 import { addBilling } from "../../operator/src/billing/billing.ts";
 import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
@@ -41,6 +42,7 @@ function operatorRegistry(): Registry {
   registerProjectMetrics(manager.registry, projects);
   registerPlatformBackupMetrics(manager.registry, "/nonexistent");
   createRestartMetric(manager.registry);
+  new RequestScalingMetrics(manager.registry);
   createWebhookMetrics(manager.registry);
   createAlertMetrics(manager.registry, () => 0);
   registerBackupGauges(

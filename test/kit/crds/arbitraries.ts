@@ -90,7 +90,14 @@ const values: Record<TypedField, fc.Arbitrary<unknown>> = {
   readiness: fc.constant({ command: ["cat", "/tmp/ready"] }),
   preDeployCommand: fc.constant(["node", "migrate.js"]),
   preDeployTimeoutSeconds: fc.constantFrom(10, 3_600),
-  autoscaling: fc.record({ enabled: fc.boolean(), maxInstances: fc.integer({ min: 1, max: 5 }) }),
+  autoscaling: fc.record(
+    {
+      enabled: fc.boolean(),
+      maxInstances: fc.integer({ min: 1, max: 5 }),
+      requestsPerSecondTarget: fc.constantFrom(1, 10_000),
+    },
+    { requiredKeys: ["enabled", "maxInstances"] },
+  ),
   version: fc.constantFrom("15", "17", "10", "11", "26.8.6.5", "9.1.1", "1"),
   profile: fc.constantFrom("key_value", "cache", "queue"),
   job: fc.constant({ cron: "*/5 * * * *" }),

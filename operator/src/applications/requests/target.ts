@@ -1,4 +1,4 @@
-/** Which projects are scaled by requests, and what that makes of them. Pure. */
+/** Which projects are scaled by requests, and what that makes of them. */
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project, type ProjectStatus } from "@slipway/crds";
