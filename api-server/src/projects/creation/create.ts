@@ -55,7 +55,7 @@ export async function admitCreation(
 }
 
 /** @throws Failure 503 for what this platform cannot run */
-function requirePlatform(
+export function requirePlatform(
   spec: ProjectSpec,
   {
     catalog,

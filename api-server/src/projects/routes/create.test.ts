@@ -172,23 +172,6 @@ describe("what the plan lacks", () => {
   });
 });
 
-describe("scaling by requests", () => {
-  const autoscaling = { enabled: true, max_instances: 2, requests_per_second_target: 10 };
-  const body = () => exampleBody({ plan: "premium" }, { autoscaling });
-
-  // Shows: docs/applications.md#scaling-by-requests: 503 `PROJECT_FEATURE_UNAVAILABLE` where the platform counts no
-  // Shows: docs/applications.md#errors-project-creation: 503 | `PROJECT_FEATURE_UNAVAILABLE`: from a Git
-  it("is 503 where the platform counts no requests", async () => {
-    Object.assign(harness.services, { scalesByRequests: false });
-    const refused = await send(body());
-    Object.assign(harness.services, { scalesByRequests: true });
-    expect(refused.json()).toMatchObject({ code: "PROJECT_FEATURE_UNAVAILABLE" });
-    expect(refused.statusCode).toBe(503);
-    const created = await send(body());
-    expect(created.statusCode).toBe(201);
-  });
-});
-
 describe("permission", () => {
   const types = {
     http: "project.create",
