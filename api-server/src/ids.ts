@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import {
+  newEmailRecipientId as emailRecipientId,
   newGitConnectionId as gitConnectionId,
   jobRunName,
   newLogDrainId as logDrainId,
@@ -16,6 +17,7 @@ export const newProjectId = (): string => projectId(random);
 export const newGitConnectionId = (): string => gitConnectionId(random);
 export const newVariableGroupId = (): string => variableGroupId(random);
 export const newWebhookId = (): string => webhookId(random);
+export const newEmailRecipientId = (): string => emailRecipientId(random);
 export const newLogDrainId = (): string => logDrainId(random);
 export const newOrganizationId = (): string => organizationId(random);
 /** `u` and 98 bits of chance, like the ids of projects. */

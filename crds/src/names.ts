@@ -216,6 +216,14 @@ export const webhookSecretKeys = {
   previousUntil: "previousUntil",
 } as const;
 
+/** A new id of a recipient of e-mail: `e` and 19 characters of `[a-z0-9]`. */
+export function newEmailRecipientId(random: RandomInt): string {
+  return `e${randomText(19, random)}`;
+}
+
+/** The form of such an id. */
+export const EMAIL_RECIPIENT_ID = /^e[a-z0-9]{19}$/;
+
 /** A new log drain's id: `l` and 19 characters of `[a-z0-9]`. */
 export function newLogDrainId(random: RandomInt): string {
   return `l${randomText(19, random)}`;

@@ -7,6 +7,14 @@ export {
   type FieldIssue,
   parseCreateProject,
 } from "./create-project.ts";
+export {
+  CONFIRMATION_CODE,
+  confirmEmailRecipientBody,
+  createEmailRecipientBody,
+  EMAIL,
+  EMAIL_MAX_LENGTH,
+  patchEmailRecipientBody,
+} from "./email-recipients.ts";
 export * from "./log-drains.ts";
 export * from "./settings.ts";
 export {
@@ -21,4 +29,11 @@ export {
   toSnake,
 } from "./snake.ts";
 export * from "./variable-groups.ts";
-export * from "./webhooks.ts";
+export {
+  createWebhookBody,
+  type EventType,
+  eventTypes,
+  patchWebhookBody,
+  WEBHOOK_PROJECTS_MAX,
+  WEBHOOK_URL_MAX_LENGTH,
+} from "./webhooks.ts";

@@ -33,10 +33,12 @@ const url = text(
   "Where events are sent: https://, without a credential or a fragment. The URL is no secret; the signature is what a receiver trusts.",
 );
 const description = text(1, 256, "What the webhook is for.");
-const subscribed = setOf(
+/** Types that a webhook or a recipient of e-mail subscribes to. */
+export const subscribed = setOf(
   z.array(z.enum(eventTypes).describe("Type of an event.")).min(1).max(eventTypes.length),
 ).describe("Types of the events that are sent.");
-const projectIds = setOf(
+/** Projects that it names. */
+export const projectIds = setOf(
   z
     .array(matching(PROJECT_ID, "must be a project's id", 40, "Id of a project.").min(1))
     .min(1)
