@@ -68,6 +68,12 @@ export const failures = {
     new Failure(404, "VARIABLE_GROUP_NOT_FOUND", `there is no variable group ${id.slice(0, 100)}`),
   webhookNotFound: (id: string) =>
     new Failure(404, "WEBHOOK_NOT_FOUND", `there is no webhook ${id.slice(0, 100)}`),
+  emailRecipientNotFound: (id: string) =>
+    new Failure(404, "EMAIL_RECIPIENT_NOT_FOUND", `there is no recipient ${id.slice(0, 100)}`),
+  emailDeliveryNotFound: (id: string) =>
+    new Failure(404, "EMAIL_DELIVERY_NOT_FOUND", `the recipient has no delivery ${id.slice(0, 100)}`),
+  emailTokenUnknown: () =>
+    new Failure(404, "EMAIL_TOKEN_UNKNOWN", "no recipient of e-mail unsubscribes with this link"),
   webhookDeliveryNotFound: (id: string) =>
     new Failure(404, "WEBHOOK_DELIVERY_NOT_FOUND", `the webhook has no delivery ${id.slice(0, 100)}`),
   logDrainNotFound: (id: string) =>

@@ -100,6 +100,36 @@ export const conflicts = {
     new Failure(409, "WEBHOOK_DELIVERY_PENDING", "the delivery is pending: it is sent as soon as it is due"),
   webhookDeliveriesFull: () =>
     new Failure(409, "WEBHOOK_DELIVERIES_FULL", "too many events are sent to the organization's webhooks"),
+  emailNotConfigured: () =>
+    new Failure(409, "EMAIL_NOT_CONFIGURED", "this platform has no mail server: it sends no e-mail"),
+  emailRecipientLimitReached: (limit: number) =>
+    new Failure(409, "EMAIL_RECIPIENT_LIMIT_REACHED", `an organization has at most ${limit} recipients`, {
+      extra: { limit },
+    }),
+  emailRecipientExists: () =>
+    new Failure(409, "EMAIL_RECIPIENT_EXISTS", "the organization has a recipient with this address"),
+  emailRecipientDisabled: () =>
+    new Failure(409, "EMAIL_RECIPIENT_DISABLED", "nothing is sent to the recipient: enable it first"),
+  emailRecipientUnconfirmed: () =>
+    new Failure(409, "EMAIL_RECIPIENT_UNCONFIRMED", "the recipient has not confirmed its address"),
+  emailRecipientConfirmed: () =>
+    new Failure(409, "EMAIL_RECIPIENT_CONFIRMED", "the recipient has confirmed its address"),
+  emailConfirmationWrong: () =>
+    new Failure(409, "EMAIL_CONFIRMATION_WRONG", "this is not the code of the newest confirmation mail"),
+  emailConfirmationExpired: () =>
+    new Failure(409, "EMAIL_CONFIRMATION_EXPIRED", "no code confirms any more: request a new one"),
+  emailConfirmationLimitReached: () =>
+    new Failure(
+      409,
+      "EMAIL_CONFIRMATION_LIMIT_REACHED",
+      "too many confirmation mails were requested by the organization or for the address: try again later",
+    ),
+  emailConfirmationNotRepeatable: () =>
+    new Failure(
+      409,
+      "EMAIL_CONFIRMATION_NOT_REPEATABLE",
+      "a confirmation mail is not sent again: request a new one",
+    ),
   logDrainConflict: () =>
     new Failure(409, "LOG_DRAIN_CONFLICT", "another change of the log drain is under way"),
   /** Its Secret is one that kubectl or another operator writes. */

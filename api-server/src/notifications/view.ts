@@ -26,7 +26,8 @@ export const webhookSchema = z.object({
 });
 
 export function webhookView(webhook: Webhook): z.output<typeof webhookSchema> {
-  const { description, project_ids, disabled_at, disabled_reason, failing_since } = webhook;
+  const { description, project_ids, disabled_at, failing_since } = webhook;
+  const reason = DISABLED.find((one) => one === webhook.disabled_reason);
   return {
     id: webhook.id,
     url: webhook.url,
@@ -35,7 +36,7 @@ export function webhookView(webhook: Webhook): z.output<typeof webhookSchema> {
     ...(project_ids === null ? {} : { project_ids }),
     enabled: disabled_at === null,
     ...(disabled_at === null ? {} : { disabled_at: disabled_at.toISOString() }),
-    ...(disabled_reason === null ? {} : { disabled_reason }),
+    ...(reason === undefined ? {} : { disabled_reason: reason }),
     ...(failing_since === null ? {} : { failing_since: failing_since.toISOString() }),
     dropped_events: Number(webhook.dropped_events),
     created_at: webhook.created_at.toISOString(),

@@ -20,6 +20,7 @@ export {
 } from "./connect.ts";
 export * from "./deployments.ts";
 export * from "./domain-reservations.ts";
+export * from "./email-recipients.ts";
 export * from "./git-delivery-queue.ts";
 export * from "./idempotency.ts";
 export * from "./job-run-list.ts";
@@ -34,7 +35,13 @@ export {
 export { findJobRun, type RecordedJobRun, recordJobRuns } from "./job-runs.ts";
 export * from "./metric-samples.ts";
 export { migrateToLatest } from "./migrations/index.ts";
-export { eventIdOf, type NotificationEvent, TEST_EVENT } from "./notification-event.ts";
+export {
+  CONFIRMATION_EVENT,
+  EMAIL_TEST_EVENT,
+  eventIdOf,
+  type NotificationEvent,
+  TEST_EVENT,
+} from "./notification-event.ts";
 export * from "./organizations.ts";
 export { ensurePartitions } from "./partitions.ts";
 export * from "./quota-request.ts";

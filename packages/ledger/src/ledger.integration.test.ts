@@ -71,6 +71,7 @@ describe("migrations", () => {
       "0015-deployments-of-a-project",
       "0016-webhooks",
       "0017-alert-states",
+      "0018-email-recipients",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

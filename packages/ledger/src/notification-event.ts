@@ -5,13 +5,17 @@ import type { EventType } from "@slipway/crds";
 
 /** Sent on request alone. */
 export const TEST_EVENT = "webhook.test";
+/** The same for recipients of e-mail. */
+export const EMAIL_TEST_EVENT = "email.test";
+/** Of a recipient of e-mail that has not confirmed. Its code is not in the payload, which the organization reads. */
+export const CONFIRMATION_EVENT = "email.confirmation";
 
 /** Something that happened once. */
 export interface NotificationEvent {
   organizationId: string;
   /** What names it among the organization's events of its type, however often and by whichever process it is observed. */
   key: string;
-  type: EventType | typeof TEST_EVENT;
+  type: EventType | typeof TEST_EVENT | typeof EMAIL_TEST_EVENT | typeof CONFIRMATION_EVENT;
   projectId: string | null;
   occurredAt: Date;
   /** Members of the payload's `data`. */

@@ -202,8 +202,8 @@ interface GitDeliveryQueueTable {
   held_until: Date | null;
 }
 
-/** Why nothing is sent to a webhook: its receiver failed for days, asked for no more, or a client switched it off. */
-export type WebhookDisabledReason = "failing" | "gone" | "requested";
+/** Why nothing is sent to a webhook: its receiver failed for days, asked for no more (of e-mail: unsubscribed), or a client switched it off. */
+export type WebhookDisabledReason = "failing" | "gone" | "requested" | "unsubscribed";
 
 interface WebhookTable {
   id: string;
@@ -226,6 +226,25 @@ interface WebhookTable {
   disabled_reason: WebhookDisabledReason | null;
   /** Events that were over a bound; a bigint in decimal. */
   dropped_events: Generated<string>;
+  /** Of a recipient of e-mail, whose `url` is `mailto:` and this; null of a webhook. */
+  email: Generated<string | null>;
+  /** When the recipient has confirmed; while it has not, confirmation mails alone are sent. */
+  confirmed_at: Generated<Date | null>;
+  /** What confirms until it expires. */
+  confirmation_code: Generated<string | null>;
+  confirmation_expires_at: Generated<Date | null>;
+  /** How often another code was given. */
+  confirmation_tries: Generated<number>;
+  /** In the link with which the recipient ends all mail. */
+  unsubscribe_token: Generated<string | null>;
+}
+
+/** Confirmation mails that were requested. */
+interface EmailConfirmationTable {
+  sequence: Generated<string>;
+  organization_id: string;
+  mailbox: string;
+  created_at: CreatedAt;
 }
 
 /** `pending` is the only one that another follows by itself. */
@@ -305,6 +324,7 @@ export interface LedgerSchema {
   webhooks: WebhookTable;
   webhook_deliveries: WebhookDeliveryTable;
   webhook_skipped_events: WebhookSkippedEventTable;
+  email_confirmations: EmailConfirmationTable;
 }
 
 export type Organization = Selectable<OrganizationTable>;

@@ -1,8 +1,9 @@
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
+import { CONFIRMATION_EVENT } from "./notification-event.ts";
 import type { WebhookDelivery, WebhookDeliveryStatus } from "./schema.ts";
 import { type BegunDelivery, EVENT_LIMITS } from "./webhook-events.ts";
-import { inTransaction, lockWebhook } from "./webhook-locks.ts";
+import { inTransaction, lockWebhook, mayReceive } from "./webhook-locks.ts";
 import type { EventLimits } from "./webhook-recording.ts";
 
 /** The log of a webhook's deliveries. */
@@ -44,12 +45,17 @@ export async function listWebhookDeliveries(
 export function redeliverWebhook(
   ledger: Ledger,
   { organizationId, webhookId, eventId }: { organizationId: string; webhookId: string; eventId: string },
-  limits: Pick<EventLimits, "pending"> = EVENT_LIMITS,
-): Promise<BegunDelivery | "pending" | undefined> {
+  limits: Pick<EventLimits, "pending" | "mailsPerHour"> = EVENT_LIMITS,
+): Promise<BegunDelivery | "pending" | "confirmation" | undefined> {
   return inTransaction(ledger, async (tx) => {
     const webhook = await lockWebhook(tx, organizationId, webhookId);
-    const { rows } = await sql<{ sequence: string; status: WebhookDeliveryStatus; waiting: number }>`
-      select sequence, status, (
+    const { rows } = await sql<{
+      sequence: string;
+      type: string;
+      status: WebhookDeliveryStatus;
+      waiting: number;
+    }>`
+      select sequence, event_type as type, status, (
         select count(*)::int from webhook_deliveries where organization_id = ${organizationId} and status = 'pending'
       ) as waiting
       from webhook_deliveries
@@ -62,6 +68,15 @@ export function redeliverWebhook(
     if (webhook.disabled_at !== null) {
       return "disabled";
     }
+    if (!mayReceive(webhook)) {
+      return "unconfirmed";
+    }
+    if (found.type === CONFIRMATION_EVENT) {
+      return "confirmation";
+    }
+    if (webhook.email !== null && (await countSentMails(tx, organizationId)) >= limits.mailsPerHour) {
+      return "full";
+    }
     if (found.status === "pending" || found.waiting >= limits.pending) {
       return found.status === "pending" ? "pending" : "full";
     }
@@ -70,4 +85,13 @@ export function redeliverWebhook(
       where sequence = ${found.sequence}`.execute(tx);
     return "queued";
   });
+}
+
+/** How often mails of an organization were sent that had an attempt in the last hour: also those that were sent again. */
+async function countSentMails(ledger: Ledger, organizationId: string): Promise<number> {
+  const { rows } = await sql<{ sent: number }>`
+    select coalesce(sum(d.leases), 0)::int as sent from webhooks w join webhook_deliveries d on d.webhook_id = w.id
+    where w.organization_id = ${organizationId} and w.email is not null
+      and d.attempted_at > now() - interval '1 hour'`.execute(ledger);
+  return rows[0]?.sent ?? 0;
 }

@@ -1,7 +1,7 @@
 import type { Ledger } from "./connect.ts";
-import type { NotificationEvent } from "./notification-event.ts";
+import { CONFIRMATION_EVENT, type NotificationEvent } from "./notification-event.ts";
 import type { Webhook } from "./schema.ts";
-import { inTransaction, lockWebhook } from "./webhook-locks.ts";
+import { inTransaction, lockWebhook, mayReceive } from "./webhook-locks.ts";
 import {
   countDropped,
   type EventLimits,
@@ -14,7 +14,7 @@ import {
 
 /** Records events: one delivery for each webhook that subscribes to them. */
 
-export const EVENT_LIMITS: EventLimits = { perHour: 500, pending: 5_000 };
+export const EVENT_LIMITS: EventLimits = { perHour: 500, mailsPerHour: 100, pending: 5_000 };
 
 /** Where an event came from: an observer finds it again later, and what it left out must then be left out again. */
 interface Origin {
@@ -76,7 +76,7 @@ async function record(
 }
 
 /** What became of a request for one delivery. */
-export type BegunDelivery = "queued" | "disabled" | "full";
+export type BegunDelivery = "queued" | "disabled" | "unconfirmed" | "full";
 
 /**
  * Records an event for one webhook, whatever it subscribes to.
@@ -93,7 +93,10 @@ export function recordEventFor(
     if (webhook === undefined || webhook.disabled_at !== null) {
       return webhook && "disabled";
     }
-    const one = { webhookId: id, event, isQuiet: false };
+    if (!mayReceive(webhook) && event.type !== CONFIRMATION_EVENT) {
+      return "unconfirmed";
+    }
+    const one = { webhookId: id, event, isQuiet: false, isMail: webhook.email !== null };
     const { begun, dropped } = await withinLimits(tx, [one], limits);
     await insertDeliveries(tx, begun);
     await countDropped(tx, dropped);

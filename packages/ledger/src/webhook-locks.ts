@@ -26,6 +26,10 @@ export function lockWebhook(
     .executeTakeFirst();
 }
 
+/** Whether events are sent to it: to a webhook, and to a recipient of e-mail that has confirmed. Pure. */
+export const mayReceive = ({ email, confirmed_at }: Pick<Webhook, "email" | "confirmed_at">): boolean =>
+  email === null || confirmed_at !== null;
+
 /** Ends every delivery of a webhook that waits, since nothing is sent to it any more. */
 export async function giveUpDeliveries(ledger: Ledger, webhookId: string): Promise<void> {
   await ledger

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
+import { CONFIRMATION_EVENT } from "./notification-event.ts";
 import { giveUpDeliveries, lockWebhook } from "./webhook-locks.ts";
 
 /** Deliveries that wait to be sent to their webhooks, by whichever process has time. */
@@ -10,12 +11,25 @@ export interface LeasedWebhookDelivery {
   organizationId: string;
   webhookId: string;
   eventId: string;
+  eventType: string;
   payload: string;
   url: string;
+  /** Of a recipient of e-mail; null of a webhook. */
+  mail: LeasedMail | null;
   /** One that another process has leased meanwhile has another. */
   lease: number;
   /** How many there have been before this one. */
   attempts: number;
+}
+
+/** What a mail needs beside its event. */
+export interface LeasedMail {
+  address: string;
+  isConfirmed: boolean;
+  unsubscribeToken: string;
+  organizationName: string;
+  /** Of a confirmation mail, while it confirms. */
+  confirmationCode: string | null;
 }
 
 /** How many are sent at a time, by all processes together but for `most`. */
@@ -109,7 +123,12 @@ export function leaseWebhookDeliveries(
       update webhook_deliveries d set leases = leases + 1, held_until = now() + ${leaseMs}::int * interval '1 millisecond'
       from webhooks w where w.id = d.webhook_id and d.sequence in (select sequence from chosen)
       returning d.sequence, d.organization_id as "organizationId", d.webhook_id as "webhookId",
-        d.event_id as "eventId", d.payload, d.leases as lease, d.attempts, w.url`.execute(tx);
+        d.event_id as "eventId", d.event_type as "eventType", d.payload, d.leases as lease, d.attempts, w.url,
+        case when w.email is not null then json_build_object('address', w.email, 'isConfirmed', w.confirmed_at is not null,
+          'unsubscribeToken', w.unsubscribe_token,
+          'organizationName', coalesce((select name from organizations o where o.id = w.organization_id), w.organization_id),
+          'confirmationCode', case when d.event_type = ${CONFIRMATION_EVENT} and w.confirmation_expires_at > now()
+            then w.confirmation_code end) end as mail`.execute(tx);
     return rows.toSorted((a, b) => Number(a.sequence) - Number(b.sequence));
   });
 }
@@ -145,6 +164,8 @@ export interface FailedAttempt extends AttemptResult {
   retryMs?: number;
   /** The receiver asked for no more. */
   isGone?: boolean;
+  /** Nothing of the receiver's: it does not count as one that fails. */
+  isPlatformFault?: boolean;
 }
 
 /** A webhook to which nothing was sent for so long begins to fail again: longer than the longest pause between two attempts. */
@@ -158,7 +179,7 @@ const QUIET = "30 hours";
 export function failWebhookDelivery(
   ledger: Ledger,
   leased: LeasedWebhookDelivery,
-  { retryMs, isGone = false, ...result }: FailedAttempt,
+  { retryMs, isGone = false, isPlatformFault = false, ...result }: FailedAttempt,
   disableAfterMs: number,
 ): Promise<boolean> {
   return ledger.transaction().execute(async (tx) => {
@@ -170,7 +191,8 @@ export function failWebhookDelivery(
       pauseMs === undefined
         ? sql`status = 'failed', finished_at = now()`
         : sql`due_at = now() + ${Math.round(pauseMs)}::bigint * interval '1 millisecond'`;
-    if (!(await record(tx, leased, result, outcome)) || webhook === undefined || isMoved) {
+    const isRecorded = await record(tx, leased, result, outcome);
+    if (!isRecorded || webhook === undefined || isMoved || isPlatformFault) {
       return false;
     }
     await sql`

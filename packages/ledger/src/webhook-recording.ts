@@ -8,6 +8,8 @@ import { eventIdOf, type NotificationEvent, payloadOf } from "./notification-eve
 export interface EventLimits {
   /** Deliveries that begin in an hour, over all of its webhooks. */
   perHour: number;
+  /** Those of them that are mails: all organizations send by one server. */
+  mailsPerHour: number;
   /** Deliveries that wait. */
   pending: number;
 }
@@ -18,6 +20,8 @@ export interface WantedDelivery {
   event: NotificationEvent;
   /** Another one of its type and project was sent a short time before. */
   isQuiet: boolean;
+  /** To a recipient of e-mail. */
+  isMail: boolean;
 }
 
 /** Events of longer ago are not recorded: what became of them may have been deleted by now. */
@@ -37,8 +41,8 @@ export async function wantedDeliveries(
     occurred_at: event.occurredAt,
     quiet_seconds: event.quietSeconds ?? 0,
   }));
-  const { rows } = await sql<{ webhookId: string; index: number; isQuiet: boolean }>`
-    select w.id as "webhookId", e.index, e.quiet_seconds > 0 and exists (
+  const { rows } = await sql<{ webhookId: string; index: number; isQuiet: boolean; isMail: boolean }>`
+    select w.id as "webhookId", e.index, w.email is not null as "isMail", e.quiet_seconds > 0 and exists (
         select from webhook_deliveries d
         where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_type = e.type
           and d.project_id is not distinct from e.project_id
@@ -47,7 +51,7 @@ export async function wantedDeliveries(
     from json_to_recordset(${JSON.stringify(given)}::json) as e (index integer, organization_id text, id text,
       type text, project_id text, occurred_at timestamptz, quiet_seconds integer)
     join webhooks w on w.organization_id = e.organization_id
-    where w.disabled_at is null and e.type = any (w.event_types)
+    where w.disabled_at is null and (w.email is null or w.confirmed_at is not null) and e.type = any (w.event_types)
       and (w.project_ids is null or e.project_id = any (w.project_ids))
       and w.subscribed_since <= e.occurred_at + interval '1 second'
       and e.occurred_at > now() - ${MAX_EVENT_AGE}::interval
@@ -55,9 +59,9 @@ export async function wantedDeliveries(
       and not exists (
         select from webhook_skipped_events s where s.organization_id = e.organization_id and s.event_id = e.id)
     order by e.index, w.id`.execute(ledger);
-  return rows.flatMap(({ webhookId, index, isQuiet }) => {
+  return rows.flatMap(({ index, ...wanted }) => {
     const event = events[index];
-    return event ? [{ webhookId, event, isQuiet }] : [];
+    return event ? [{ ...wanted, event }] : [];
   });
 }
 
@@ -73,7 +77,7 @@ export async function lockEnabled(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Divides deliveries into those that begin and those beyond the bounds of their organizations: an event goes to all of its webhooks, or to none. */
+/** Divides deliveries into those that begin and those beyond the bounds of their organizations: an event goes to all of its webhooks, or to none, and to all of its mail's recipients, or to none. */
 export async function withinLimits(
   transaction: Ledger,
   wanted: readonly WantedDelivery[],
@@ -81,14 +85,19 @@ export async function withinLimits(
 ): Promise<{ begun: WantedDelivery[]; dropped: WantedDelivery[] }> {
   const counts = await countDeliveries(transaction, new Set(wanted.map(({ event }) => event.organizationId)));
   const [begun, dropped]: [WantedDelivery[], WantedDelivery[]] = [[], []];
-  for (const ofEvent of Map.groupBy(wanted, ({ event }) => event).values()) {
-    const count = counts.get(ofEvent[0]?.event.organizationId ?? "") ?? { recent: 0, pending: 0 };
+  const ofEvents = [...Map.groupBy(wanted, ({ event }) => event).values()];
+  for (const sameWay of ofEvents.flatMap((one) => [...Map.groupBy(one, ({ isMail }) => isMail).values()])) {
+    const count = counts.get(sameWay[0]?.event.organizationId ?? "") ?? { recent: 0, mails: 0, pending: 0 };
+    const mails = sameWay.filter(({ isMail }) => isMail).length;
     const isOver =
-      count.recent + ofEvent.length > limits.perHour || count.pending + ofEvent.length > limits.pending;
-    (isOver ? dropped : begun).push(...ofEvent);
+      count.recent + sameWay.length > limits.perHour ||
+      (mails > 0 && count.mails + mails > limits.mailsPerHour) ||
+      count.pending + sameWay.length > limits.pending;
+    (isOver ? dropped : begun).push(...sameWay);
     if (!isOver) {
-      count.recent += ofEvent.length;
-      count.pending += ofEvent.length;
+      count.recent += sameWay.length;
+      count.mails += mails;
+      count.pending += sameWay.length;
     }
   }
   return { begun, dropped };
@@ -97,10 +106,12 @@ export async function withinLimits(
 async function countDeliveries(
   ledger: Ledger,
   organizations: ReadonlySet<string>,
-): Promise<Map<string, { recent: number; pending: number }>> {
-  const { rows } = await sql<{ id: string; recent: number; pending: number }>`
+): Promise<Map<string, { recent: number; mails: number; pending: number }>> {
+  const { rows } = await sql<{ id: string; recent: number; mails: number; pending: number }>`
     select o.id, (select count(*)::int from webhook_deliveries d
         where d.organization_id = o.id and d.created_at > now() - interval '1 hour') as recent,
+      (select count(*)::int from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+        where d.organization_id = o.id and d.created_at > now() - interval '1 hour' and w.email is not null) as mails,
       (select count(*)::int from webhook_deliveries d
         where d.organization_id = o.id and d.status = 'pending') as pending
     from unnest(${[...organizations]}::text[]) o (id)`.execute(ledger);

@@ -25,7 +25,7 @@ export async function retireWebhookDeliveries(
   { days, perOrganization }: DeliveryRetention,
   stepRows = STEP_ROWS,
 ): Promise<boolean> {
-  const { rows } = await sql<{ old: number; surplus: number; skipped: number }>`
+  const { rows } = await sql<{ old: number; surplus: number; skipped: number; confirmations: number }>`
     with old as (
       delete from webhook_deliveries where sequence in (
         select sequence from webhook_deliveries
@@ -50,9 +50,15 @@ export async function retireWebhookDeliveries(
         select organization_id, event_id from webhook_skipped_events
         where created_at < now() - ${SKIPPED_AGE}::interval limit ${stepRows})
       returning event_id
+    ), confirmations as (
+      delete from email_confirmations where sequence in (
+        select sequence from email_confirmations
+        where created_at < now() - interval '1 day' order by created_at limit ${stepRows})
+      returning sequence
     )
     select (select count(*)::int from old) as old, (select count(*)::int from surplus) as surplus,
-      (select count(*)::int from skipped) as skipped`.execute(ledger);
+      (select count(*)::int from skipped) as skipped,
+      (select count(*)::int from confirmations) as confirmations`.execute(ledger);
   return rows.some((counts) => Object.values(counts).some((count) => count >= stepRows));
 }
 

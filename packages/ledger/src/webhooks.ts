@@ -1,32 +1,51 @@
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import type { Webhook } from "./schema.ts";
-import { giveUpDeliveries, lockWebhook } from "./webhook-locks.ts";
+import { giveUpDeliveries, inTransaction, lockWebhook } from "./webhook-locks.ts";
 
-/** Webhooks of organizations. Their secrets are not here. */
+/** Webhooks of organizations, whose secrets are not here, and recipients of e-mail. */
 
 /** What a client sets of a webhook. */
 export type WebhookSettings = Pick<Webhook, "url" | "host" | "description" | "event_types" | "project_ids">;
+
+/** Where events are sent: webhooks, or recipients of e-mail. */
+export type ReceiverKind = "webhook" | "email";
+
+const isOfKind = (kind: ReceiverKind) => (kind === "email" ? ("is not" as const) : ("is" as const));
 
 /**
  * Creates a webhook, unless the organization has as many as it may.
  * @returns undefined when it has
  */
-export function createWebhook(
+export async function createWebhook(
   ledger: Ledger,
   webhook: WebhookSettings & Pick<Webhook, "id" | "organization_id">,
   most: number,
 ): Promise<Webhook | undefined> {
-  return ledger.transaction().execute(async (tx) => {
+  const created = await createReceiver(ledger, webhook, most);
+  return created === "exists" ? undefined : created;
+}
+
+/**
+ * Creates a webhook, or with an address a recipient of e-mail, of which the organization has one for each address.
+ * @returns undefined when the organization has as many of the kind as it may
+ */
+export function createReceiver(
+  ledger: Ledger,
+  webhook: WebhookSettings &
+    Pick<Webhook, "id" | "organization_id"> & { email?: string; unsubscribe_token?: string },
+  most: number,
+): Promise<Webhook | "exists" | undefined> {
+  return inTransaction(ledger, async (tx) => {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`webhooks ${webhook.organization_id}`}, 0))`.execute(
       tx,
     );
-    const { count } = await tx
-      .selectFrom("webhooks")
-      .select(sql<number>`count(*)::int`.as("count"))
-      .where("organization_id", "=", webhook.organization_id)
-      .executeTakeFirstOrThrow();
-    if (count >= most) {
+    const { email, organization_id } = webhook;
+    const found = await listWebhooks(tx, organization_id, email === undefined ? "webhook" : "email");
+    if (found.some((other) => other.email !== null && other.email === email)) {
+      return "exists";
+    }
+    if (found.length >= most) {
       return undefined;
     }
     return tx.insertInto("webhooks").values(webhook).returningAll().executeTakeFirstOrThrow();
@@ -34,27 +53,36 @@ export function createWebhook(
 }
 
 /** All of an organization, the oldest first. */
-export async function listWebhooks(ledger: Ledger, organizationId: string): Promise<Webhook[]> {
+export async function listWebhooks(
+  ledger: Ledger,
+  organizationId: string,
+  kind: ReceiverKind = "webhook",
+): Promise<Webhook[]> {
   return ledger
     .selectFrom("webhooks")
     .selectAll()
     .where("organization_id", "=", organizationId)
+    .where("email", isOfKind(kind), null)
     .orderBy("created_at")
     .orderBy("id")
     .execute();
 }
 
-/** The organization's webhook; undefined when it has none of this id. */
+/** The organization's webhook or recipient; undefined when it has none of this id and kind. */
 export async function findWebhook(
   ledger: Ledger,
   organizationId: string,
   id: string,
+  kind: ReceiverKind = "webhook",
 ): Promise<Webhook | undefined> {
-  return ofOrganization(ledger, organizationId, id).selectAll().executeTakeFirst();
+  return ledger
+    .selectFrom("webhooks")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .where("email", isOfKind(kind), null)
+    .executeTakeFirst();
 }
-
-const ofOrganization = (ledger: Ledger, organizationId: string, id: string) =>
-  ledger.selectFrom("webhooks").where("organization_id", "=", organizationId).where("id", "=", id);
 
 const NOT_FAILING = { failing_since: null, last_failed_at: null };
 
@@ -126,7 +154,7 @@ export async function listSubscribers(
 ): Promise<{ organizationId: string; changedAt: Date }[]> {
   const { rows } = await sql<{ organizationId: string; changedAt: Date }>`
     select organization_id as "organizationId", max(updated_at) as "changedAt" from webhooks
-    where disabled_at is null group by 1`.execute(ledger);
+    where disabled_at is null and (email is null or confirmed_at is not null) group by 1`.execute(ledger);
   return rows;
 }
 

@@ -1,13 +1,13 @@
 import { createWebhookBody, patchWebhookBody } from "@slipway/crds";
 import type { Webhook } from "@slipway/ledger";
 import { z } from "zod";
-import type { Principal } from "../../auth/principal.ts";
 import { failures } from "../../errors/catalog.ts";
-import { type Call, defineRoute } from "../../http/route.ts";
+import { defineRoute } from "../../http/route.ts";
 import { newWebhookId } from "../../ids.ts";
 import { isProvisioned, readNamespace } from "../../organizations/service.ts";
 import { messageOnly, success } from "../../projects/routes/schemas.ts";
 import type { Services } from "../../services.ts";
+import { type AnyCall, organizationOf, receiverOf, webhookKind } from "../receiver-kinds.ts";
 import { createSecret, deleteSecret, newSecret, replaceSecret } from "../secret.ts";
 import { MAX_WEBHOOKS } from "../store.ts";
 import { receiverUrl } from "../url.ts";
@@ -18,20 +18,9 @@ const NO_STORE = { "cache-control": "no-store" };
 /** Each waits for the ledger, and some for the cluster. */
 export const MAX_CONCURRENT = 16;
 
-type AnyCall = Pick<Call<unknown, unknown, unknown>, "principal" | "request">;
-
-const organizationOf = ({ principal }: Pick<AnyCall, "principal">): string =>
-  (principal as Principal).organizationId;
-
 /** The organization's webhook of the path. @throws Failure 404, 503 */
-export async function webhookOf(call: AnyCall, { webhooks }: Pick<Services, "webhooks">): Promise<Webhook> {
-  const { webhookId } = call.request.params as { webhookId: string };
-  const webhook = await webhooks.find(organizationOf(call), webhookId);
-  if (webhook === undefined) {
-    throw failures.webhookNotFound(webhookId);
-  }
-  return webhook;
-}
+export const webhookOf = (call: AnyCall, services: Pick<Services, "webhooks">): Promise<Webhook> =>
+  receiverOf(webhookKind, call, services);
 
 export const listWebhooksRoute = defineRoute({
   operationId: "listWebhooks",

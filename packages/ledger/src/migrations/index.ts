@@ -18,6 +18,7 @@ import * as gitDeliveryQueue from "./0014-git-delivery-queue.ts";
 import * as deploymentsOfAProject from "./0015-deployments-of-a-project.ts";
 import * as webhooks from "./0016-webhooks.ts";
 import * as alertStates from "./0017-alert-states.ts";
+import * as emailRecipients from "./0018-email-recipients.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -38,6 +39,7 @@ export const migrations: Record<string, Migration> = {
   "0015-deployments-of-a-project": deploymentsOfAProject,
   "0016-webhooks": webhooks,
   "0017-alert-states": alertStates,
+  "0018-email-recipients": emailRecipients,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */

@@ -1,0 +1,255 @@
+import { sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
+import {
+  CONFIRMATION_EVENT,
+  CONFIRMATION_LIMITS,
+  confirmEmailRecipient,
+  connectLedger,
+  createEmailRecipient,
+  createWebhook,
+  deleteWebhook,
+  EMAIL_TEST_EVENT,
+  failWebhookDelivery,
+  findWebhook,
+  hasUnsubscribeToken,
+  type LeasedWebhookDelivery,
+  type Ledger,
+  leaseWebhookDeliveries,
+  listSubscribers,
+  listWebhookDeliveries,
+  listWebhooks,
+  mailboxOf,
+  migrateToLatest,
+  recordEvent,
+  recordEventFor,
+  redeliverWebhook,
+  requestConfirmation,
+  retireWebhookDeliveries,
+  unsubscribeRecipient,
+  updateWebhook,
+} from "./index.ts";
+
+let postgres: TestPostgres;
+let ledger: Ledger;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+  await migrateToLatest(ledger);
+});
+afterAll(async () => {
+  await ledger?.destroy();
+  await postgres?.stop();
+});
+beforeEach(async () => {
+  await sql`truncate webhooks, webhook_deliveries, webhook_skipped_events, email_confirmations`.execute(ledger);
+});
+
+const organizationId = "acme";
+let requests = 0;
+const key = () => `k${(requests += 1)}`;
+const create = (id: string, email = `${id}@example.com`, organization = organizationId, code = "AAAA-2222") =>
+  createEmailRecipient(
+    ledger,
+    {
+      id,
+      organization_id: organization,
+      email,
+      event_types: ["run.failed"],
+      project_ids: null,
+      unsubscribe_token: `token-of-${id}`,
+    },
+    { code, key: key() },
+    20,
+  );
+const request = (id: string, code = "BBBB-3333") =>
+  requestConfirmation(ledger, { organizationId, id, code, key: key() });
+const confirm = (id: string, code: string) => confirmEmailRecipient(ledger, { organizationId, id, code });
+const happened = (name: string, limits?: Parameters<typeof recordEvent>[2]) =>
+  recordEvent(
+    ledger,
+    {
+      organizationId,
+      projectId: "p1",
+      type: "run.failed",
+      key: name,
+      occurredAt: new Date(),
+      data: {},
+    },
+    limits,
+  );
+const bounds = { most: 50, perOrganization: 50, perWebhook: 50, perHost: 50, leaseMs: 60_000 };
+const lease = () => leaseWebhookDeliveries(ledger, bounds);
+const logOf = async (webhookId: string) =>
+  (await listWebhookDeliveries(ledger, { organizationId, webhookId, limit: 100, offset: 0 })).deliveries;
+const confirmed = async (id: string) => {
+  await create(id);
+  await confirm(id, "AAAA-2222");
+};
+
+describe("a recipient of e-mail", () => {
+  // Shows: docs/email.md#confirmation: until it is confirmed
+  it("gets nothing but its code until it has confirmed, and the code is in no log", async () => {
+    await create("e1");
+    expect(await happened("before")).toBe(0);
+    expect(await listSubscribers(ledger)).toEqual([]);
+    const test = { organizationId, projectId: null, type: EMAIL_TEST_EVENT, key: "t", data: {} } as const;
+    expect(await recordEventFor(ledger, { id: "e1" }, { ...test, occurredAt: new Date() })).toBe(
+      "unconfirmed",
+    );
+    const [mail] = await lease();
+    expect(mail).toMatchObject({
+      eventType: CONFIRMATION_EVENT,
+      mail: { address: "e1@example.com", isConfirmed: false, confirmationCode: "AAAA-2222" },
+    });
+    expect(JSON.stringify(await logOf("e1"))).not.toContain("AAAA");
+    expect(await confirm("e1", "AAAA-2222")).toMatchObject({ confirmation_code: null });
+    expect(await listSubscribers(ledger)).toMatchObject([{ organizationId }]);
+    expect(await happened("after")).toBe(1);
+    const [event] = await lease();
+    expect(event).toMatchObject({ eventType: "run.failed", mail: { isConfirmed: true, confirmationCode: null } });
+  });
+
+  it("is no webhook, and no webhook is a recipient", async () => {
+    await create("e1");
+    const settings = { url: "https://h.example/", host: "h.example:443", description: null };
+    await createWebhook(
+      ledger,
+      { id: "w1", organization_id: organizationId, ...settings, event_types: ["run.failed"], project_ids: null },
+      1,
+    );
+    expect((await listWebhooks(ledger, organizationId)).map(({ id }) => id)).toEqual(["w1"]);
+    expect((await listWebhooks(ledger, organizationId, "email")).map(({ id }) => id)).toEqual(["e1"]);
+    expect(await findWebhook(ledger, organizationId, "e1")).toBeUndefined();
+    expect(await findWebhook(ledger, organizationId, "w1", "email")).toBeUndefined();
+    expect(await request("w1")).toBeUndefined();
+    expect(await confirm("w1", "AAAA-2222")).toBeUndefined();
+  });
+
+  it("is one of each address", async () => {
+    await create("e1", "a@example.com");
+    expect(await create("e2", "a@example.com")).toBe("exists");
+    expect(await create("e3", "a@example.com", "other")).toMatchObject({ id: "e3" });
+  });
+
+  // Shows: docs/email.md#confirmation: a code
+  it("confirms with its newest code alone, in a day and after few wrong ones", async () => {
+    await create("e1");
+    expect(await request("e1")).toBe("queued");
+    expect(await confirm("e1", "AAAA-2222")).toBe("wrong");
+    for (let wrong = 0; wrong < 4; wrong += 1) {
+      expect(await confirm("e1", "CCCC-4444")).toBe("wrong");
+    }
+    expect(await confirm("e1", "BBBB-3333")).toBe("expired");
+    expect(await request("e1", "DDDD-5555")).toBe("queued");
+    await sql`update webhooks set confirmation_expires_at = now()`.execute(ledger);
+    expect(await confirm("e1", "DDDD-5555")).toBe("expired");
+    expect((await lease()).map(({ mail }) => mail?.confirmationCode)).toEqual([null, null, null]);
+    await sql`truncate email_confirmations`.execute(ledger);
+    await request("e1", "EEEE-6666");
+    expect(await confirm("e1", "EEEE-6666")).toMatchObject({ id: "e1" });
+    expect(await confirm("e1", "EEEE-6666")).toMatchObject({ id: "e1" });
+    expect(await request("e1")).toBe("confirmed");
+  });
+
+  // Shows: docs/email.md#limits: confirmation mails
+  it("is sent few codes, whatever is deleted, and whichever organizations request them together", async () => {
+    const { perOrganizationHour, perMailboxHour, perMailboxDay } = CONFIRMATION_LIMITS;
+    const asked = await Promise.all(
+      Array.from({ length: perMailboxHour + 1 }, (_, index) =>
+        create(`e${index}`, `victim+${index}@example.com`, `org${index}`),
+      ),
+    );
+    expect(asked.filter((outcome) => outcome === "limited")).toHaveLength(1);
+    await Promise.all(asked.map((one, index) => typeof one === "object" && deleteWebhook(ledger, `org${index}`, one.id)));
+    expect(await create("again", "Victim@example.com", "org9")).toBe("limited");
+    expect(await findWebhook(ledger, "org9", "again", "email")).toBeUndefined();
+    await sql`update email_confirmations set created_at = now() - interval '2 hours'`.execute(ledger);
+    const rest = perMailboxDay - perMailboxHour;
+    const later = await Promise.all(
+      Array.from({ length: rest + 1 }, (_, index) => create(`l${index}`, "victim@example.com", `org${index}`)),
+    );
+    expect(later.filter((outcome) => outcome === "limited")).toHaveLength(1);
+    await sql`
+      insert into email_confirmations (organization_id, mailbox)
+      select ${organizationId}, n || '@example.com' from generate_series(2, ${perOrganizationHour}::int) n`.execute(ledger);
+    const many = await Promise.all([0, 1, 2].map((index) => create(`m${index}`, `m${index}@example.com`)));
+    expect(many.filter((outcome) => outcome === "limited")).toHaveLength(2);
+    await sql`update email_confirmations set created_at = now() - interval '2 days'`.execute(ledger);
+    await retireWebhookDeliveries(ledger, { days: 30, perOrganization: 100 });
+    expect(await ledger.selectFrom("email_confirmations").selectAll().execute()).toEqual([]);
+  });
+
+  it("has one mailbox whatever follows a plus sign", () => {
+    expect(mailboxOf("On.Call+slipway@Example.com")).toBe("on.call@example.com");
+  });
+
+  // Shows: docs/email.md#mails: the link
+  it("that unsubscribes gets nothing more, what waits included, until it confirms again", async () => {
+    await confirmed("e1");
+    await lease();
+    await sql`update webhook_deliveries set status = 'succeeded', finished_at = now(), held_until = null`.execute(ledger);
+    await happened("r1");
+    expect(await hasUnsubscribeToken(ledger, "token-of-e1")).toBe(true);
+    expect(await unsubscribeRecipient(ledger, "token-of-e1")).toBe(true);
+    expect(await unsubscribeRecipient(ledger, "token-of-e1")).toBe(true);
+    expect(await unsubscribeRecipient(ledger, "other")).toBe(false);
+    expect(await findWebhook(ledger, organizationId, "e1", "email")).toMatchObject({
+      disabled_reason: "unsubscribed",
+      confirmed_at: null,
+    });
+    expect(await lease()).toEqual([]);
+    const [event] = await logOf("e1");
+    expect(event).toMatchObject({ status: "failed", error: "webhook_disabled" });
+    // Switched on by a client, it has not confirmed.
+    await updateWebhook(ledger, organizationId, "e1", { isEnabled: true });
+    expect(await happened("r2")).toBe(0);
+    const again = { organizationId, webhookId: "e1", eventId: event?.event_id ?? "" };
+    expect(await redeliverWebhook(ledger, again)).toBe("unconfirmed");
+    await request("e1");
+    await confirm("e1", "BBBB-3333");
+    expect(await happened("r3")).toBe(1);
+  });
+});
+
+describe("mails", () => {
+  // Shows: docs/email.md#limits: mails of an organization
+  it("of an organization are few in an hour, sent again or not, and leave its webhooks their events", async () => {
+    await confirmed("e1");
+    const settings = { url: "https://h.example/", host: "h.example:443", description: null };
+    await createWebhook(
+      ledger,
+      { id: "w1", organization_id: organizationId, ...settings, event_types: ["run.failed"], project_ids: null },
+      1,
+    );
+    const limits = { perHour: 100, mailsPerHour: 2, pending: 100 };
+    // The confirmation was the first of the two.
+    expect(await happened("r1", limits)).toBe(2);
+    expect(await happened("r2", limits)).toBe(1);
+    expect(await happened("r2", limits)).toBe(0);
+    expect(await findWebhook(ledger, organizationId, "e1", "email")).toMatchObject({ dropped_events: "1" });
+    expect(await findWebhook(ledger, organizationId, "w1")).toMatchObject({ dropped_events: "0" });
+    const mails = (await lease()).filter(({ mail }) => mail !== null);
+    await sql`
+      update webhook_deliveries set status = 'succeeded', attempted_at = now(), finished_at = now(), held_until = null`.execute(
+      ledger,
+    );
+    const of = (eventType: string) => {
+      const found = mails.find((one) => one.eventType === eventType) as LeasedWebhookDelivery;
+      return { organizationId, webhookId: "e1", eventId: found.eventId };
+    };
+    expect(await redeliverWebhook(ledger, of(CONFIRMATION_EVENT), limits)).toBe("confirmation");
+    expect(await redeliverWebhook(ledger, of("run.failed"), limits)).toBe("full");
+    expect(await redeliverWebhook(ledger, of("run.failed"), { ...limits, mailsPerHour: 3 })).toBe("queued");
+  });
+
+  it("that fail by a fault of the platform make no recipient one that fails", async () => {
+    await confirmed("e1");
+    const [one] = await lease();
+    const fail = (isPlatformFault: boolean) =>
+      failWebhookDelivery(ledger, one as never, { error: "unreachable", retryMs: 0, isPlatformFault }, -1);
+    expect(await fail(true)).toBe(false);
+    expect(await findWebhook(ledger, organizationId, "e1", "email")).toMatchObject({ failing_since: null });
+    expect((await logOf("e1"))[0]).toMatchObject({ status: "pending", attempts: 1, error: "unreachable" });
+  });
+});
