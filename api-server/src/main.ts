@@ -176,6 +176,7 @@ async function main(config: Config): Promise<void> {
     tracing,
     ledger,
     webhooks: ledgerWebhooks(ledger),
+    sendsEmail: config.sendsEmail,
     usage: ledgerUsage(ledger, catalog),
     domainZone: config.domainZone,
     reservedHostnames: config.reservedHostnames,

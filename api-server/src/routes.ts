@@ -75,6 +75,21 @@ import { logs } from "./logs/routes/logs.ts";
 import { searchLogs } from "./logs/routes/search.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
 import {
+  listEmailDeliveries,
+  redeliverEmail,
+  testEmailRecipient,
+} from "./notifications/routes/email-deliveries.ts";
+import {
+  confirmEmailRecipientRoute,
+  createEmailRecipientRoute,
+  deleteEmailRecipient,
+  listEmailRecipients,
+  readEmailRecipient,
+  requestEmailConfirmation,
+  updateEmailRecipient,
+} from "./notifications/routes/email-recipients.ts";
+import { readUnsubscribePage, unsubscribeEmail } from "./notifications/routes/unsubscribe.ts";
+import {
   listWebhookDeliveriesRoute,
   redeliverWebhookRoute,
   testWebhook,
@@ -178,6 +193,18 @@ export const routes: readonly AnyRoute[] = [
   testWebhook,
   listWebhookDeliveriesRoute,
   redeliverWebhookRoute,
+  listEmailRecipients,
+  createEmailRecipientRoute,
+  readEmailRecipient,
+  updateEmailRecipient,
+  deleteEmailRecipient,
+  requestEmailConfirmation,
+  confirmEmailRecipientRoute,
+  testEmailRecipient,
+  listEmailDeliveries,
+  redeliverEmail,
+  readUnsubscribePage,
+  unsubscribeEmail,
   listLogDrains,
   createLogDrain,
   readLogDrain,

@@ -68,6 +68,8 @@ export interface Services {
   ledger: Ledger;
   /** Webhooks of organizations, and what is delivered to them. */
   webhooks: WebhookStore;
+  /** Whether the platform has a server that takes mails. */
+  sendsEmail: boolean;
   /** Ceilings of organizations. */
   usage: UsageBook;
   /** Zone of default domains. */

@@ -14,6 +14,7 @@ export const EXAMPLE_BACKUP_ID = `${EXAMPLE_ID}-b29928540`;
 export const EXAMPLE_CONNECTION_ID = "g7f2k9d4s1x8w3q6z5t0";
 export const EXAMPLE_GROUP_ID = "v3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_WEBHOOK_ID = "w3n8c1m6z0x4b9q2k7t5";
+export const EXAMPLE_RECIPIENT_ID = "e3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_DELIVERY_ID = "evt_5f2a9c81d3e04b7796a1c2d3e4f50617";
 export const EXAMPLE_DRAIN_ID = "l3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_REPOSITORY_ID = "rMTc-0a1b2c3d4e5f";
@@ -115,6 +116,9 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   webhookNotFound: [EXAMPLE_WEBHOOK_ID],
   webhookDeliveryNotFound: [EXAMPLE_DELIVERY_ID],
   webhookLimitReached: [20],
+  emailRecipientNotFound: [EXAMPLE_RECIPIENT_ID],
+  emailDeliveryNotFound: [EXAMPLE_DELIVERY_ID],
+  emailRecipientLimitReached: [20],
   logDrainNotFound: [EXAMPLE_DRAIN_ID],
   logDrainExternal: ["drain-token"],
   gitConnectionNotFound: [EXAMPLE_CONNECTION_ID],

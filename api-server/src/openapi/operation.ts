@@ -7,6 +7,7 @@ import {
   PROJECT_ID,
   toOpenApi,
   VARIABLE_GROUP_ID,
+  EMAIL_RECIPIENT_ID,
   WEBHOOK_ID,
 } from "@slipway/crds";
 import { INSTANCE } from "../exec/instance.ts";
@@ -24,6 +25,7 @@ import {
   EXAMPLE_INSTANCE,
   EXAMPLE_REPOSITORY_ID,
   EXAMPLE_RUN_ID,
+  EXAMPLE_RECIPIENT_ID,
   EXAMPLE_WEBHOOK_ID,
   examples,
 } from "./examples.ts";
@@ -149,6 +151,11 @@ const pathSchemas: Readonly<Record<string, Json>> = {
     description: "Id of a webhook.",
     schema: { type: "string", maxLength: 20, pattern: WEBHOOK_ID.source },
     example: EXAMPLE_WEBHOOK_ID,
+  },
+  recipientId: {
+    description: "Id of a recipient of e-mail.",
+    schema: { type: "string", maxLength: 20, pattern: EMAIL_RECIPIENT_ID.source },
+    example: EXAMPLE_RECIPIENT_ID,
   },
   deliveryId: {
     description: "Id of an event that is delivered.",

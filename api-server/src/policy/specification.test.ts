@@ -205,6 +205,21 @@ const scopesOnOrganization: [string, Permission][] = [
     "POST /v1/organization/webhooks/:webhookId/deliveries/:deliveryId/redeliver",
     "organization.webhooks.update",
   ],
+  // Shows: docs/email.md#permissions: list and read recipients and their mails | `organization.webhooks.read`
+  ["GET /v1/organization/email-recipients", "organization.webhooks.read"],
+  ["GET /v1/organization/email-recipients/:recipientId", "organization.webhooks.read"],
+  ["GET /v1/organization/email-recipients/:recipientId/deliveries", "organization.webhooks.read"],
+  // Shows: docs/email.md#permissions: create, confirm, change, test and delete them, send again | `organization.webhooks.update`
+  ["POST /v1/organization/email-recipients", "organization.webhooks.update"],
+  ["PATCH /v1/organization/email-recipients/:recipientId", "organization.webhooks.update"],
+  ["DELETE /v1/organization/email-recipients/:recipientId", "organization.webhooks.update"],
+  ["POST /v1/organization/email-recipients/:recipientId/send-confirmation", "organization.webhooks.update"],
+  ["POST /v1/organization/email-recipients/:recipientId/confirm", "organization.webhooks.update"],
+  ["POST /v1/organization/email-recipients/:recipientId/test", "organization.webhooks.update"],
+  [
+    "POST /v1/organization/email-recipients/:recipientId/deliveries/:deliveryId/redeliver",
+    "organization.webhooks.update",
+  ],
   ["GET /v1/organization/log-drains", "organization.log-drains.read"],
   ["GET /v1/organization/log-drains/:drainId", "organization.log-drains.read"],
   ["POST /v1/organization/log-drains", "organization.log-drains.update"],
@@ -392,7 +407,7 @@ describe("the scope of", () => {
 describe("what an organization's projects share", () => {
   it("is all in the table", () => {
     const found = routes.filter(({ path }) =>
-      /^\/v1\/organization\/(variable-groups|webhooks|log-drains)/.test(path),
+      /^\/v1\/organization\/(variable-groups|webhooks|email-recipients|log-drains)/.test(path),
     );
     expect(found.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       scopesOnOrganization.map(([operation]) => operation).sort(),
@@ -403,6 +418,8 @@ describe("what an organization's projects share", () => {
   // Shows: docs/variable-groups.md#permissions: create, change and delete groups | `organization.variable-groups.update`
   // Shows: docs/webhooks.md#permissions: list and read webhooks and their deliveries | `organization.webhooks.read`
   // Shows: docs/webhooks.md#permissions: create, change, test and delete them, rotate secrets, send again | `organization.webhooks.update`
+  // Shows: docs/email.md#permissions: list and read recipients and their mails | `organization.webhooks.read`
+  // Shows: docs/email.md#permissions: create, confirm, change, test and delete them, send again | `organization.webhooks.update`
   it.each(scopesOnOrganization)("%s needs %s on the organization", async (operation, permission) => {
     const others = PERMISSIONS.filter((other) => other !== permission);
     const by = async (...grants: string[]) =>

@@ -233,6 +233,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     tracing: options.tracing,
     ledger,
     webhooks: ledgerWebhooks(ledger),
+    sendsEmail: true,
     usage: options.ledger ? ledgerUsage(ledger, { current: catalog }) : endlessUsage,
     domainZone: ZONE,
     reservedHostnames: ["api", "platform.example.com"],
