@@ -9,6 +9,7 @@ import type { AllowList } from "./applications/access.ts";
 import type { BuildConfig } from "./builds/mounted-files.ts";
 import type { DatabaseConfig } from "./databases/settings.ts";
 import { environment } from "./environment.ts";
+import { type SmtpConfig, smtpConfig } from "./notifications/smtp-environment.ts";
 import type { Placement } from "./workload/app.ts";
 
 /** Name of the leader's Lease in the operator's namespace; the Leases of further shards end in their index. */
@@ -96,6 +97,8 @@ export interface Config {
   webhooks: { allowedHosts: string[]; caFile?: string };
   /** Where requests and what instances use are kept; without it no alert is about them. */
   analytics?: AnalyticsSettings;
+  /** The server that takes mails; without it none are sent. */
+  smtp?: SmtpConfig;
   /** Where traces are exported; without it there are none. */
   tracing?: TracingSettings;
   logLevel: string;
@@ -175,6 +178,7 @@ export function loadConfig(env: Environment): Config {
           },
     analytics: settingsFrom(e),
     webhooks: { allowedHosts: e.SLIPWAY_WEBHOOK_ALLOWED_HOSTS, caFile: e.SLIPWAY_WEBHOOK_CA_FILE },
+    smtp: smtpConfig(e),
     tracing: tracingSettings(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     metricsPort: e.SLIPWAY_METRICS_PORT,

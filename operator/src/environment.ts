@@ -11,6 +11,7 @@ import { ALLOW_LISTS } from "./applications/access.ts";
 import { OWN_ANNOTATIONS } from "./applications/access-list.ts";
 import { OUTSIDE_TYPES } from "./databases/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
+import { smtpIssues, smtpVariables } from "./notifications/smtp-environment.ts";
 import { placement } from "./workload/app.ts";
 import { FIRST_TEMPLATE_VERSION, NEWEST_TEMPLATE_VERSION } from "./workload/template-version.ts";
 
@@ -100,6 +101,7 @@ const variables = z.object({
   SLIPWAY_GIT_CA_FILE: z.string().min(1).optional(),
   SLIPWAY_WEBHOOK_ALLOWED_HOSTS: allowedHosts,
   SLIPWAY_WEBHOOK_CA_FILE: z.string().min(1).optional(),
+  ...smtpVariables,
   ...githubEnvironment,
   SLIPWAY_DATABASE_OUTSIDE: z.enum(OUTSIDE_TYPES).default("None"),
   SLIPWAY_PLAN_CHANGE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(600),
@@ -123,6 +125,9 @@ const variables = z.object({
 });
 
 export const environment = variables.superRefine((e, context) => {
+  for (const [name, message] of smtpIssues(e)) {
+    context.addIssue({ code: "custom", path: [name], message });
+  }
   const own = OWN_ANNOTATIONS[e.SLIPWAY_INGRESS_ALLOW_LIST];
   for (const name of own.filter((key) => key in e.SLIPWAY_INGRESS_ANNOTATIONS)) {
     const path = ["SLIPWAY_INGRESS_ANNOTATIONS"];

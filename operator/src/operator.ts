@@ -208,7 +208,7 @@ export function createOperator(options: OperatorOptions): Manager {
     addNotifications(manager, {
       ledger: options.notifications,
       stores: { ...stores, backups: backups.backups },
-      settings: { ...config.webhooks, deniedCidrs: config.egressDeniedCidrs },
+      settings: { ...config.webhooks, deniedCidrs: config.egressDeniedCidrs, smtp: config.smtp },
     });
   }
   if (options.alerts) {

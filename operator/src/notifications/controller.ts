@@ -1,4 +1,4 @@
-/** Notifications: what observes events, what delivers them to webhooks, and what removes the remains of both. */
+/** Notifications: what observes events, what delivers them to webhooks and by e-mail, and what removes the remains of both. */
 
 import { readFileSync } from "node:fs";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
@@ -10,6 +10,7 @@ import { createWebhookMetrics } from "./metrics.ts";
 import { addEventObservers, type ObservedStores } from "./observer.ts";
 import { deleteOrphanedSecrets, signingSecrets } from "./secret.ts";
 import { receiverClient, sendDelivery } from "./send.ts";
+import { mailSender, type SmtpSettings } from "./send-mail.ts";
 import { Subscribers } from "./subscribers.ts";
 
 /** In every namespace: what is observed. */
@@ -35,7 +36,13 @@ export interface NotificationOptions {
     /** Secrets of organizations' namespaces, without their data. */
     secrets: Store;
   };
-  settings: { allowedHosts: readonly string[]; caFile?: string; deniedCidrs: readonly string[] };
+  settings: {
+    allowedHosts: readonly string[];
+    caFile?: string;
+    deniedCidrs: readonly string[];
+    /** The server that takes mails; without it none are sent. */
+    smtp?: SmtpSettings & { caFile?: string };
+  };
 }
 
 /** Adds them to a manager. Every process delivers; only the leader of a shard observes. */
@@ -50,23 +57,26 @@ export function addNotifications(manager: Manager, { ledger, stores, settings }:
   });
 
   const metrics = createWebhookMetrics(manager.registry);
-  const { allowedHosts, deniedCidrs, caFile } = settings;
+  const { allowedHosts, deniedCidrs, caFile, smtp } = settings;
   manager.addRunnable({
     name: "webhook-deliveries",
     leaderOnly: false,
     run: async (signal) => {
-      const ca = caFile === undefined ? undefined : readFileSync(caFile, "utf8");
+      const ca = certificates(caFile);
+      const mails = smtp && mailSender(smtp, { ca: certificates(smtp.caFile) });
       const receivers = receiverClient({ allowedHosts, ca, deniedCidrs });
       const deliverer = new WebhookDeliverer({
         ledger: ledger.deliveries,
         secretsOf: (leased, until) => signingSecrets(client, leased, clock.now(), until),
         send: (leased, secrets, until) =>
           sendDelivery(leased, secrets, { client: receivers, now: clock.now(), signal: until }),
+        sendMail: mails?.send,
         metrics,
         random,
         log,
       });
       await deliverer.run(signal);
+      mails?.close();
       await receivers.close();
     },
   });
@@ -98,6 +108,9 @@ export function addNotifications(manager: Manager, { ledger, stores, settings }:
     }
   }
 }
+
+const certificates = (file: string | undefined): string | undefined =>
+  file === undefined ? undefined : readFileSync(file, "utf8");
 
 /** Removes what need not be kept, step by step until there is no more of it. */
 export async function cleanUpDeliveries(

@@ -1,5 +1,7 @@
 import {
+  confirmEmailRecipient,
   connectLedger,
+  createEmailRecipient,
   createWebhook,
   findWebhook,
   type LeaseBounds,
@@ -18,10 +20,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { startHttpsServer, type TestServer } from "../../../test/kit/git/https-server.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
+import { startSmtpServer, type TestSmtpServer } from "../../../test/kit/servers/smtp.ts";
 import { type DelivererOptions, WebhookDeliverer } from "./deliverer.ts";
 import { notificationLedger } from "./ledger.ts";
 import { createWebhookMetrics } from "./metrics.ts";
 import { receiverClient, sendDelivery } from "./send.ts";
+import { mailSender, type SmtpSettings } from "./send-mail.ts";
 
 /** Deliverers over a real PostgreSQL, and a receiver that verifies what it gets with the library of Standard Webhooks. */
 
@@ -29,6 +33,7 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 
 let postgres: TestPostgres;
 let ledger: Ledger;
+let mailServer: TestSmtpServer;
 let receiver: TestServer;
 let statusOf: (path: string) => number | "hang";
 /** Ids of events that were verified, by path, in the order of their arrival. */
@@ -38,6 +43,7 @@ beforeAll(async () => {
   postgres = await startPostgres();
   ledger = connectLedger({ url: postgres.url, applicationName: "test" });
   await migrateToLatest(ledger);
+  mailServer = await startSmtpServer();
   receiver = await startHttpsServer((request, response) => {
     let body = "";
     request.on("data", (chunk) => {
@@ -57,6 +63,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await receiver?.close();
+  await mailServer?.close();
   await ledger?.destroy();
   await postgres?.stop();
 });
@@ -64,8 +71,12 @@ afterAll(async () => {
 const open: (() => Promise<void>)[] = [];
 beforeEach(async () => {
   received = [];
+  mailServer.mails.length = 0;
+  mailServer.refuse(undefined);
   statusOf = () => 204;
-  await sql`truncate webhooks, webhook_deliveries, webhook_skipped_events`.execute(ledger);
+  await sql`truncate webhooks, webhook_deliveries, webhook_skipped_events, email_confirmations`.execute(
+    ledger,
+  );
 });
 afterEach(async () => {
   await Promise.all(open.splice(0).map((close) => close()));
@@ -82,10 +93,12 @@ function deliver(options: Partial<DelivererOptions> = {}, timeoutMs = 5_000): ()
     timeoutMs,
   });
   const stop = new AbortController();
+  const mails = mailSender(smtp(), { ca: mailServer.ca });
   const running = new WebhookDeliverer({
     ledger: notificationLedger(ledger).deliveries,
     secretsOf: async () => [SECRET],
     send: (leased, secrets, signal) => sendDelivery(leased, secrets, { client, now: new Date(), signal }),
+    sendMail: mails.send,
     metrics: createWebhookMetrics(new Registry()),
     random: () => 0,
     log: silentLogger,
@@ -96,10 +109,19 @@ function deliver(options: Partial<DelivererOptions> = {}, timeoutMs = 5_000): ()
     stop.abort();
     await running;
     await client.close();
+    mails.close();
   };
   open.push(close);
   return close;
 }
+
+const smtp = (): SmtpSettings => ({
+  host: "localhost",
+  port: mailServer.port,
+  tls: "starttls",
+  from: "slipway@example.com",
+  publicUrl: "https://api.example.com",
+});
 
 async function subscribe(id: string, organization = "acme", host = receiver.host): Promise<void> {
   const settings = { host, description: null, event_types: ["run.failed"], project_ids: null };
@@ -253,4 +275,72 @@ it("a webhook without its secret is sent nothing", async () => {
   deliver({ secretsOf: async () => [] });
   await eventually("it to fail", async () => (await deliveriesOf("w1"))[0]?.error === "secret_missing");
   expect(received).toEqual([]);
+});
+
+/** A recipient, confirmed with the code that was in its mail. */
+async function recipient(id: string): Promise<void> {
+  const settings = { event_types: ["run.failed"], project_ids: null, unsubscribe_token: `${id}-token` };
+  await createEmailRecipient(
+    ledger,
+    { id, organization_id: "acme", email: `${id}@example.com`, ...settings },
+    { code: "7KQ2-M9XD", key: id },
+    20,
+  );
+  await eventually("the code to arrive", () => mailServer.mails.length === 1);
+  const code = /Code: (\S+)/.exec(mailServer.mails[0]?.raw ?? "")?.[1] ?? "";
+  expect(await confirmEmailRecipient(ledger, { organizationId: "acme", id, code })).toMatchObject({ id });
+}
+const mailsAbout = (eventId: string) =>
+  mailServer.mails.filter(({ headers }) => headers["message-id"]?.startsWith(`<${eventId}.`));
+
+// Shows: docs/email.md#mails: an event
+it("what happens arrives as a mail, and again when the process was killed before it recorded that, with one Message-ID", async () => {
+  const stop = deliver();
+  await recipient("e1");
+  await stop();
+  // Sent by a process that is killed before it can record it.
+  await happened("e1");
+  const { deliveries } = notificationLedger(ledger);
+  const sender = mailSender(smtp(), { ca: mailServer.ca });
+  const killed = new AbortController();
+  void new WebhookDeliverer({
+    ledger: { ...deliveries, finish: () => new Promise<void>(() => {}) },
+    secretsOf: async () => [],
+    send: () => Promise.reject(new Error("there is no webhook")),
+    sendMail: sender.send,
+    metrics: createWebhookMetrics(new Registry()),
+    random: () => 0,
+    log: silentLogger,
+    pollMs: 20,
+  }).run(killed.signal);
+  await eventually("it to be sent", () => mailServer.mails.length === 2);
+  killed.abort();
+  sender.close();
+  deliver();
+  await later();
+  await eventually("it to be recorded", async () => (await deliveriesOf("e1"))[0]?.status === "succeeded");
+  const [event] = await deliveriesOf("e1");
+  expect(mailsAbout(event?.event_id ?? "")).toHaveLength(2);
+});
+
+// Shows: docs/email.md#mails: a mail that fails
+it("a mail waits for a server that is away, and for settings that are missing, by the schedule of webhooks", async () => {
+  const stop = deliver();
+  await recipient("e1");
+  await stop();
+  await happened("e1");
+  const without = deliver({ sendMail: undefined });
+  await eventually(
+    "it to be tried",
+    async () => (await deliveriesOf("e1"))[0]?.error === "email_not_configured",
+  );
+  await without();
+  mailServer.refuse({ code: 451, at: "recipient" });
+  deliver();
+  await later();
+  await eventually("it to be refused", async () => (await deliveriesOf("e1"))[0]?.response_code === 451);
+  mailServer.refuse(undefined);
+  await later();
+  await eventually("it to arrive", async () => (await deliveriesOf("e1"))[0]?.status === "succeeded");
+  expect(await findWebhook(ledger, "acme", "e1", "email")).toMatchObject({ failing_since: null });
 });

@@ -1,17 +1,20 @@
-/** Delivers events to webhooks: leases what is due from the ledger, sends it, and records what became of it. */
+/** Delivers events to webhooks and recipients of e-mail: leases what is due from the ledger, sends it, and records what became of it. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type {
   AttemptResult,
   FailedAttempt,
   LeaseBounds,
+  LeasedMail,
   LeasedWebhookDelivery,
   WebhookBacklog,
 } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
+import type { Counter } from "prom-client";
 import type { AttemptOutcome, WebhookMetrics } from "./metrics.ts";
 import { retryPauseMs } from "./schedule.ts";
 import type { SentAttempt } from "./send.ts";
+import type { MailSender } from "./send-mail.ts";
 
 /** Where deliveries wait. Each call throws while the ledger is unavailable. */
 export interface DeliveryLedger {
@@ -31,6 +34,8 @@ export interface DelivererOptions {
     secrets: readonly string[],
     signal: AbortSignal,
   ) => Promise<SentAttempt>;
+  /** Undefined where the platform has no SMTP server: what waits for recipients is tried again, by the same schedule. */
+  sendMail?: MailSender["send"];
   metrics: WebhookMetrics;
   random: () => number;
   log: Logger;
@@ -38,7 +43,7 @@ export interface DelivererOptions {
   pollMs?: number;
 }
 
-/** An attempt takes 15 s at most, and its Secret's read 5. */
+/** An attempt takes 15 s at most, and its Secret's read 5; that of a mail 45 s. */
 const BOUNDS: LeaseBounds = { most: 32, perOrganization: 6, perWebhook: 2, perHost: 8, leaseMs: 60_000 };
 const POLL_MS = 1_000;
 /** A webhook to which no attempt has succeeded for so long is disabled. */
@@ -104,7 +109,10 @@ export class WebhookDeliverer {
   }
 
   async #sendAndRecord(leased: LeasedWebhookDelivery, signal: AbortSignal): Promise<void> {
-    const { ledger, send, secretsOf } = this.#options;
+    const { send, secretsOf } = this.#options;
+    if (leased.mail !== null) {
+      return this.#record(leased, await this.#sendMail(leased, leased.mail, signal));
+    }
     const secrets = await secretsOf(leased, signal);
     if (secrets.length === 0) {
       return this.#failed(
@@ -113,14 +121,37 @@ export class WebhookDeliverer {
         "unsigned",
       );
     }
-    const { outcome, ...result } = await send(leased, secrets, signal);
+    const sent = await send(leased, secrets, signal);
+    return this.#record(leased, sent, sent.outcome !== "succeeded" && sent.responseCode === 410);
+  }
+
+  async #sendMail(
+    leased: LeasedWebhookDelivery,
+    mail: LeasedMail,
+    signal: AbortSignal,
+  ): Promise<SentAttempt> {
+    const { sendMail } = this.#options;
+    return sendMail === undefined
+      ? { outcome: "unreachable", error: "email_not_configured", isPlatformFault: true }
+      : sendMail(leased, mail, signal);
+  }
+
+  async #record(
+    leased: LeasedWebhookDelivery,
+    { outcome, isFinal = false, ...result }: SentAttempt,
+    isGone = false,
+  ): Promise<void> {
     if (outcome !== "succeeded") {
-      const isGone = result.responseCode === 410;
-      const retryMs = isGone ? undefined : this.#pauseMs(leased);
+      const retryMs = isGone || isFinal ? undefined : this.#pauseMs(leased);
       return this.#failed(leased, { ...result, retryMs, isGone }, outcome);
     }
-    this.#options.metrics.attempts.inc({ outcome });
-    await ledger.finish(leased, result);
+    this.#attempts(leased).inc({ outcome });
+    await this.#options.ledger.finish(leased, result);
+  }
+
+  #attempts({ mail }: LeasedWebhookDelivery): Counter<"outcome"> {
+    const { metrics } = this.#options;
+    return mail === null ? metrics.attempts : metrics.mails;
   }
 
   #pauseMs({ attempts }: LeasedWebhookDelivery, leastMs = 0): number | undefined {
@@ -134,7 +165,7 @@ export class WebhookDeliverer {
     outcome: AttemptOutcome,
   ): Promise<void> {
     const { ledger, metrics, log } = this.#options;
-    metrics.attempts.inc({ outcome });
+    this.#attempts(leased).inc({ outcome });
     const isDisabled = await ledger.fail(leased, attempt, DISABLE_AFTER_MS);
     if (isDisabled) {
       metrics.disabled.inc();

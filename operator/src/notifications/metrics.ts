@@ -7,6 +7,8 @@ export type AttemptOutcome = (typeof OUTCOMES)[number];
 
 export interface WebhookMetrics {
   attempts: Counter<"outcome">;
+  /** Mails, by the same outcomes. */
+  mails: Counter<"outcome">;
   disabled: Counter;
   /** Seconds for which the webhook that waits longest has waited; 0 while none does. */
   lag: Gauge;
@@ -21,11 +23,19 @@ export function createWebhookMetrics(registry: Registry): WebhookMetrics {
     labelNames: ["outcome"],
     registers,
   });
+  const mails = new Counter({
+    name: "slipway_email_attempts_total",
+    help: "Attempts to send a mail about an event, by outcome.",
+    labelNames: ["outcome"],
+    registers,
+  });
   for (const outcome of OUTCOMES) {
     attempts.inc({ outcome }, 0);
+    mails.inc({ outcome }, 0);
   }
   return {
     attempts,
+    mails,
     disabled: new Counter({
       name: "slipway_webhooks_disabled_total",
       help: "Webhooks that were disabled since their receivers failed for days or asked for no more.",

@@ -36,6 +36,10 @@ export function receiverClient(options: SenderOptions): SsrfSafeFetch {
 /** What became of an attempt. */
 export interface SentAttempt extends AttemptResult {
   outcome: "succeeded" | "refused" | "unreachable";
+  /** Another attempt would fail, too. */
+  isFinal?: boolean;
+  /** Nothing of the receiver's. */
+  isPlatformFault?: boolean;
 }
 
 /** Sends a delivery. Never rejects, unless the signal aborts. */
