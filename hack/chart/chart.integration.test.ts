@@ -160,6 +160,25 @@ describe("rendering", () => {
     });
   });
 
+  // Shows: docs/email.md#for-operators-of-the-platform: `email.smtp.host`
+  test("the operator reaches a mail server only where values name one", async () => {
+    const rulesOf = async (name: string, ...sets: string[]) => {
+      const objects = await renderChart(valuesOf(name), sets);
+      const policy = objects.find(
+        ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === "slipway-operator",
+      );
+      return JSON.stringify((policy as Rendered).spec);
+    };
+    const rule = '"port":465';
+    // Values of 0.2.0, which an upgrade may reuse, have none of these.
+    expect(await rulesOf("default", "email=null", "networkPolicy.smtp=null")).toBe(await rulesOf("default"));
+    expect(await rulesOf("everything")).toContain(rule);
+    expect(await rulesOf("everything", "networkPolicy.smtp=null")).toContain(rule);
+    expect(await rulesOf("everything", "email=null")).not.toContain(rule);
+    await expect(rulesOf("everything", "email.from=")).rejects.toThrow("email.from");
+    await expect(rulesOf("everything", "email.smtp.existingSecret.name=")).rejects.toThrow("existingSecret");
+  });
+
   test("values of a release without log drains have none", async () => {
     const nameOf = ({ metadata }: Rendered) => metadata.name;
     const drains = async (...sets: string[]) =>

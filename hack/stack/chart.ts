@@ -88,7 +88,7 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       ...(databases.host ? { outside: { type: "NodePort", host: databases.host } } : {}),
     },
     ...(builds
-      ? { git: gitValues(builds), webhooks: webhookValues(builds), builds: buildsValues(builds) }
+      ? { git: gitValues(builds), webhooks: webhookValues(builds), email: emailValues(builds), builds: buildsValues(builds) }
       : {}),
     // Small, and kept for the shortest time: data of the embedded cluster is for trials.
     backups: {
@@ -161,6 +161,17 @@ const RECEIVER_PORTS = [5010, 5011];
 function webhookValues({ git }: BuildsOfChart) {
   const { address } = addressOf(git.host);
   return { allowedHosts: RECEIVER_PORTS.map((port) => `${address}:${port}`), ca: git.ca };
+}
+
+/** Port of this machine at which a test takes mails. */
+const MAIL_PORT = 5012;
+
+function emailValues({ git }: BuildsOfChart) {
+  return {
+    from: "slipway@stack.example",
+    publicUrl: git.hookUrl ?? "https://stack.example",
+    smtp: { host: addressOf(git.host).address, port: MAIL_PORT, ca: git.ca },
+  };
 }
 
 function buildsValues({ image, registry, git, baseImages, ca, toolsSecret }: BuildsOfChart) {

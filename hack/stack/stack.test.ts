@@ -161,6 +161,11 @@ test("values name the API's entry point only where the ingress is ours, and addr
     },
     git: { allowedHosts: ["10.244.0.1:5002"], ca: "(the authority)", hookUrl: "http://127.0.0.1:8081" },
     webhooks: { allowedHosts: ["10.244.0.1:5010", "10.244.0.1:5011"], ca: "(the authority)" },
+    email: {
+      from: "slipway@stack.example",
+      publicUrl: "http://127.0.0.1:8081",
+      smtp: { host: "10.244.0.1", port: 5012, ca: "(the authority)" },
+    },
     builds: {
       enabled: true,
       image: "slipway.local/slipway/builder:0123",
