@@ -79,6 +79,62 @@ describe.concurrent("signing in", () => {
   });
 });
 
+describe.concurrent("notifications", () => {
+  const form = async (page: Page, kind: string, address: string) => {
+    await signIn({ ...there, key: there.notifier }, page, `#/notifications/${kind}/new`);
+    await page.getByLabel(kind === "webhooks" ? "URL" : "Address", { exact: true }).fill(address);
+    await page.getByLabel("run.failed").check();
+    await page.getByRole("button", { name: "Create" }).click();
+  };
+
+  // Shows: docs/console.md#what-is-promised: webhooks: created with their secret shown once
+  test("a webhook is created, tested, changed and deleted", async () => {
+    await look(
+      there,
+      "desk",
+      async (page) => {
+        // Refused whatever it answers: a private address.
+        await form(page, "webhooks", "https://127.0.0.1/hook");
+        await page.getByText(/^whsec_/).waitFor();
+        await page.getByRole("link", { name: "Done" }).click();
+        await page.getByRole("button", { name: "Send a test" }).click();
+        const row = page.getByRole("row", { name: /webhook\.test/ });
+        await row.waitFor();
+        await row.getByText("address refused").waitFor();
+        await page.getByText("Change", { exact: true }).click();
+        await page.getByLabel("Enabled").uncheck();
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByText("Saved.").waitFor();
+        await row.getByRole("button", { name: "Send again" }).click();
+        await page.getByRole("alert").getByText("enable it first").waitFor();
+        expect(await page.getByText(/^whsec_/).count()).toBe(0);
+        await page.getByRole("button", { name: "Delete" }).click();
+        await page.getByRole("button", { name: "Delete: really?" }).click();
+        await page.getByText("No webhooks").waitFor();
+      },
+      refused(409),
+    );
+  });
+
+  // Shows: docs/console.md#what-is-promised: recipients of e-mail: created
+  test("a recipient of e-mail is created, and another code is refused", async () => {
+    await look(
+      there,
+      "desk",
+      async (page) => {
+        await form(page, "email-recipients", `console-${Date.now().toString(36)}@example.com`);
+        await page.getByLabel("Code from the mail").fill("2222-2222");
+        await page.getByRole("button", { name: "Confirm", exact: true }).click();
+        await page.getByRole("alert").getByText("not the code").waitFor();
+        await page.getByRole("button", { name: "Delete" }).click();
+        await page.getByRole("button", { name: "Delete: really?" }).click();
+        await page.getByText("No recipients of e-mail").waitFor();
+      },
+      refused(409),
+    );
+  });
+});
+
 describe.concurrent("a project", () => {
   // Shows: docs/console.md#what-is-promised: projects are found by name, type and status; text from
   test("is found, described as it is, and nothing that it says becomes markup", async () => {

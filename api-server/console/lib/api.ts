@@ -52,10 +52,27 @@ export class Api {
     const withTimeout = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const response = await this.#send(
       address(path, query),
-      { accept: "application/json" },
+      { headers: { accept: "application/json" } },
       withTimeout,
       signal,
     );
+    return (await response.json()) as Envelope<Data>;
+  }
+
+  /**
+   * Changes something. It is sent once, whatever becomes of it.
+   * @throws ApiFailure; whatever the signal was aborted with
+   */
+  async change<Data>(
+    method: "POST" | "PATCH" | "DELETE",
+    path: string,
+    body: object | undefined,
+    signal: AbortSignal,
+  ): Promise<Envelope<Data>> {
+    const withTimeout = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const json = body === undefined ? {} : { "content-type": "application/json" };
+    const init = { method, headers: { accept: "application/json", ...json }, body: JSON.stringify(body) };
+    const response = await this.#send(address(path, {}), init, withTimeout, signal);
     return (await response.json()) as Envelope<Data>;
   }
 
@@ -76,7 +93,7 @@ export class Api {
       accept: "text/event-stream",
       ...(after === undefined ? {} : { "last-event-id": after }),
     };
-    const response = await this.#send(address(path, query), headers, signal, signal);
+    const response = await this.#send(address(path, query), { headers }, signal, signal);
     if (!response.headers.get("content-type")?.startsWith("text/event-stream") || response.body === null) {
       throw new ApiFailure(0, "NO_STREAM", "the server sent no stream");
     }
@@ -95,7 +112,7 @@ export class Api {
 
   async #send(
     url: string,
-    headers: Record<string, string>,
+    { headers, ...init }: RequestInit & { headers: Record<string, string> },
     withTimeout: AbortSignal,
     signal: AbortSignal,
   ): Promise<Response> {
@@ -103,6 +120,7 @@ export class Api {
     try {
       response = await fetch(url, {
         ...common,
+        ...init,
         headers: { ...headers, "x-api-key": this.#key },
         signal: withTimeout,
       });

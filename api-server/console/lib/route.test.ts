@@ -11,6 +11,12 @@ describe("where one is", () => {
     ["#/project/a%2Fb/logs", { view: "project", project: "a/b", tab: "logs" }],
     ["#/project/%zz", { view: "project", project: "%zz" }],
     ["#/project", { view: "missing" }],
+    ["#/notifications", { view: "notifications", kind: undefined, item: undefined }],
+    ["#/notifications/webhooks/w1?page=2", { view: "notifications", kind: "webhooks", item: "w1" }],
+    ["#/notifications/email-recipients/new", { view: "notifications", kind: "email-recipients", item: "new" }],
+    ["#/notifications/webhooks", { view: "missing" }],
+    ["#/notifications/other/w1", { view: "missing" }],
+    ["#/notifications/webhooks/w1/more", { view: "missing" }],
     ["#/project/p1/constructor", { view: "missing" }],
     ["#/project/p1/runs/r1/more", { view: "missing" }],
     ["#/elsewhere", { view: "missing" }],
@@ -34,6 +40,9 @@ describe("where one is", () => {
     const route = parseRoute("#/project/p1/traffic?range=300&page=2");
     expect(withQuery(route, { page: undefined, by: "routes" })).toBe(
       "#/project/p1/traffic?range=300&by=routes",
+    );
+    expect(withQuery(parseRoute("#/notifications/webhooks/w1?page=1"), { page: "2" })).toBe(
+      "#/notifications/webhooks/w1?page=2",
     );
     expect(withQuery(parseRoute("#/nowhere"), { page: "2" })).toBe("#/");
   });

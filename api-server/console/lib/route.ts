@@ -8,7 +8,18 @@ export type Route =
       item: string | undefined;
       query: ReadonlyMap<string, string>;
     }
+  | {
+      view: "notifications";
+      kind: ReceiverKind | undefined;
+      /** An id, or `new`. */
+      item: string | undefined;
+      query: ReadonlyMap<string, string>;
+    }
   | { view: "missing" };
+
+/** Where events are sent, by the words of the API's paths. */
+export const receiverKinds = ["webhooks", "email-recipients"] as const;
+export type ReceiverKind = (typeof receiverKinds)[number];
 
 export const tabs = ["overview", "traffic", "usage", "logs", "runs", "builds"] as const;
 export type Tab = (typeof tabs)[number];
@@ -24,6 +35,11 @@ export function parseRoute(hash: string): Route {
   const [view = "projects", project, tab = "overview", item] = parts;
   if (view === "projects" && parts.length <= 1) {
     return { view, query };
+  }
+  if (view === "notifications" && parts.length <= 3) {
+    const kind = receiverKinds.find((one) => one === project);
+    const isWhole = project === undefined || (kind !== undefined && parts.length === 3);
+    return isWhole ? { view, kind, item: parts[2], query } : { view: "missing" };
   }
   const isProject = view === "project" && project !== undefined && parts.length <= 4;
   if (isProject && isTab(tab)) {
@@ -60,6 +76,10 @@ export function withQuery(route: Route, change: Readonly<Record<string, string |
   const query = { ...Object.fromEntries(route.query), ...change };
   if (route.view === "projects") {
     return link(["projects"], query);
+  }
+  if (route.view === "notifications") {
+    const parts = [route.view, route.kind, route.item].filter((part) => part !== undefined);
+    return link(parts, query);
   }
   const { project, tab, item } = route;
   return link(["project", project, tab, ...(item === undefined ? [] : [item])], query);

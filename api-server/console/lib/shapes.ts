@@ -138,6 +138,40 @@ export interface BuildLine {
 }
 
 /** A log drain. */
+/** A webhook, or a recipient of e-mail. */
+export interface Receiver {
+  id: string;
+  url?: string;
+  description?: string;
+  email?: string;
+  event_types: string[];
+  project_ids?: string[];
+  enabled: boolean;
+  disabled_reason?: string;
+  /** Of a recipient alone. */
+  confirmed?: boolean;
+  failing_since?: string;
+  dropped_events: number;
+  created_at: string;
+}
+
+export interface Delivery {
+  id: string;
+  event_type: string;
+  project_id?: string;
+  status: string;
+  attempts: number;
+  created_at: string;
+  next_attempt_at?: string;
+  response_code?: number;
+  error?: string;
+}
+
+export interface DeliveryList {
+  deliveries: Delivery[];
+  pagination: { page: number; limit: number; total: number; pages: number };
+}
+
 export interface LogDrainItem {
   id: string;
   name: string;

@@ -21,41 +21,50 @@ interface Refreshed<Value> {
   isFinal?: (value: Value) => boolean;
 }
 
-/** Fills an element with the loaded value, and keeps it current: loading, the value, or why there is none. */
+/**
+ * Fills an element with the loaded value, and keeps it current: loading, the value, or why there is none.
+ * @returns loads it now, after a change
+ */
 export function refreshed<Value>(
   place: Element,
   of: Refreshed<Value>,
   { signal }: Pick<Context, "signal">,
-): void {
+): () => Promise<void> {
   let shown: string | undefined;
   let isOutdated = false;
   replace(place, loading());
-  void poll(
-    {
-      intervalMs: of.intervalMs,
-      load: of.load,
-      show: (value) => {
-        const text = JSON.stringify(value);
-        if (text !== shown || isOutdated) {
-          replace(place, of.show(value));
-        }
-        shown = text;
-        isOutdated = false;
-        return of.isFinal?.(value);
-      },
-      fail: (error) => {
-        // The last value stays during a temporary failure.
-        if (shown === undefined || !isPassing(error)) {
-          shown = undefined;
-          replace(place, failed(error, isPassing(error)));
-        } else if (!isOutdated) {
-          isOutdated = true;
-          place.prepend(outdated());
-        }
-      },
-    },
-    signal,
-  );
+  const show = (value: Value) => {
+    const text = JSON.stringify(value);
+    if (text !== shown || isOutdated) {
+      replace(place, of.show(value));
+    }
+    shown = text;
+    isOutdated = false;
+    return of.isFinal?.(value);
+  };
+  const fail = (error: unknown) => {
+    // The last value stays during a temporary failure.
+    if (shown === undefined || !isPassing(error)) {
+      shown = undefined;
+      replace(place, failed(error, isPassing(error)));
+    } else if (!isOutdated) {
+      isOutdated = true;
+      place.prepend(outdated());
+    }
+  };
+  void poll({ intervalMs: of.intervalMs, load: of.load, show, fail }, signal);
+  return async () => {
+    try {
+      const value = await of.load();
+      if (!signal.aborted) {
+        show(value);
+      }
+    } catch (error) {
+      if (!signal.aborted) {
+        fail(error);
+      }
+    }
+  };
 }
 
 export type ProjectRoute = Extract<Route, { view: "project" }>;
@@ -124,7 +133,7 @@ export function outdated(): HTMLElement {
   );
 }
 
-function sentence(text: string): string {
+export function sentence(text: string): string {
   const first = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(first) ? first : `${first}.`;
 }

@@ -106,6 +106,7 @@ export function projects(context: Context, route: Extract<Route, { view: "projec
     ),
     place,
     logDrains(context),
+    h("p", {}, h("a", { href: link(["notifications"]) }, "Notifications"), " by webhook and e-mail"),
   );
 }
 

@@ -59,7 +59,7 @@ export function signIn(
     h(
       "p",
       { class: "quiet" },
-      "See your organization's projects, their logs, runs, builds and traffic. Nothing can be changed here.",
+      "See your organization's projects, their logs, runs, builds and traffic. Nothing but notifications can be changed here.",
     ),
     h("label", { for: "key" }, "API key"),
     input,

@@ -24,10 +24,16 @@ const READING = ["read", "logs.read", "metrics.read", "billing.read"].map(
   (permission) => `project.${permission} on project:*`,
 );
 
+const NOTIFYING = ["read", "update"].map(
+  (permission) => `organization.webhooks.${permission} on organization:*`,
+);
+
 export interface Console {
   browser: LoneBrowser;
   /** Good for reading alone. */
   key: { api_key: string; api_key_id: string };
+  /** Good for notifications alone. */
+  notifier: { api_key: string; api_key_id: string };
   /** Public, with the canary as its description. */
   shop: { id: string; domain: string };
   /** On a plan without metrics. */
@@ -66,14 +72,17 @@ export async function makeConsole(): Promise<Console> {
         ({ project_id }) => deleteProjects(call, [project_id]),
       );
     const script = `echo '${CANARY}'; sleep 2`;
-    const [key, shop, free, built, job] = await Promise.all([
+    const keyWith = (grants: readonly string[]) =>
       admin<Console["key"]>(
         "api-key",
         "create",
         "--organization",
         organization,
-        ...READING.flatMap((grant) => ["--grant", grant]),
-      ),
+        ...grants.flatMap((grant) => ["--grant", grant]),
+      );
+    const [key, notifier, shop, free, built, job] = await Promise.all([
+      keyWith(READING),
+      keyWith(NOTIFYING),
       create({ ...httpProject("the-shop-front"), description: CANARY }),
       create({ ...httpProject("free-of-charge", { exposure: "private" }), plan: "free" }),
       connectRepository(repository, { organization, token }).then((source) =>
@@ -94,6 +103,7 @@ export async function makeConsole(): Promise<Console> {
     return {
       browser,
       key,
+      notifier,
       shop: { id: shop.project_id, domain: shop.domain },
       free: { id: free.project_id },
       built: { id: built.project_id, build },
