@@ -7,6 +7,7 @@ import { clockAhead } from "./clock-ahead.ts";
 import { containerDisk } from "./container-disk.ts";
 import { creations } from "./creations.ts";
 import { domains } from "./domains.ts";
+import { email } from "./email.ts";
 import { execSessions } from "./exec-sessions.ts";
 import { gitLists } from "./git-lists.ts";
 import { gitStalled } from "./git-stalled.ts";
@@ -50,6 +51,7 @@ export const attacks: readonly Attack[] = [
   references,
   variableGroups,
   webhooks,
+  email,
   creations,
   domains,
   backups,
