@@ -26,6 +26,7 @@ const PAGES = [
   "docs/exec.md",
   "docs/variable-groups.md",
   "docs/webhooks.md",
+  "docs/email.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
