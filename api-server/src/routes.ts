@@ -75,6 +75,11 @@ import { logs } from "./logs/routes/logs.ts";
 import { searchLogs } from "./logs/routes/search.ts";
 import { metricsCapabilities, projectMetrics } from "./metrics/routes.ts";
 import {
+  listWebhookDeliveriesRoute,
+  redeliverWebhookRoute,
+  testWebhook,
+} from "./notifications/routes/deliveries.ts";
+import {
   listEmailDeliveries,
   redeliverEmail,
   testEmailRecipient,
@@ -89,11 +94,6 @@ import {
   updateEmailRecipient,
 } from "./notifications/routes/email-recipients.ts";
 import { readUnsubscribePage, unsubscribeEmail } from "./notifications/routes/unsubscribe.ts";
-import {
-  listWebhookDeliveriesRoute,
-  redeliverWebhookRoute,
-  testWebhook,
-} from "./notifications/routes/deliveries.ts";
 import {
   createWebhookRoute,
   deleteWebhookRoute,

@@ -88,7 +88,12 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       ...(databases.host ? { outside: { type: "NodePort", host: databases.host } } : {}),
     },
     ...(builds
-      ? { git: gitValues(builds), webhooks: webhookValues(builds), email: emailValues(builds), builds: buildsValues(builds) }
+      ? {
+          git: gitValues(builds),
+          webhooks: webhookValues(builds),
+          email: emailValues(builds),
+          builds: buildsValues(builds),
+        }
       : {}),
     // Small, and kept for the shortest time: data of the embedded cluster is for trials.
     backups: {

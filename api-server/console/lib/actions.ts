@@ -12,7 +12,7 @@ export interface Outcome {
 }
 
 export function outcome(): Outcome {
-  const element = h("p", { class: "problem", role: "alert" });
+  const element = h("p", { class: "refusal", role: "alert" });
   const say = (text: string) => {
     element.className = "quiet";
     element.textContent = text;
@@ -21,7 +21,7 @@ export function outcome(): Outcome {
     element,
     say,
     fail: (error) => {
-      element.className = "problem";
+      element.className = "refusal";
       element.textContent = sentence(
         error instanceof ApiFailure ? error.message : "The page could not make sense of the answer.",
       );

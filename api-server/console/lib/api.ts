@@ -70,8 +70,11 @@ export class Api {
     signal: AbortSignal,
   ): Promise<Envelope<Data>> {
     const withTimeout = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const json = body === undefined ? {} : { "content-type": "application/json" };
-    const init = { method, headers: { accept: "application/json", ...json }, body: JSON.stringify(body) };
+    const headers: Record<string, string> = { accept: "application/json" };
+    if (body !== undefined) {
+      headers["content-type"] = "application/json";
+    }
+    const init = { method, headers, body: JSON.stringify(body) };
     const response = await this.#send(address(path, {}), init, withTimeout, signal);
     return (await response.json()) as Envelope<Data>;
   }

@@ -13,7 +13,10 @@ describe("where one is", () => {
     ["#/project", { view: "missing" }],
     ["#/notifications", { view: "notifications", kind: undefined, item: undefined }],
     ["#/notifications/webhooks/w1?page=2", { view: "notifications", kind: "webhooks", item: "w1" }],
-    ["#/notifications/email-recipients/new", { view: "notifications", kind: "email-recipients", item: "new" }],
+    [
+      "#/notifications/email-recipients/new",
+      { view: "notifications", kind: "email-recipients", item: "new" },
+    ],
     ["#/notifications/webhooks", { view: "missing" }],
     ["#/notifications/other/w1", { view: "missing" }],
     ["#/notifications/webhooks/w1/more", { view: "missing" }],

@@ -4,8 +4,8 @@ import { receiverStatus } from "../lib/receivers.ts";
 import { link, type ReceiverKind, type Route } from "../lib/route.ts";
 import type { Receiver } from "../lib/shapes.ts";
 import { type Context, empty, refreshed } from "../lib/view.ts";
-import { newReceiver } from "./receiver-form.ts";
 import { receiver } from "./receiver.ts";
+import { newReceiver } from "./receiver-form.ts";
 
 const POLL_INTERVAL_MS = 10_000;
 
@@ -23,7 +23,14 @@ export function notifications(
   const title = h("h1", { tabindex: -1 }, "Notifications");
   if (kind === undefined || item === undefined) {
     const home = h("p", { class: "quiet" }, h("a", { href: link(["projects"]) }, "All projects"));
-    return h("div", { class: "stack" }, home, title, list(context, "webhooks"), list(context, "email-recipients"));
+    return h(
+      "div",
+      { class: "stack" },
+      home,
+      title,
+      list(context, "webhooks"),
+      list(context, "email-recipients"),
+    );
   }
   const all = h("p", { class: "quiet" }, h("a", { href: link(["notifications"]) }, "All notifications"));
   const content = item === "new" ? newReceiver(context, kind) : receiver(context, kind, item, route);

@@ -15,7 +15,7 @@ function fields(kind: ReceiverKind, of?: Receiver): { elements: Child[]; read: (
     required: true,
     maxlength: isWebhook ? 1_024 : 254,
     value: of?.url ?? of?.email ?? "",
-    placeholder: isWebhook ? "https://" : "on-call@example.com",
+    placeholder: isWebhook ? "HTTPS" : "on-call@example.com",
     // Another address is another recipient.
     disabled: !isWebhook && of !== undefined,
     autocomplete: "off",

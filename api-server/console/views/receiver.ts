@@ -51,7 +51,10 @@ export function receiver(
     const field = h("label", { class: "field" }, h("span", {}, "Code from the mail"), code);
     return [
       changeForm("Confirm", { run, outcome: to, signal }, field),
-      change("Send another code", said(() => post("send-confirmation"), "It is on its way.")),
+      change(
+        "Send another code",
+        said(() => post("send-confirmation"), "It is on its way."),
+      ),
     ];
   };
   const saved = async () => {
@@ -72,7 +75,10 @@ export function receiver(
     h(
       "div",
       { class: "actions" },
-      change("Send a test", said(() => post("test"), "It is on its way.")),
+      change(
+        "Send a test",
+        said(() => post("test"), "It is on its way."),
+      ),
       kind === "webhooks" ? change("Replace the secret", rotate, true) : undefined,
       change("Delete", remove, true),
     ),
@@ -118,19 +124,25 @@ function deliveries(
     { name: "When", cell: (one: Delivery) => fullMoment(one.created_at) },
     {
       name: "Event",
-      cell: (one: Delivery) => [one.event_type, one.project_id ? h("small", {}, text(one.project_id)) : undefined],
+      cell: (one: Delivery) => [
+        one.event_type,
+        one.project_id ? h("small", {}, text(one.project_id)) : undefined,
+      ],
     },
     {
       name: "Status",
       cell: (one: Delivery) => [
         badge(one.status),
-        one.next_attempt_at && one.attempts > 0 ? h("small", {}, "again ", moment(one.next_attempt_at)) : undefined,
+        one.next_attempt_at && one.attempts > 0
+          ? h("small", {}, "again ", moment(one.next_attempt_at))
+          : undefined,
       ],
     },
     {
       name: "Answer",
       cell: (one: Delivery) =>
-        [one.response_code, one.error && words(one.error)].filter((part) => part !== undefined).join(" ") || "–",
+        [one.response_code, one.error && words(one.error)].filter((part) => part !== undefined).join(" ") ||
+        "–",
     },
     { name: "Attempts", cell: (one: Delivery) => String(one.attempts), isNumber: true as const },
     { name: "", cell: (one: Delivery) => (one.status === "pending" ? undefined : again(one)) },

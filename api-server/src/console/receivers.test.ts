@@ -1,6 +1,18 @@
-import { createEmailRecipientBody, createWebhookBody, eventTypes, patchEmailRecipientBody, patchWebhookBody } from "@slipway/crds";
+import {
+  createEmailRecipientBody,
+  createWebhookBody,
+  eventTypes,
+  patchEmailRecipientBody,
+  patchWebhookBody,
+} from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { changeBody, creationBody, EVENT_TYPES, type ReceiverForm, receiverStatus } from "../../console/lib/receivers.ts";
+import {
+  changeBody,
+  creationBody,
+  EVENT_TYPES,
+  type ReceiverForm,
+  receiverStatus,
+} from "../../console/lib/receivers.ts";
 import type { Receiver } from "../../console/lib/shapes.ts";
 
 const form: ReceiverForm = {
@@ -33,7 +45,9 @@ describe("a form", () => {
       project_ids: null,
       enabled: true,
     });
-    expect(patchEmailRecipientBody.parse(changeBody("email-recipients", recipient))).not.toHaveProperty("email");
+    expect(patchEmailRecipientBody.parse(changeBody("email-recipients", recipient))).not.toHaveProperty(
+      "email",
+    );
   });
 });
 

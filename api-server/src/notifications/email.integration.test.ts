@@ -41,7 +41,9 @@ describe("a recipient", () => {
   it("is created, confirms with the code that no answer has, and is of its organization", async () => {
     const id = await created("On-Call@example.com");
     const list = await send("GET", RECIPIENTS);
-    expect(list.json().data.recipients).toMatchObject([{ id, email: "on-call@example.com", confirmed: false }]);
+    expect(list.json().data.recipients).toMatchObject([
+      { id, email: "on-call@example.com", confirmed: false },
+    ]);
     const log = await send("GET", `${RECIPIENTS}/${id}/deliveries`);
     const code = await codeOf(id);
     expect(code).toMatch(/^[2-9A-Z]{4}-[2-9A-Z]{4}$/);

@@ -58,9 +58,7 @@ export interface WebhookStore {
     request: Pick<ConfirmationRequest, "code" | "key">,
   ): Promise<Webhook | "exists" | "full" | "limited">;
   requestConfirmation(request: ConfirmationRequest): Promise<ConfirmationOutcome | undefined>;
-  confirm(
-    request: Omit<ConfirmationRequest, "key">,
-  ): Promise<Webhook | "wrong" | "expired" | undefined>;
+  confirm(request: Omit<ConfirmationRequest, "key">): Promise<Webhook | "wrong" | "expired" | undefined>;
   hasUnsubscribeToken(token: string): Promise<boolean>;
   /** Returns whether there is a recipient of this token. */
   unsubscribe(token: string): Promise<boolean>;
@@ -71,8 +69,7 @@ export function ledgerWebhooks(ledger: Ledger): WebhookStore {
   return {
     create: (webhook) => withLedgerErrors(() => createWebhook(ledger, webhook, MAX_WEBHOOKS)),
     list: (organizationId, kind) => withLedgerErrors(() => listWebhooks(ledger, organizationId, kind)),
-    find: (organizationId, id, kind) =>
-      withLedgerErrors(() => findWebhook(ledger, organizationId, id, kind)),
+    find: (organizationId, id, kind) => withLedgerErrors(() => findWebhook(ledger, organizationId, id, kind)),
     update: (organizationId, id, change) =>
       withLedgerErrors(() => updateWebhook(ledger, organizationId, id, change)),
     delete: (organizationId, id) => withLedgerErrors(() => deleteWebhook(ledger, organizationId, id)),

@@ -1,13 +1,13 @@
 import {
   BACKUP_ID,
   BUILD_ID,
+  EMAIL_RECIPIENT_ID,
   GIT_CONNECTION_ID,
   LOG_DRAIN_ID,
   ORGANIZATION_ID,
   PROJECT_ID,
   toOpenApi,
   VARIABLE_GROUP_ID,
-  EMAIL_RECIPIENT_ID,
   WEBHOOK_ID,
 } from "@slipway/crds";
 import { INSTANCE } from "../exec/instance.ts";
@@ -23,9 +23,9 @@ import {
   EXAMPLE_GROUP_ID,
   EXAMPLE_ID,
   EXAMPLE_INSTANCE,
+  EXAMPLE_RECIPIENT_ID,
   EXAMPLE_REPOSITORY_ID,
   EXAMPLE_RUN_ID,
-  EXAMPLE_RECIPIENT_ID,
   EXAMPLE_WEBHOOK_ID,
   examples,
 } from "./examples.ts";

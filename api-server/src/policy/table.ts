@@ -230,7 +230,7 @@ export const policies = {
   listEmailDeliveries: onOrganization("organization.webhooks.read", { audited: false }),
   redeliverEmail: onOrganization("organization.webhooks.update", { audited: true }),
   testEmailRecipient: onOrganization("organization.webhooks.update", { audited: true }),
-  readUnsubscribePage: publicRead(60),
+  readUnsubscribePage: bySignature(60),
   unsubscribeEmail: bySignature(60),
   listLogDrains: onOrganization("organization.log-drains.read", { audited: false }),
   readLogDrain: onOrganization("organization.log-drains.read", { audited: false }),

@@ -43,7 +43,9 @@ describe("a confirmation mail", () => {
     const { subject, text } = confirmationMail(hostile, "7KQ2-M9XD", LINK);
     expect(subject).toBe("Confirm notifications by e-mail");
     expect(text).toContain("Code: 7KQ2-M9XD");
-    expect(text.split("\n")[0]).toMatch(/^The organization "Buy now Subject: http:\/\/spam.example {2,3}reversed!+" on/);
+    expect(text.split("\n")[0]).toMatch(
+      /^The organization "Buy now Subject: http:\/\/spam.example {2,3}reversed!+" on/,
+    );
     expect(text.split("\n")[0]?.length).toBeLessThan(160);
     expect(text).not.toMatch(/^Subject/m);
   });

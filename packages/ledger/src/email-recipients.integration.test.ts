@@ -42,12 +42,17 @@ afterAll(async () => {
   await postgres?.stop();
 });
 beforeEach(async () => {
-  await sql`truncate webhooks, webhook_deliveries, webhook_skipped_events, email_confirmations`.execute(ledger);
+  await sql`truncate webhooks, webhook_deliveries, webhook_skipped_events, email_confirmations`.execute(
+    ledger,
+  );
 });
 
 const organizationId = "acme";
 let requests = 0;
-const key = () => `k${(requests += 1)}`;
+const key = () => {
+  requests += 1;
+  return `k${requests}`;
+};
 const create = (id: string, email = `${id}@example.com`, organization = organizationId, code = "AAAA-2222") =>
   createEmailRecipient(
     ledger,
@@ -107,7 +112,10 @@ describe("a recipient of e-mail", () => {
     expect(await listSubscribers(ledger)).toMatchObject([{ organizationId }]);
     expect(await happened("after")).toBe(1);
     const [event] = await lease();
-    expect(event).toMatchObject({ eventType: "run.failed", mail: { isConfirmed: true, confirmationCode: null } });
+    expect(event).toMatchObject({
+      eventType: "run.failed",
+      mail: { isConfirmed: true, confirmationCode: null },
+    });
   });
 
   it("is no webhook, and no webhook is a recipient", async () => {
@@ -115,7 +123,13 @@ describe("a recipient of e-mail", () => {
     const settings = { url: "https://h.example/", host: "h.example:443", description: null };
     await createWebhook(
       ledger,
-      { id: "w1", organization_id: organizationId, ...settings, event_types: ["run.failed"], project_ids: null },
+      {
+        id: "w1",
+        organization_id: organizationId,
+        ...settings,
+        event_types: ["run.failed"],
+        project_ids: null,
+      },
       1,
     );
     expect((await listWebhooks(ledger, organizationId)).map(({ id }) => id)).toEqual(["w1"]);
@@ -161,18 +175,24 @@ describe("a recipient of e-mail", () => {
       ),
     );
     expect(asked.filter((outcome) => outcome === "limited")).toHaveLength(1);
-    await Promise.all(asked.map((one, index) => typeof one === "object" && deleteWebhook(ledger, `org${index}`, one.id)));
+    await Promise.all(
+      asked.map((one, index) => typeof one === "object" && deleteWebhook(ledger, `org${index}`, one.id)),
+    );
     expect(await create("again", "Victim@example.com", "org9")).toBe("limited");
     expect(await findWebhook(ledger, "org9", "again", "email")).toBeUndefined();
     await sql`update email_confirmations set created_at = now() - interval '2 hours'`.execute(ledger);
     const rest = perMailboxDay - perMailboxHour;
     const later = await Promise.all(
-      Array.from({ length: rest + 1 }, (_, index) => create(`l${index}`, "victim@example.com", `org${index}`)),
+      Array.from({ length: rest + 1 }, (_, index) =>
+        create(`l${index}`, "victim@example.com", `org${index}`),
+      ),
     );
     expect(later.filter((outcome) => outcome === "limited")).toHaveLength(1);
     await sql`
       insert into email_confirmations (organization_id, mailbox)
-      select ${organizationId}, n || '@example.com' from generate_series(2, ${perOrganizationHour}::int) n`.execute(ledger);
+      select ${organizationId}, n || '@example.com' from generate_series(2, ${perOrganizationHour}::int) n`.execute(
+      ledger,
+    );
     const many = await Promise.all([0, 1, 2].map((index) => create(`m${index}`, `m${index}@example.com`)));
     expect(many.filter((outcome) => outcome === "limited")).toHaveLength(2);
     await sql`update email_confirmations set created_at = now() - interval '2 days'`.execute(ledger);
@@ -188,7 +208,9 @@ describe("a recipient of e-mail", () => {
   it("that unsubscribes gets nothing more, what waits included, until it confirms again", async () => {
     await confirmed("e1");
     await lease();
-    await sql`update webhook_deliveries set status = 'succeeded', finished_at = now(), held_until = null`.execute(ledger);
+    await sql`update webhook_deliveries set status = 'succeeded', finished_at = now(), held_until = null`.execute(
+      ledger,
+    );
     await happened("r1");
     expect(await hasUnsubscribeToken(ledger, "token-of-e1")).toBe(true);
     expect(await unsubscribeRecipient(ledger, "token-of-e1")).toBe(true);
@@ -219,7 +241,13 @@ describe("mails", () => {
     const settings = { url: "https://h.example/", host: "h.example:443", description: null };
     await createWebhook(
       ledger,
-      { id: "w1", organization_id: organizationId, ...settings, event_types: ["run.failed"], project_ids: null },
+      {
+        id: "w1",
+        organization_id: organizationId,
+        ...settings,
+        event_types: ["run.failed"],
+        project_ids: null,
+      },
       1,
     );
     const limits = { perHour: 100, mailsPerHour: 2, pending: 100 };

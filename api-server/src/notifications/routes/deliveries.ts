@@ -34,8 +34,7 @@ export const redeliverWebhookRoute = defineRoute({
   responses: queuedResponses,
   refusals: [404, 409],
   maxConcurrent: MAX_CONCURRENT,
-  handler: async (call, services) =>
-    redeliver(webhookKind, await webhookOf(call, services), call, services),
+  handler: async (call, services) => redeliver(webhookKind, await webhookOf(call, services), call, services),
 });
 
 export const testWebhook = defineRoute({

@@ -66,7 +66,8 @@ export const createEmailRecipientRoute = defineRoute({
   method: "POST",
   path: "/v1/organization/email-recipients",
   summary: "Create a recipient of e-mail",
-  description: "A code is sent to the address. Until it is confirmed with the code nothing else is sent there.",
+  description:
+    "A code is sent to the address. Until it is confirmed with the code nothing else is sent there.",
   tags: EMAIL_TAGS,
   body: createEmailRecipientBody,
   responses: {

@@ -57,7 +57,9 @@ export const readUnsubscribePage = defineRoute({
   responses: { 200: { description: "The page." } },
   handler: async ({ request }, services) => {
     await requireToken(tokenOf(request.params), services);
-    return page('<form method="post"><p>End all mail from this organization?</p><button>Unsubscribe</button></form>');
+    return page(
+      '<form method="post"><p>End all mail from this organization?</p><button>Unsubscribe</button></form>',
+    );
   },
 });
 
