@@ -176,6 +176,8 @@ describe("a mail", () => {
 
 describe("the link in a mail", () => {
   // Shows: docs/email.md#mails: the link
+  // Shows: docs/email.md#over-v1: `GET /v1/email/unsubscribe/:token` | a page
+  // Shows: docs/email.md#over-v1: `POST /v1/email/unsubscribe/:token` | 200
   // Shows: docs/email.md#errors: 404 | `EMAIL_TOKEN_UNKNOWN`
   it("needs no credential, changes nothing when it is read, and ends mail when it is clicked", async () => {
     const id = await created("leave@example.com");

@@ -301,10 +301,16 @@ it("what happens arrives as a mail, and again when the process was killed before
   // Sent by a process that is killed before it can record it.
   await happened("e1");
   const { deliveries } = notificationLedger(ledger);
+  let taken = 0;
+  const once = async (bounds: LeaseBounds) => {
+    const leased = taken === 0 ? await deliveries.lease(bounds) : [];
+    taken += leased.length;
+    return leased;
+  };
   const sender = mailSender(smtp(), { ca: mailServer.ca });
   const killed = new AbortController();
   void new WebhookDeliverer({
-    ledger: { ...deliveries, finish: () => new Promise<void>(() => {}) },
+    ledger: { ...deliveries, lease: once, finish: () => new Promise<void>(() => {}) },
     secretsOf: async () => [],
     send: () => Promise.reject(new Error("there is no webhook")),
     sendMail: sender.send,
