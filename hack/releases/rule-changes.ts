@@ -2,7 +2,9 @@
 
 /** The parts of an object's schema that rules are about. */
 interface Ruled {
-  readonly properties?: Readonly<Record<string, { readonly enum?: readonly unknown[] }>>;
+  readonly properties?: Readonly<
+    Record<string, { readonly enum?: readonly unknown[]; readonly properties?: object }>
+  >;
   readonly "x-kubernetes-validations"?: readonly { readonly rule: string }[];
 }
 
@@ -30,8 +32,14 @@ const rulesOf = ({ "x-kubernetes-validations": rules = [] }: Ruled): string[] =>
 function boundBefore(rule: string, { before, after }: Versions): string {
   const own = before.properties ?? {};
   const isNew = (name: string) => before.properties !== undefined && !Object.hasOwn(own, name);
-  let bound = rule.replaceAll(/has\((?:self|oldSelf)\.(\w+)\)/g, (has, name: string) =>
-    isNew(name) ? "false" : has,
+  const isNewPart = (name: string, part: string) => {
+    const parts = own[name]?.properties;
+    return parts !== undefined && !Object.hasOwn(parts, part);
+  };
+  let bound = rule.replaceAll(
+    /has\((?:self|oldSelf)\.(\w+)(?:\.(\w+))?\)/g,
+    (has, name: string, part?: string) =>
+      isNew(name) || (part !== undefined && isNewPart(name, part)) ? "false" : has,
   );
   for (const [name, { enum: values = [] }] of Object.entries(after.properties ?? {})) {
     const known = own[name]?.enum;
@@ -61,4 +69,19 @@ const simplified = (rule: string): string =>
     .replaceAll(/!\((self\.\w+) == ('[^']*')\)/g, "$1 != $2")
     .replaceAll("!false", "true");
 
-const isVacuous = (rule: string): boolean => rule.startsWith("true || ") && !rule.includes("?");
+const isVacuous = (rule: string): boolean => !rule.includes("?") && alternatives(rule).includes("true");
+
+/** What of a rule is enough for it to hold: the operands of `||` outside parentheses and lists. */
+function alternatives(rule: string): string[] {
+  const found = [""];
+  let depth = 0;
+  for (const token of rule.split(/( \|\| |[()[\]])/)) {
+    depth += "([".includes(token || " ") ? 1 : ")]".includes(token || " ") ? -1 : 0;
+    if (token === " || " && depth === 0) {
+      found.push("");
+    } else {
+      found[found.length - 1] += token;
+    }
+  }
+  return found;
+}

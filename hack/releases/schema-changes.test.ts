@@ -64,6 +64,22 @@ describe("who sends a value", () => {
       ["x: a rule was added: has(self.grace) || self.type == 'job'"],
     ],
     [
+      "a rule about a new part of a field",
+      { properties: { scaling: { properties: { cpu: text } } } },
+      {
+        properties: { scaling: { properties: { cpu: text, requests: text } } },
+        "x-kubernetes-validations": [
+          { rule: "!has(self.scaling) || !has(self.scaling.requests) || self.type == 'http'" },
+          { rule: "!has(self.scaling) || !has(self.scaling.cpu) || self.type == 'http'" },
+          { rule: "(!has(self.scaling) || !has(self.scaling.requests)) && self.type == 'http'" },
+        ],
+      },
+      [
+        "x: a rule was added: !has(self.scaling) || !has(self.scaling.cpu) || self.type == 'http'",
+        "x: a rule was added: (!has(self.scaling) || !has(self.scaling.requests)) && self.type == 'http'",
+      ],
+    ],
+    [
       "rules by which a new field cannot be changed",
       typed(["http"], []),
       {
