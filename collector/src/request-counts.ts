@@ -1,8 +1,8 @@
 import type { Clock } from "@slipway/process";
 import type { Owner } from "./traefik-names.ts";
 
-/** A request that ended longer ago is no load of now: it was waiting in a log that was not read. */
-const RECENT_MS = 30_000;
+/** A request that ended longer ago is no load of now: it was waiting in a log that was not read. Less than the time between two readings. */
+const RECENT_MS = 5_000;
 /** For how long a log that such a request was found in counts as not read to its end. */
 const BEHIND_MS = 15_000;
 /** A project without a request for so long is forgotten; its count begins at 0 again. */
@@ -12,6 +12,8 @@ const FORGET_MS = 600_000;
 export interface RequestCountsAnswer {
   /** Another one after each start: its counts have begun at 0. */
   process: string;
+  /** When this is, by the monotonic clock, in milliseconds. */
+  at: number;
   /** Whether the counts have every request that ended up to a moment ago. */
   complete: boolean;
   /** Requests that reached instances, by `<organization>/<project>`, since the process has started. */
@@ -41,7 +43,7 @@ export class RequestCounts {
     const { clock } = this.#options;
     const now = clock.monotonic();
     if (clock.now().getTime() - endedAt > RECENT_MS) {
-      this.#behindUntil = now + BEHIND_MS;
+      this.behind();
       return;
     }
     const key = `${organization}/${project}`;
@@ -49,6 +51,11 @@ export class RequestCounts {
     count.requests += 1;
     count.at = now;
     this.#counts.set(key, count);
+  }
+
+  /** Requests were missed, or read late: the counts are incomplete for a while. */
+  behind(): void {
+    this.#behindUntil = this.#options.clock.monotonic() + BEHIND_MS;
   }
 
   /** As of now. Forgets projects without requests. */
@@ -62,6 +69,7 @@ export class RequestCounts {
     }
     return {
       process,
+      at: now,
       complete: isReading() && now >= this.#behindUntil,
       counts: Object.fromEntries([...this.#counts].map(([key, { requests }]) => [key, requests])),
     };

@@ -13,7 +13,9 @@ let collectors: object[];
 
 beforeEach(async () => {
   requests = [];
-  answer = { body: JSON.stringify({ process: "one", complete: true, counts: { "acme/pshop": 5 } }) };
+  answer = {
+    body: JSON.stringify({ process: "one", at: 7_000, complete: true, counts: { "acme/pshop": 5 } }),
+  };
   ingress = [pod("node-1", "traefik"), pod("node-2", "traefik"), pod("node-3", "other")];
   collectors = ["node-1", "node-2", "node-3"].map((node) => pod(node, "collector"));
   server = createServer((request, response) => {
@@ -48,7 +50,7 @@ const read = () =>
 // Shows: docs/applications.md#scaling-by-requests: nothing is read as long as no project is scaled by them; after that one request for each
 test("each node with a pod of the ingress is read once, for all projects", async () => {
   const round = await read();
-  const one = { process: "one", complete: true, counts: new Map([["acme/pshop", 5]]) };
+  const one = { process: "one", at: 7_000, complete: true, counts: new Map([["acme/pshop", 5]]) };
   expect(round).toMatchObject({ complete: true, readings: [one, one], failures: [] });
   expect(requests).toEqual(["/requests", "/requests"]);
 });

@@ -14,6 +14,7 @@ const CONCURRENCY = 16;
 
 const answer = z.object({
   process: z.string().min(1).max(64),
+  at: z.number(),
   complete: z.boolean(),
   counts: z.record(z.string(), z.int().min(0)),
 });

@@ -3,17 +3,26 @@ import { type Reading, RequestRates } from "./request-rates.ts";
 
 const KEY = "acme/pshop";
 
-const reading = (process: string, count?: number, complete = true): Reading => ({
+/** Read when its round is, unless it says when. */
+type Unread = Omit<Reading, "at"> & { at?: number };
+
+const reading = (process: string, count?: number, complete = true): Unread => ({
   process,
   complete,
   counts: new Map(count === undefined ? [] : [[KEY, count]]),
 });
 
+const roundAt = (at: number, readings: readonly Unread[], complete = true) => ({
+  at,
+  readings: readings.map((one) => ({ at, ...one })),
+  complete,
+});
+
 /** Rounds ten seconds apart. */
-function ratesOf(...rounds: (readonly Reading[])[]): RequestRates {
+function ratesOf(...rounds: (readonly Unread[])[]): RequestRates {
   const rates = new RequestRates();
   rounds.forEach((readings, index) => {
-    rates.add({ at: index * 10_000, readings, complete: true });
+    rates.add(roundAt(index * 10_000, readings));
   });
   return rates;
 }
@@ -36,7 +45,7 @@ test("the mean of two steps, of all processes together", () => {
   expect(rates.of("acme/other")).toBe(0);
 });
 
-test.each<[string, (readonly Reading[])[], [number, boolean]]>([
+test.each<[string, (readonly Unread[])[], [number, boolean]]>([
   [
     "a process that has restarted begins again, and what it counted before is no rate",
     [[reading("a", 0)], [reading("a", 1_000)], [reading("a2", 1_000)], [reading("a2", 1_100)]],
@@ -65,7 +74,17 @@ test.each<[string, (readonly Reading[])[], [number, boolean]]>([
   [
     "one that has not read its logs to their end is a gap",
     [[reading("a", 0)], [reading("a", 100, false)], [reading("a", 200)]],
-    [10, false],
+    [5, false],
+  ],
+  [
+    "what it has read late is no load of the step in which it was read",
+    [[reading("a", 0, false)], [reading("a", 3_500)], [reading("a", 3_600)]],
+    [5, false],
+  ],
+  [
+    "two steps after that the rate is complete again",
+    [[reading("a", 0, false)], [reading("a", 3_500)], [reading("a", 3_600)], [reading("a", 3_700)]],
+    [10, true],
   ],
 ])("%s", (_, rounds, expected) => {
   expect(stateOf(ratesOf(...rounds))).toEqual(expected);
@@ -73,14 +92,28 @@ test.each<[string, (readonly Reading[])[], [number, boolean]]>([
 
 test("counts that are a minute apart, or of a moment, are no rate", () => {
   const rates = ratesOf([reading("a", 0)], [reading("a", 100)], [reading("a", 200)]);
-  rates.add({ at: 20_000, readings: [reading("a", 900)], complete: true });
+  rates.add(roundAt(20_000, [reading("a", 900)]));
   expect(stateOf(rates)).toEqual([0, false]);
-  rates.add({ at: 80_001, readings: [reading("a", 100_000)], complete: true });
+  rates.add(roundAt(80_001, [reading("a", 100_000)]));
   expect(stateOf(rates)).toEqual([0, false]);
 });
 
 test("a round in which not all have answered is a gap", () => {
   const rates = ratesOf([reading("a", 0)], [reading("a", 100)]);
-  rates.add({ at: 20_000, readings: [reading("a", 200)], complete: false });
+  rates.add(roundAt(20_000, [reading("a", 200)], false));
   expect(stateOf(rates)).toEqual([10, false]);
+});
+
+test("the seconds of a rate are those between two answers of a process, however long the round took", () => {
+  const early = { ...reading("b", 0), at: 500_000 };
+  const late = { ...reading("b", 70), at: 507_000 };
+  const rates = ratesOf([reading("a", 0), early], [reading("a", 100), late]);
+  expect(rates.of(KEY)).toBeCloseTo(20);
+  rates.add(roundAt(20_000, [reading("a", 200), { ...reading("b", 200), at: 520_000 }]));
+  expect(stateOf(rates)).toEqual([expect.closeTo(20), true]);
+});
+
+test("an answer of the same moment as the last is a gap", () => {
+  const rates = ratesOf([{ ...reading("a", 0), at: 5 }], [{ ...reading("a", 50), at: 5 }]);
+  expect(stateOf(rates)).toEqual([0, false]);
 });

@@ -4,6 +4,8 @@
 export interface Reading {
   /** Another one after each start. */
   process: string;
+  /** When it has answered, by its own monotonic clock, in milliseconds. */
+  at: number;
   /** Whether it has counted everything up to now. */
   complete: boolean;
   /** Requests, by `<organization>/<project>`. */
@@ -24,7 +26,8 @@ export interface Round {
 /** What was requested between two rounds. */
 interface Step {
   seconds: number;
-  requests: ReadonlyMap<string, number>;
+  /** Requests a second. */
+  rates: ReadonlyMap<string, number>;
   complete: boolean;
 }
 
@@ -33,7 +36,7 @@ const STEPS = 2;
 /** Counts further apart say nothing about now. */
 const MAX_STEP_MS = 60_000;
 
-/** The mean rate over the last two steps. A process that has restarted, or was not read, is a gap: the rate is then at least what it says. */
+/** The mean rate over the last two steps. A process that has restarted, was not read, or had not counted everything is a gap: the rate is then without its requests. */
 export class RequestRates {
   #last: Round | undefined;
   #steps: Step[] = [];
@@ -56,32 +59,39 @@ export class RequestRates {
   /** Requests a second; 0 of a project without requests, and where nothing is known. */
   of(key: string): number {
     const seconds = this.#steps.reduce((sum, step) => sum + step.seconds, 0);
-    const requests = this.#steps.reduce((sum, step) => sum + (step.requests.get(key) ?? 0), 0);
+    const requests = this.#steps.reduce((sum, step) => sum + (step.rates.get(key) ?? 0) * step.seconds, 0);
     return seconds === 0 ? 0 : requests / seconds;
   }
 }
 
 function stepBetween(before: Round, after: Round): Step {
-  const requests = new Map<string, number>();
+  const rates = new Map<string, number>();
   const earlier = new Map(before.readings.map((reading) => [reading.process, reading]));
   let known = 0;
-  for (const { process, counts } of after.readings) {
-    const base = earlier.get(process);
-    if (base === undefined) {
+  for (const reading of after.readings) {
+    const base = earlier.get(reading.process);
+    // What it had not counted then may be in the count of now: the difference is no load of this step.
+    if (!base?.complete || reading.at <= base.at) {
       continue;
     }
     known += 1;
-    for (const [key, count] of counts) {
-      const counted = base.counts.get(key) ?? 0;
-      // A project without requests for long is forgotten, and counted from 0 again.
-      const more = count >= counted ? count - counted : count;
-      requests.set(key, (requests.get(key) ?? 0) + more);
-    }
+    addRates(rates, base, reading);
   }
   const isKnown = known === after.readings.length && known === before.readings.length;
   return {
     seconds: (after.at - before.at) / 1000,
-    requests,
+    rates,
     complete: isKnown && after.complete && after.readings.every(({ complete }) => complete),
   };
+}
+
+/** By the time that has passed for the process itself: its answers may have taken longer or less. */
+function addRates(rates: Map<string, number>, base: Reading, reading: Reading): void {
+  const seconds = (reading.at - base.at) / 1000;
+  for (const [key, count] of reading.counts) {
+    const counted = base.counts.get(key) ?? 0;
+    // A project without requests for long is forgotten, and counted from 0 again.
+    const more = count >= counted ? count - counted : count;
+    rates.set(key, (rates.get(key) ?? 0) + more / seconds);
+  }
 }

@@ -36,7 +36,7 @@ beforeAll(async () => {
     before = now;
     read += 1;
     const counts = { "alpha/scaled": Math.round(count) };
-    const body = { process: "one", complete: true, counts };
+    const body = { process: "one", at: now, complete: true, counts };
     response.writeHead(rate === undefined ? 503 : 200).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
