@@ -73,6 +73,15 @@ test.each<[string, () => void, RegExp]>([
     },
     /no collector/,
   ],
+  // Such as one that has ended, whose address another pod may have now.
+  [
+    "a collector that does not run",
+    () => {
+      const status = { phase: "Failed", podIP: "127.0.0.1" };
+      collectors = [pod("node-1", "collector"), pod("node-2", "collector", { status })];
+    },
+    /no collector/,
+  ],
   ["one that has no counts", () => (answer = { status: 404, body: "" }), /404/],
   ["an answer that is none", () => (answer = { body: '{"process":"one","counts":{"a":-1}}' }), /complete/],
   ["an answer without an end", () => (answer = { body: "x".repeat(5 * 1024 * 1024) }), /more than/],

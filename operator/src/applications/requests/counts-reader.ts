@@ -79,7 +79,10 @@ function ingressNodes(pods: readonly Pod[], container: string): Set<string> {
 function collectorOn(node: string, pods: readonly Pod[]): string {
   const pod = pods.find(
     ({ metadata, spec, status }) =>
-      spec?.nodeName === node && status?.podIP && metadata?.deletionTimestamp === undefined,
+      spec?.nodeName === node &&
+      status?.phase === "Running" &&
+      status.podIP &&
+      metadata?.deletionTimestamp === undefined,
   );
   if (!pod?.status?.podIP) {
     throw new Error("no collector runs on the node");
