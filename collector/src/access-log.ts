@@ -17,6 +17,8 @@ export interface AccessLogOptions {
   clock: Clock;
   /** Of each request that reached an instance: when it ended, by the wall clock. */
   onRequest?: (owner: Owner, endedAt: number) => void;
+  /** A part of a log was lost before it was read. */
+  onGap?: () => void;
 }
 
 /** Bytes of a line: a request's head of a megabyte, and what quoting makes of it. */
@@ -24,14 +26,14 @@ const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
 /** The ingress's access log: a line of its standard output is a request. */
 export function accessLog(options: AccessLogOptions): Input<AccessEvent> {
-  const { source, metrics, isTrusted, resolve, clock, onRequest } = options;
+  const { source, metrics, isTrusted, resolve, clock, onRequest, onGap } = options;
   // Before events are written: a batch that is sent again has to be the same.
   const bounds = new MinuteBounds();
   return {
     folders: (podLogs) => containerFolders(podLogs, source),
     lines: { maxBytes: MAX_LINE_BYTES },
     idleMs: 100,
-    onGap: () => undefined,
+    onGap: () => onGap?.(),
     take: ({ content }, _, batch) => {
       if (typeof content === "string") {
         metrics.refused(content);

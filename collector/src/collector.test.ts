@@ -6,8 +6,9 @@ import { systemClock } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
 import { traefikLine } from "../../test/kit/analytics/test-collector.ts";
+import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import { accessLog } from "./access-log.ts";
-import { Collector } from "./collector.ts";
+import { Collector, type CollectorOptions } from "./collector.ts";
 import { type Disk, realDisk } from "./disk.ts";
 import type { Input } from "./input.ts";
 import { CollectorMetrics } from "./metrics.ts";
@@ -35,7 +36,7 @@ const inputWith = (metrics: CollectorMetrics) =>
   });
 
 /** A collector whose quota is never full, by default of the ingress's log. */
-async function open(change: { input?: Input<AccessEvent> } = {}) {
+async function open(change: Partial<CollectorOptions<AccessEvent>> = {}) {
   const podLogs = join(folder, "pod-logs");
   const metrics = new CollectorMetrics();
   const spool = await Spool.open(realDisk, join(folder, "state"), Date.now);
@@ -80,6 +81,8 @@ test("a log that cannot be read holds up none of the others", async () => {
     })
     .toBe(1);
   expect(await metrics.registry.metrics()).toMatch(/slipway_collector_failures_total\{step="read"\} [1-9]/);
+  // What the other one has is no count of all requests.
+  expect(collector.isReading).toBe(false);
   // Where its files are searched for, and where it is read: once each, however often that fails.
   expect(errors).toEqual(["logs cannot be read", "logs cannot be read"]);
 });
@@ -210,4 +213,62 @@ test("a request is counted once it has ended, unless the ingress answered it its
   const endedAt = expect.closeTo(Date.parse(StartUTC) + Duration / 1e6, 1);
   expect(counted).toEqual([{ project: "p1", endedAt }]);
   expect(collector.isReading).toBe(true);
+});
+
+test("logs count as read while there are some, the buffer has room, and a round has succeeded within 5 s", async () => {
+  const clock = new FakeClock();
+  let remaining: number | Error = 1e9;
+  const remainingBytes = async () => {
+    if (remaining instanceof Error) {
+      throw remaining;
+    }
+    return remaining;
+  };
+  const { collector, podLogs } = await open({ clock, quota: { remainingBytes } });
+  await collector.step();
+  expect(collector.isReading).toBe(false);
+  await new FakeContainerLog(podLogs, "slipway-ingress_traefik-1_uid").start();
+  const after = async (left: number | Error) => {
+    remaining = left;
+    await clock.advance(5_000);
+    await collector.step().catch(() => undefined);
+    return collector.isReading;
+  };
+  expect(await after(1e9)).toBe(true);
+  expect(await after(0)).toBe(false);
+  expect(await after(1e9)).toBe(true);
+  expect(await after(new Error("EIO"))).toBe(false);
+  expect(await after(1e9)).toBe(true);
+});
+
+test("a part of a log that was lost before it was read is reported, for the counts of requests", async () => {
+  let gaps = 0;
+  const input = accessLog({
+    source: { namespace: "slipway-ingress", container: "traefik" },
+    resolve: () => ({ organization: "o1", project: "p1" }),
+    isTrusted: () => false,
+    metrics: new CollectorMetrics(),
+    clock: systemClock,
+    onGap: () => {
+      gaps += 1;
+    },
+  });
+  const { collector, podLogs } = await open({ input });
+  const log = new FakeContainerLog(podLogs, "slipway-ingress_traefik-1_uid");
+  await log.start();
+  await log.write([traefikLine(1)]);
+  await collector.step();
+  await log.write([traefikLine(2)]);
+  expect(gaps).toBe(0);
+  // More often than it is read: one file is removed that was not opened.
+  for (let rotation = 0; rotation < 3; rotation += 1) {
+    await log.rotate();
+  }
+  await log.write([traefikLine(3)]);
+  await expect
+    .poll(async () => {
+      await collector.step();
+      return gaps;
+    })
+    .toBe(1);
 });

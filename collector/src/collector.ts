@@ -115,9 +115,10 @@ export class Collector<Event extends Owned> {
     return found > 0 ? 0 : input.idleMs;
   }
 
-  /** Whether all logs were read a moment ago: the buffer has room, and nothing fails. */
+  /** Whether there are logs, and all of them were read a moment ago: the buffer has room, and none of them fails. */
   get isReading(): boolean {
-    return this.#options.clock.monotonic() - this.#readAt < READING_MS;
+    const isRecent = this.#options.clock.monotonic() - this.#readAt < READING_MS;
+    return isRecent && this.size > 0 && ![...this.#tails.values()].some(({ isFailing }) => isFailing);
   }
 
   /** Logs that are being read. */

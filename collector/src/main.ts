@@ -98,7 +98,8 @@ async function main(settings: CollectorSettings): Promise<void> {
   const shared = { ...requests, metrics, log, clock: systemClock };
   const resolve = (line: AccessLine) => resolver.resolve(line);
   const onRequest = (owner: Owner, endedAt: number) => counts.add(owner, endedAt);
-  const input = accessLog({ source, resolve, isTrusted, metrics, clock: systemClock, onRequest });
+  const onGap = () => counts.behind();
+  const input = accessLog({ source, resolve, isTrusted, metrics, clock: systemClock, onRequest, onGap });
   collector = new Collector({ ...shared, podLogs, input });
   const receiver =
     otlpPort === undefined ? undefined : createReceiver({ ...shared, resolve, isTrusted, tokenFile });

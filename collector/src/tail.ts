@@ -73,6 +73,11 @@ export class Tail<Event extends Owned> {
     await this.#attempt("observe", undefined, () => this.#log.observeFiles());
   }
 
+  /** Whether it, or which files it has, could not be read the last time. */
+  get isFailing(): boolean {
+    return this.#failures.read > 0 || this.#failures.observe > 0;
+  }
+
   /** Milliseconds for which it has not been read. */
   get unreadMs(): number {
     return this.#options.clock.monotonic() - this.#readAt;
