@@ -215,6 +215,21 @@ describe("rendering", () => {
     expect(JSON.stringify(role)).not.toContain("nodes/stats");
   });
 
+  // Shows: docs/applications.md#scaling-by-requests: 503 `PROJECT_FEATURE_UNAVAILABLE` where the platform counts no
+  test.each([
+    [true, ["analytics.collector.otlp.enabled=false", "requestScaling.besideOtlp=false"]],
+    [false, ["requestScaling.besideOtlp=false"]],
+    [false, ["requestScaling.enabled=false"]],
+    [false, ["requestScaling=null"]],
+  ])("projects are scaled by requests where all of them are counted: %s", async (isScaled, sets) => {
+    const objects = await renderChart(valuesOf("everything"), sets);
+    const variables = objects
+      .filter(({ kind }) => kind === "Deployment")
+      .flatMap((object) => containersOf(object).flatMap(({ env = [] }) => env.map(({ name }) => name)));
+    expect(variables).toContain("SLIPWAY_ANALYTICS_URL");
+    expect(variables.includes("SLIPWAY_REQUEST_SCALING")).toBe(isScaled);
+  });
+
   test("metrics that are enabled over such values have their defaults", async () => {
     const only = ["intervalSeconds", "bufferBytes"].map((name) => `analytics.collector.metrics.${name}=null`);
     const objects = await renderChart(valuesOf("everything"), only);

@@ -105,7 +105,10 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       schedule: "",
       verifySchedule: "",
     },
-    ...(input.collector ? { analytics: analyticsValues(input.collector) } : {}),
+    // Tests report requests over OTLP, of projects of their own.
+    ...(input.collector
+      ? { analytics: analyticsValues(input.collector), requestScaling: { besideOtlp: true } }
+      : {}),
     operator: { resources: share("200m") },
     ledger: { embedded: { resources: share("100m") } },
     apiServer: {

@@ -88,5 +88,7 @@
 
 {{/* Whether applications can be scaled by their requests: "true" or empty. Values of a release without it (helm upgrade --reuse-values) have none of these. */}}
 {{- define "slipway.requestScaling" -}}
-{{- if and .Values.analytics.enabled (.Values.requestScaling | default dict).enabled }}true{{ end }}
+{{- $scaling := .Values.requestScaling | default dict }}
+{{- $isCounted := or (not .Values.analytics.collector.otlp.enabled) $scaling.besideOtlp }}
+{{- if and .Values.analytics.enabled $scaling.enabled $isCounted }}true{{ end }}
 {{- end }}
