@@ -45,8 +45,8 @@ export class ApiProject {
   readonly instances: number;
   readonly #limits: PlanLimits | undefined;
   #item: ProjectItem | undefined;
-  #json: string | undefined;
-  #jsonWithLogs: string | undefined;
+  /** By what of it is shown. */
+  readonly #json = new Map<string, string>();
 
   constructor(resource: Project, { updatedAt, zone, limits, defaultInstances }: ApiProjectContext) {
     this.resource = resource;
@@ -84,23 +84,18 @@ export class ApiProject {
     return customDomainSetup(this.resource, this.organizationId, this.domain ?? "");
   }
 
-  /** The whole answer of the single read, serialised. */
-  get json(): string {
-    this.#json ??= this.#serialize(false);
-    return this.#json;
+  /** The answer of the single read, serialised, as callers see it who have these permissions of the project beside reading it. */
+  json({ logs = false, metrics = false }: { logs?: boolean; metrics?: boolean } = {}): string {
+    const { lastTermination, deployments: [newest] = [], requestScaling } = this.resource.status ?? {};
+    const hasLines = lastTermination?.lastLines !== undefined || newest?.preDeploy?.lastLines !== undefined;
+    const shown = { withLogs: logs && hasLines, withMetrics: metrics && requestScaling !== undefined };
+    const key = JSON.stringify(shown);
+    const json = this.#json.get(key) ?? this.#serialize(shown);
+    this.#json.set(key, json);
+    return json;
   }
 
-  /** The same for those who may read its logs. */
-  get jsonWithLogs(): string {
-    const { lastTermination, deployments: [newest] = [] } = this.resource.status ?? {};
-    if (lastTermination?.lastLines === undefined && newest?.preDeploy?.lastLines === undefined) {
-      return this.json;
-    }
-    this.#jsonWithLogs ??= this.#serialize(true);
-    return this.#jsonWithLogs;
-  }
-
-  #serialize(withLogs: boolean): string {
+  #serialize(shown: { withLogs: boolean; withMetrics: boolean }): string {
     return JSON.stringify({
       status: "success",
       data: projectData(this.resource, {
@@ -109,7 +104,7 @@ export class ApiProject {
         limits: this.#limits,
         instances: this.instances,
         customDomainSetup: this.customDomainSetup,
-        withLogs,
+        ...shown,
       }),
     });
   }

@@ -66,14 +66,14 @@ describe("a read", () => {
   it("never gets an earlier state, and computes each state's view once", () => {
     const first = project("p1");
     add(first);
-    const json = index.find("acme", "p1")?.json;
-    expect(index.find("acme", "p1")?.json).toBe(json);
+    const json = index.find("acme", "p1")?.json();
+    expect(index.find("acme", "p1")?.json()).toBe(json);
     expect(made).toBe(1);
     const second = project("p1", { version: "2" });
     second.spec.name = "renamed";
     update(first, second);
     expect(index.find("acme", "p1")?.resource).toBe(second);
-    expect(index.find("acme", "p1")?.json).toContain('"name":"renamed"');
+    expect(index.find("acme", "p1")?.json()).toContain('"name":"renamed"');
     expect(made).toBe(2);
     remove(second);
     expect(index.find("acme", "p1")).toBeUndefined();

@@ -11,6 +11,7 @@ function shown(
   spec: Partial<Project["spec"]>,
   status?: Project["status"],
   limits?: { cpu: string; memory: string },
+  may: { logs?: boolean; metrics?: boolean } = {},
 ): Record<string, unknown> {
   const resource: Project = {
     apiVersion: "slipway.dev/v1alpha1",
@@ -19,7 +20,7 @@ function shown(
     spec: { ...exampleSpec, ...spec },
     ...(status === undefined ? {} : { status }),
   };
-  const { data } = JSON.parse(new ApiProject(resource, { updatedAt, zone, limits }).json);
+  const { data } = JSON.parse(new ApiProject(resource, { updatedAt, zone, limits }).json(may));
   expect(projectSchema.strict().safeParse(data).error).toBeUndefined();
   return data;
 }
@@ -94,7 +95,6 @@ describe("the single read", () => {
           startedAt: "2026-01-02T00:00:00Z",
           message: "no image",
         },
-        requestScaling: { instances: 3, requestsPerSecond: 55 },
       },
     );
     expect(data).toMatchObject({
@@ -112,11 +112,19 @@ describe("the single read", () => {
         cpu_target_percentage: 70,
         requests_per_second_target: 20,
       },
-      request_scaling: { instances: 3, requests_per_second: 55 },
       custom_domains: ["www.example.com"],
       custom_domain_setup: [{ hostname: "www.example.com", status: "pending" }],
       last_deployment: { id: "d1", status: "failed", message: "no image" },
     });
+  });
+
+  // Shows: docs/applications.md#fields-of-answers: single project | `request_scaling`
+  it("shows what its requests have decided to those alone who may read its metrics", () => {
+    const status = { phase: "running", requestScaling: { instances: 3, requestsPerSecond: 55 } } as const;
+    const metrics = shown({}, status, undefined, { metrics: true });
+    expect(metrics).toMatchObject({ request_scaling: { instances: 3, requests_per_second: 55 } });
+    expect(shown({}, status, undefined, { logs: true })).not.toHaveProperty("request_scaling");
+    expect(shown({}, status)).not.toHaveProperty("request_scaling");
   });
 
   // Shows: docs/applications.md#fields-of-answers: single project | `pre_deploy_command`, `pre_deploy_timeout_seconds`
@@ -144,11 +152,11 @@ describe("the single read", () => {
     const project = new ApiProject(resource, { updatedAt, zone });
     const moment = "2026-01-02T00:00:00.000Z";
     const shownRun = { status: "failed", started_at: moment, finished_at: moment, exit_code: 3 };
-    const { data } = JSON.parse(project.jsonWithLogs);
+    const { data } = JSON.parse(project.json({ logs: true }));
     expect(data).toMatchObject({ pre_deploy_command: ["migrate"], pre_deploy_timeout_seconds: 60 });
     expect(data.last_deployment.pre_deploy).toEqual({ ...shownRun, last_lines: "relation exists" });
     expect(projectSchema.strict().safeParse(data).error).toBeUndefined();
-    expect(JSON.parse(project.json).data.last_deployment.pre_deploy).toEqual(shownRun);
+    expect(JSON.parse(project.json()).data.last_deployment.pre_deploy).toEqual(shownRun);
     const without = shown({}, { lastDeployment: { id: "d1", status: "failed", startedAt } });
     expect(without.last_deployment).not.toHaveProperty("pre_deploy");
     expect(without).not.toHaveProperty("pre_deploy_command");
@@ -174,12 +182,12 @@ describe("the single read", () => {
       status: { lastTermination },
     } satisfies Project;
     const project = new ApiProject(resource, { updatedAt, zone });
-    const { data } = JSON.parse(project.jsonWithLogs);
+    const { data } = JSON.parse(project.json({ logs: true }));
     expect(data.last_termination).toEqual({ ...last_termination, last_lines: "no database\nexits" });
     expect(projectSchema.strict().safeParse(data).error).toBeUndefined();
-    expect(project.json).not.toContain("no database");
+    expect(project.json()).not.toContain("no database");
     const without = new ApiProject({ ...resource, status: undefined }, { updatedAt, zone });
-    expect(without.jsonWithLogs).toBe(without.json);
+    expect(without.json({ logs: true })).toBe(without.json());
   });
 
   // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id` | also `github`, of the legacy

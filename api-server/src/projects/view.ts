@@ -56,11 +56,14 @@ interface Derived {
   customDomainSetup: readonly CustomDomainSetup[];
   /** The caller may read the project's logs. */
   withLogs?: boolean;
+  /** The caller may read the project's metrics. */
+  withMetrics?: boolean;
 }
 
 /** `data` of the single read. Optional fields are left out where nothing is known. */
 export function projectData(project: Project, derived: Derived) {
-  const { domain, updatedAt, limits, instances, customDomainSetup, withLogs = false } = derived;
+  const { domain, updatedAt, limits, instances, customDomainSetup } = derived;
+  const { withLogs = false, withMetrics = false } = derived;
   const { spec, metadata, status } = project;
   return {
     id: metadata.name,
@@ -98,7 +101,10 @@ export function projectData(project: Project, derived: Derived) {
       ? {}
       : { pre_deploy_timeout_seconds: spec.preDeployTimeoutSeconds }),
     ...(spec.autoscaling === undefined ? {} : { autoscaling: toSnake(spec.autoscaling) }),
-    ...(status?.requestScaling === undefined ? {} : { request_scaling: toSnake(status.requestScaling) }),
+    // Its rate is a metric.
+    ...(withMetrics && status?.requestScaling !== undefined
+      ? { request_scaling: toSnake(status.requestScaling) }
+      : {}),
     ...(spec.profile === undefined ? {} : { managed_service: { profile: spec.profile } }),
     ...databaseOf(project),
     ...planChange(project, updatedAt),

@@ -105,7 +105,9 @@ export const read = defineProjectRoute({
   tags: ["Projects"],
   responses: { 200: { description: "The project.", schema: success({ data: projectSchema }) } },
   handler: ({ project, principal }) => {
-    const mayReadLogs = principal?.grants.onProject("project.logs.read", project.id) === true;
-    return { status: 200, json: mayReadLogs ? project.jsonWithLogs : project.json };
+    const may = (permission: "project.logs.read" | "project.metrics.read") =>
+      principal?.grants.onProject(permission, project.id) === true;
+    const json = project.json({ logs: may("project.logs.read"), metrics: may("project.metrics.read") });
+    return { status: 200, json };
   },
 });

@@ -140,7 +140,9 @@ export const projectSchema = projectItemSchema.extend({
       instances: z.int().describe("Instances that requests need at the least."),
       requests_per_second: z.int().describe("Requests a second at which that number was decided."),
     })
-    .describe("Of an application that is scaled by requests: what was decided last.")
+    .describe(
+      "Of an application that is scaled by requests, with project.metrics.read alone: what was decided last.",
+    )
     .optional(),
   database: z
     .object({
