@@ -20,10 +20,20 @@ export interface RequestScalingOptions {
   log: Pick<Logger, "warn">;
 }
 
+/** Nodes that a line of the log names. */
+const MAX_NODES = 10;
+
+/** Of a node's collector, or of all of them. */
+interface Failure {
+  node: string | undefined;
+  error: unknown;
+}
+
 export class RequestScaler implements RequestScaling {
   readonly #least = new LeastInstances();
   readonly #rates = new RequestRates();
-  #isFailing = false;
+  /** Nodes whose requests were not counted the last time; empty when all were. */
+  #failing = "";
 
   leastOf(uid = ""): number | undefined {
     return this.#least.of(uid);
@@ -71,21 +81,24 @@ export class RequestScaler implements RequestScaling {
       const round = await read(signal);
       const isComplete = round.complete && round.readings.every(({ complete }) => complete);
       metrics.round(isComplete ? "complete" : "incomplete");
-      const [failure] = round.failures ?? [];
-      this.#report(failure && { err: failure.error, node: failure.node }, log);
+      this.#report(round.failures ?? [], log);
       return round;
     } catch (error) {
       metrics.round("failed");
-      this.#report({ err: error }, log);
+      this.#report([{ node: undefined, error }], log);
       return { at: clock.monotonic(), readings: [], complete: false };
     }
   }
 
-  /** Logs the first of several failures in a row. */
-  #report(failure: object | undefined, log: RequestScalingOptions["log"]): void {
-    if (failure && !this.#isFailing) {
-      log.warn(failure, "requests of projects cannot be counted: no instances are removed");
+  /** Logs failures when they are of other nodes than those of the last round. */
+  #report(failures: readonly Failure[], log: RequestScalingOptions["log"]): void {
+    const nodes = failures.flatMap(({ node }) => node ?? []).sort();
+    const failing = failures.length === 0 ? "" : JSON.stringify(nodes);
+    const [failure] = failures;
+    if (failure && failing !== this.#failing) {
+      const fields = { err: failure.error, nodes: nodes.slice(0, MAX_NODES), failures: failures.length };
+      log.warn(fields, "requests of projects cannot be counted: no instances are removed");
     }
-    this.#isFailing = failure !== undefined;
+    this.#failing = failing;
   }
 }
