@@ -38,7 +38,7 @@ test("25 requests a second need three instances for ten each, and lose none of t
 }, async () => {
   const autoscaling = {
     enabled: true,
-    max_instances: 4,
+    max_instances: 3,
     cpu_target_percentage: 100,
     requests_per_second_target: 10,
   };
