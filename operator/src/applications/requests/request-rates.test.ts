@@ -45,6 +45,7 @@ test("the mean of two steps, of all processes together", () => {
   expect(rates.of("acme/other")).toBe(0);
 });
 
+// Shows: docs/applications.md#scaling-by-requests: requests that a collector has not counted in time start no instances
 test.each<[string, (readonly Unread[])[], [number, boolean]]>([
   [
     "a process that has restarted begins again, and what it counted before is no rate",
