@@ -52,7 +52,7 @@ import { type InstanceRestarts, restartNote } from "./instance-restarts.ts";
 import type { PodView } from "./pod-problem.ts";
 import { PreDeploySteps } from "./pre-deploy-steps.ts";
 import { RecreateSteps, type Running } from "./recreate-steps.ts";
-import { leastInstances, type RequestScaling, requestScalingStatus } from "./requests/target.ts";
+import { leastInstances, type RequestScaling, reportRequestScaling } from "./requests/target.ts";
 import { readRollout } from "./rollout.ts";
 import { RolloutSteps } from "./rollout-steps.ts";
 import { lastTermination, terminationsOf } from "./terminations.ts";
@@ -217,7 +217,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     summarize(project, { ...assessment, volume, limits, route }, conditions, status);
     this.#domains.report(project, claimed, routes, release, context);
     this.#reportTerminations(project, context);
-    status.requestScaling = requestScalingStatus(project, this.#deps.requestScaling, status);
+    reportRequestScaling(project, this.#deps.requestScaling, context);
     return {
       requeueAfterMs: shortestDelay(routes.retryAfterMs, release.retryAfterMs, assessment.againInMs),
       refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),

@@ -1,7 +1,8 @@
 /** Which projects are scaled by requests, and what that makes of them. */
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { organizationOfNamespace, type Project, type ProjectStatus } from "@slipway/crds";
+import { organizationOfNamespace, type Project } from "@slipway/crds";
+import type { ProjectContext } from "../../projects/kind.ts";
 import { childOf, type ProjectStores } from "../../projects/stores.ts";
 import type { Decision, Target } from "./least-instances.ts";
 
@@ -54,16 +55,24 @@ export function leastInstances(
   return requestScaling.leastOf(project.metadata.uid) ?? liveLeast(stores, project);
 }
 
-/** What was decided last about a project. It is written when it changes, and stays when another operator leads. */
-export function requestScalingStatus(
+/**
+ * What was decided last about a project, in its status. It is written when it changes, and stays when another operator leads.
+ * An Event once it no longer holds because requests are not counted any more.
+ */
+export function reportRequestScaling(
   { metadata, spec }: Project,
   requestScaling: RequestScaling | undefined,
-  { requestScaling: before }: ProjectStatus,
-): ProjectStatus["requestScaling"] {
-  if (requestScaling === undefined || perInstanceOf(spec) === undefined) {
-    return undefined;
+  { status, event }: Pick<ProjectContext, "status" | "event">,
+): void {
+  const isTarget = perInstanceOf(spec) !== undefined;
+  if (requestScaling !== undefined && isTarget) {
+    status.requestScaling = requestScaling.decisionOf(metadata.uid) ?? status.requestScaling;
+    return;
   }
-  return requestScaling.decisionOf(metadata.uid) ?? before;
+  if (isTarget && status.requestScaling !== undefined) {
+    event("Warning", "RequestsNotCounted", "The platform counts no requests: other targets alone scale it.");
+  }
+  status.requestScaling = undefined;
 }
 
 /** Requests a second for each instance; undefined for a project that is not scaled by them. */
