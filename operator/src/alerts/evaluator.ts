@@ -23,6 +23,8 @@ import { Turns } from "./turns.ts";
 
 /** How long the store may be queried in one evaluation: what is left waits for the next. */
 const STORE_LIMIT_MS = 20_000;
+/** What a query had at least when it was too much: one that was cut short before may have needed no more than others. */
+const FAIR_MS = 10_000;
 
 export interface EvaluatorOptions {
   ledger: AlertLedger;
@@ -45,8 +47,8 @@ export class AlertEvaluator {
   #states: Map<string, RecordedAlert> | undefined;
   /** Rules that the last evaluation did not find, while their states are there. */
   #absent: ReadonlySet<string> = new Set();
-  /** Since when the store has answered, by the monotonic clock; undefined while it does not. */
-  #answersSince: number | undefined;
+  /** By uid, since when the store has answered about a project in each evaluation, by the monotonic clock. */
+  #answeredSince: ReadonlyMap<string, number> = new Map();
 
   constructor(options: EvaluatorOptions) {
     this.#options = options;
@@ -103,9 +105,9 @@ export class AlertEvaluator {
   ): AlertChange[] {
     const { clock } = this.#options;
     const now = Math.floor(clock.now().getTime() / 1_000);
-    const answered = this.#answersSince === undefined ? 0 : clock.monotonic() - this.#answersSince;
-    return projects.flatMap((project) =>
-      project.rules.flatMap((rule): AlertChange[] => {
+    return projects.flatMap((project) => {
+      const answered = clock.monotonic() - (this.#answeredSince.get(project.uid) ?? clock.monotonic());
+      return project.rules.flatMap((rule): AlertChange[] => {
         const observed = observe(project, rule, measuredOf(project), now);
         const key = keyOf(project, rule);
         const before = states.get(textOf(key));
@@ -114,8 +116,8 @@ export class AlertEvaluator {
         return state === undefined || observed === undefined
           ? []
           : [{ ...key, before, state, threshold: rule.threshold ?? null, value: observed.value }];
-      }),
-    );
+      });
+    });
   }
 
   /** What is measured of projects, in groups of many, until the time is over; of others it is not known. */
@@ -130,28 +132,31 @@ export class AlertEvaluator {
     if (store === undefined || needing.length === 0) {
       return { measuredOf, isComplete: true };
     }
+    const begin = clock.monotonic();
     const within = AbortSignal.any([signal, AbortSignal.timeout(STORE_LIMIT_MS)]);
     let waiting = this.#turns.begin(needing);
-    let isComplete = true;
-    while (waiting.length > 0 && !within.aborted) {
+    let isAway = false;
+    while (waiting.length > 0 && !within.aborted && !isAway) {
       const group = this.#turns.next(waiting);
       waiting = waiting.slice(group.length);
+      const hadTime = STORE_LIMIT_MS - (clock.monotonic() - begin) >= FAIR_MS;
       const answer = await this.#query(store, group, within);
-      this.#turns.ended({ isTooMuch: typeof answer === "string" });
-      if (answer === "away") {
-        this.#answersSince = undefined;
-        return { measuredOf, isComplete: false };
-      }
-      if (answer === "too much") {
-        isComplete = false;
-        continue;
-      }
-      this.#answersSince ??= clock.monotonic();
-      for (const project of group) {
-        measured.set(project.uid, answer(project));
+      if (typeof answer === "function") {
+        this.#turns.measured(group);
+        for (const project of group) {
+          measured.set(project.uid, answer(project));
+        }
+      } else if (answer === "away") {
+        isAway = true;
+      } else if (!within.aborted || hadTime) {
+        this.#turns.wasTooMuch(group);
       }
     }
-    return { measuredOf, isComplete: isComplete && waiting.length === 0 };
+    const ended = clock.monotonic();
+    this.#answeredSince = new Map(
+      [...measured.keys()].map((uid) => [uid, this.#answeredSince.get(uid) ?? ended]),
+    );
+    return { measuredOf, isComplete: measured.size === needing.length };
   }
 
   async #query(
