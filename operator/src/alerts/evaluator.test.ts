@@ -15,6 +15,8 @@ import { Turns } from "./turns.ts";
 let projects: Project[];
 /** Percent of its memory that each project uses, in every step. */
 let used: Map<string, number>;
+/** Percent of requests that failed, of 100 in each of the last three minutes. */
+let failed: Map<string, number>;
 let failure: Error | undefined;
 /** Projects with too many samples: a query with one of them fails. */
 let heavy: Set<string>;
@@ -28,6 +30,7 @@ let isLedgerDown: boolean;
 beforeEach(() => {
   projects = [];
   used = new Map();
+  failed = new Map();
   failure = undefined;
   heavy = new Set();
   queries = [];
@@ -70,7 +73,12 @@ const store: AlertStore = {
       return percent === undefined ? [] : [{ organization, project: id, points }];
     });
   },
-  requests: async () => [],
+  requests: async ({ projects: those }) =>
+    those.flatMap(({ organization, project: id }) => {
+      const errors = failed.get(id);
+      const minutes = [120, 60, 0].map((ago) => ({ at: now - ago, requests: 100, errors: errors ?? 0 }));
+      return errors === undefined ? [] : [{ organization, project: id, minutes }];
+    }),
   close: async () => {},
 };
 
@@ -128,6 +136,19 @@ test("a change is recorded once, and nothing while states stay", async () => {
   await evaluate(evaluator);
   expect(states()).toEqual(["a firing", "a ok"]);
   expect(reads).toBe(1);
+});
+
+// Shows: docs/alerts.md#what-is-promised: a value that goes to and fro changes nothing
+test("a share of failed requests near the threshold changes the state once in `for_seconds` at most", async () => {
+  project("a", [{ name: "errors", metric: "error_rate", threshold: 5, forSeconds: 300 }]);
+  const evaluator = lead();
+  for (let evaluation = 0; evaluation < 120; evaluation += 1) {
+    failed.set("a", evaluation % 2 === 0 ? 6 : 4);
+    await evaluate(evaluator);
+    now += 30;
+  }
+  expect(states().slice(0, 3)).toEqual(["a firing", "a ok", "a firing"]);
+  expect(changes.length).toBeLessThanOrEqual(3_600 / 300);
 });
 
 // Shows: docs/alerts.md#what-is-promised: states outlive the process that evaluates

@@ -8,13 +8,15 @@ import type { AlertMetrics } from "./metrics.ts";
 import { STALE_SECONDS } from "./observe.ts";
 import type { AlertLedger, AlertStore } from "./ports.ts";
 import {
+  isHeld,
   keyOf,
-  lookBackSeconds,
   type Measured,
   measuredBy,
   needs,
   observe,
+  requestsLookBackSeconds,
   textOf,
+  usageLookBackSeconds,
   type WatchedProject,
   watched,
 } from "./rules.ts";
@@ -111,8 +113,9 @@ export class AlertEvaluator {
         const observed = observe(project, rule, measuredOf(project), now);
         const key = keyOf(project, rule);
         const before = states.get(textOf(key));
-        const state =
-          observed && nextState(before?.state, observed.verdict, answered >= STALE_SECONDS * 1_000);
+        const isMissing = answered >= STALE_SECONDS * 1_000;
+        const isNew = before !== undefined && isHeld(rule, before.since, now);
+        const state = observed && nextState(before?.state, observed.verdict, isMissing, isNew);
         return state === undefined || observed === undefined
           ? []
           : [{ ...key, before, state, threshold: rule.threshold ?? null, value: observed.value }];
@@ -165,10 +168,11 @@ export class AlertEvaluator {
     signal: AbortSignal,
   ): Promise<((project: WatchedProject) => Measured) | "away" | "too much"> {
     const now = Math.floor(this.#options.clock.now().getTime() / 1_000);
+    const lookBack = { usage: usageLookBackSeconds, requests: requestsLookBackSeconds };
     const selectionOf = (of: "usage" | "requests"): ProjectsSelection => {
       const those = group.filter((one) => needs(one)[of]);
       const projects = those.map(({ organization, id }) => ({ organization, project: id }));
-      return { projects, from: now - lookBackSeconds(those), to: now + 1 };
+      return { projects, from: now - lookBack[of](those), to: now + 1 };
     };
     const [usage, requests] = [selectionOf("usage"), selectionOf("requests")];
     try {

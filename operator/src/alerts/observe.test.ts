@@ -75,9 +75,22 @@ describe("requests", () => {
 
   // Shows: docs/alerts.md#metrics: `error_rate`
   test("that are too few decide nothing", () => {
-    expect(observeRequests(minutes([LEAST_REQUESTS - 1, 9]), bounds, NOW).verdict).toBe("undecided");
+    const before: [number, number][] = [0, 0, 50].map((requests) => [requests, 0]);
+    const tooFew = minutes([LEAST_REQUESTS - 1, 9], ...before);
+    expect(observeRequests(tooFew, bounds, NOW).verdict).toBe("undecided");
     expect(observeRequests(minutes([LEAST_REQUESTS, 9]), bounds, NOW).verdict).toBe("over");
     expect(observeRequests(minutes([5, 5]), bounds, NOW + 900).verdict).toBe("forgotten");
+  });
+
+  // Shows: docs/alerts.md#states: `no_data` | nothing has been measured yet
+  test("of a quiet site are forgotten once no window of a quarter of an hour had enough of them", () => {
+    const quiet = Array.from({ length: 80 }, (): [number, number] => [1, 0]);
+    expect(observeRequests(minutes(...quiet), bounds, NOW).verdict).toBe("forgotten");
+    const busyBefore = (minute: number) => minutes(...quiet.with(minute, [50, 50]));
+    const verdictOf = (minute: number) => observeRequests(busyBefore(minute), bounds, NOW).verdict;
+    expect([0, 1, 2, 15, 16, 30].map(verdictOf)).toEqual([
+      ...["over", "over", "undecided", "undecided", "forgotten", "forgotten"],
+    ]);
   });
 });
 
@@ -108,14 +121,20 @@ test("the last occurrence decides, unless the schedule has begun again", () => {
 // Shows: docs/alerts.md#states: `firing` | it is.
 // Shows: docs/alerts.md#states: `no_data` | nothing has been measured yet
 test("a state changes by what is observed, and by missing data only where that is known to be missing", () => {
-  expect(nextState(undefined, "over", false)).toBe("firing");
-  expect(nextState("firing", "over", true)).toBeUndefined();
-  expect(nextState("firing", "undecided", true)).toBeUndefined();
-  expect(nextState("firing", "under", false)).toBe("ok");
-  expect(nextState("ok", "stale", true)).toBe("no_data");
-  expect(nextState("firing", "stale", true)).toBeUndefined();
-  expect(nextState("firing", "forgotten", true)).toBe("no_data");
-  expect(nextState("firing", "forgotten", false)).toBeUndefined();
-  expect(nextState(undefined, "forgotten", true)).toBeUndefined();
-  expect(nextState("no_data", "under", false)).toBe("ok");
+  expect(nextState(undefined, "over", false, false)).toBe("firing");
+  expect(nextState("firing", "over", true, false)).toBeUndefined();
+  expect(nextState("firing", "undecided", true, false)).toBeUndefined();
+  expect(nextState("firing", "under", false, false)).toBe("ok");
+  expect(nextState("ok", "stale", true, false)).toBe("no_data");
+  expect(nextState("firing", "stale", true, false)).toBeUndefined();
+  expect(nextState("firing", "forgotten", true, false)).toBe("no_data");
+  expect(nextState("firing", "forgotten", false, false)).toBeUndefined();
+  expect(nextState(undefined, "forgotten", true, false)).toBeUndefined();
+  expect(nextState("no_data", "under", false, false)).toBe("ok");
+  // One that is too new is followed by nothing but the absence of data.
+  expect(nextState("firing", "under", false, true)).toBeUndefined();
+  expect(nextState("ok", "over", false, true)).toBeUndefined();
+  expect(nextState("firing", "forgotten", true, true)).toBe("no_data");
+  expect(nextState("no_data", "over", false, true)).toBe("firing");
+  expect(nextState(undefined, "over", false, true)).toBe("firing");
 });

@@ -69,7 +69,8 @@ export function observeSeries(
 }
 
 /**
- * The share of requests that failed in the last `forSeconds`, up to the whole minute.
+ * The share of requests that failed in the last `forSeconds`, up to the whole minute. Nothing is known any more once no such window of the last
+ * quarter of an hour had enough requests.
  * @param minutes those with requests, the earliest first
  * @param now seconds since the epoch
  */
@@ -79,15 +80,19 @@ export function observeRequests(
   now: number,
 ): Observation {
   const known = minutes.filter(({ at }) => at <= now);
-  const begin = Math.floor((now - forSeconds) / MINUTE) * MINUTE;
-  const within = known.filter(({ at }) => at >= begin);
-  const requests = within.reduce((sum, one) => sum + one.requests, 0);
+  const inWindow = (end: number) => {
+    const begin = Math.floor((end - forSeconds) / MINUTE) * MINUTE;
+    const those = known.filter(({ at }) => at >= begin && at <= end);
+    const sum = (of: "requests" | "errors") => those.reduce((total, one) => total + one[of], 0);
+    return { requests: sum("requests"), errors: sum("errors") };
+  };
+  const { requests, errors } = inWindow(now);
   if (requests < LEAST_REQUESTS) {
-    const newest = known.at(-1);
-    const isForgotten = newest === undefined || now - newest.at >= Math.max(FORGOTTEN_SECONDS, forSeconds);
-    return { verdict: isForgotten ? "forgotten" : "undecided", value: null };
+    const ends = Array.from({ length: FORGOTTEN_SECONDS / MINUTE }, (_, index) => now - index * MINUTE);
+    const wereEnough = ends.some((end) => inWindow(end).requests >= LEAST_REQUESTS);
+    return { verdict: wereEnough ? "undecided" : "forgotten", value: null };
   }
-  const value = (within.reduce((sum, one) => sum + one.errors, 0) / requests) * 100;
+  const value = (errors / requests) * 100;
   return { verdict: value >= threshold ? "over" : "under", value: rounded(value) };
 }
 

@@ -56,10 +56,25 @@ export function needs({ rules }: WatchedProject): { usage: boolean; requests: bo
   };
 }
 
-/** Seconds before now that the rules of projects look back on. */
-export function lookBackSeconds(projects: readonly WatchedProject[]): number {
+/** Seconds before now of which rules need to know what instances used: their time, and whether there is anything at all. */
+export function usageLookBackSeconds(projects: readonly WatchedProject[]): number {
   const longest = projects.flatMap(({ rules }) => rules.map(alertForSeconds));
   return Math.max(FORGOTTEN_SECONDS, ...longest) + 120;
+}
+
+/** The same of requests: the windows of all of the time in which one of them must have had enough. */
+export function requestsLookBackSeconds(projects: readonly WatchedProject[]): number {
+  const those = projects.flatMap(({ rules }) => rules.filter(({ metric }) => metric === "error_rate"));
+  return FORGOTTEN_SECONDS + Math.max(0, ...those.map(alertForSeconds)) + 120;
+}
+
+/**
+ * Whether a state that began at a moment is too new to be followed by its opposite: a share of requests is that of one window, and where it is near the
+ * threshold it would else change with each evaluation. Other series are on one side for the whole time.
+ * @param now seconds since the epoch
+ */
+export function isHeld(rule: AlertRule, since: Date, now: number): boolean {
+  return rule.metric === "error_rate" && now - since.getTime() / 1_000 < alertForSeconds(rule);
 }
 
 /** What was measured of one project. */
