@@ -5,14 +5,14 @@ import type { Manager, Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { AlertEvaluator } from "./evaluator.ts";
 import { createAlertMetrics } from "./metrics.ts";
-import type { AlertLedger, AlertStore } from "./ports.ts";
+import { type AlertLedger, type AlertStore, reopeningStore } from "./ports.ts";
 
 /** Between two evaluations: a sample is there every 15 to 30 s. */
 const PERIOD_MS = 30_000;
 
 export interface AlertOptions {
   ledger: AlertLedger;
-  /** Opens the analytics store; undefined where there is none: then nothing measured is evaluated. */
+  /** Opens the analytics store, and may throw; undefined where there is none: then nothing measured is known. */
   openStore?: () => AlertStore;
   projects: Store<Project>;
   /** Tests change it. */
@@ -32,7 +32,7 @@ export function addAlerts(
     name: "alerts",
     everyShard: true,
     run: async (signal) => {
-      const store = openStore?.();
+      const store = openStore && reopeningStore(openStore);
       const owns = (namespace: string) => manager.owns(namespace);
       const evaluator = new AlertEvaluator({ ledger, store, projects, owns, clock, metrics, log });
       completedAt = clock.monotonic();

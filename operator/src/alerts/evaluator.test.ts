@@ -110,10 +110,10 @@ const ledger: AlertLedger = {
   },
 };
 
-const lead = (turns?: Turns) =>
+const lead = (turns?: Turns, options: { store?: AlertStore } = { store }) =>
   new AlertEvaluator({
+    ...{ store: undefined, ...options },
     ledger,
-    store,
     projects: { hasSynced: true, list: () => projects },
     owns: (namespace) => namespace !== "slipway-org-other",
     clock: { now: () => new Date(now * 1_000), monotonic: () => now * 1_000 },
@@ -197,6 +197,21 @@ test("while the store is away nothing changes, and for a while after it data cou
   expect(states()).toEqual(["a firing", "a no_data"]);
 });
 
+// Shows: docs/alerts.md#states: `no_data` | nothing has been measured yet
+test("without a store states of what it measured end, once, and none begins", async () => {
+  project("a");
+  used.set("a", 95);
+  project("b", [{ name: "failed", metric: "failed_deployment" }], "acme", {
+    deployments: [{ status: "failed" }],
+  });
+  await evaluate(lead());
+  project("c");
+  const without = lead(undefined, {});
+  expect(await evaluate(without)).toBe(true);
+  await evaluate(without);
+  expect(states()).toEqual(["a firing", "b firing", "a no_data"]);
+});
+
 test("without rules nothing is queried", async () => {
   project("a", []);
   project("b", [{ name: "failed", metric: "failed_deployment" }], "acme", {
@@ -260,7 +275,7 @@ test("many projects are one query, each organization's first ones before others'
   ]);
 });
 
-// Shows: docs/alerts.md#bounds: A query that takes the store too long
+// Shows: docs/alerts.md#bounds: One query is of up to 200 projects
 test("a project that is always too much is soon queried alone and last, and all others are measured in each evaluation", async () => {
   for (let index = 0; index < 40; index += 1) {
     project(`p${index}`);

@@ -12,6 +12,7 @@ import {
   keyOf,
   type Measured,
   measuredBy,
+  NOTHING,
   needs,
   observe,
   requestsLookBackSeconds,
@@ -30,7 +31,7 @@ const FAIR_MS = 10_000;
 
 export interface EvaluatorOptions {
   ledger: AlertLedger;
-  /** Undefined where nothing is measured. */
+  /** Undefined where nothing is measured: what was before is not known any more. */
   store: AlertStore | undefined;
   projects: { readonly hasSynced: boolean; list(): readonly Project[] };
   /** Whether this process evaluates the projects of a namespace. */
@@ -105,7 +106,7 @@ export class AlertEvaluator {
     states: ReadonlyMap<string, RecordedAlert>,
     measuredOf: (project: WatchedProject) => Measured | undefined,
   ): AlertChange[] {
-    const { clock } = this.#options;
+    const { clock, store } = this.#options;
     const now = Math.floor(clock.now().getTime() / 1_000);
     return projects.flatMap((project) => {
       const answered = clock.monotonic() - (this.#answeredSince.get(project.uid) ?? clock.monotonic());
@@ -113,7 +114,7 @@ export class AlertEvaluator {
         const observed = observe(project, rule, measuredOf(project), now);
         const key = keyOf(project, rule);
         const before = states.get(textOf(key));
-        const isMissing = answered >= STALE_SECONDS * 1_000;
+        const isMissing = store === undefined || answered >= STALE_SECONDS * 1_000;
         const isNew = before !== undefined && isHeld(rule, before.since, now);
         const state = observed && nextState(before?.state, observed.verdict, isMissing, isNew);
         return state === undefined || observed === undefined
@@ -132,7 +133,10 @@ export class AlertEvaluator {
     const measured = new Map<string, Measured>();
     const measuredOf = ({ uid }: WatchedProject) => measured.get(uid);
     const needing = projects.filter((one) => needs(one).usage || needs(one).requests);
-    if (store === undefined || needing.length === 0) {
+    if (store === undefined) {
+      return { measuredOf: () => NOTHING, isComplete: true };
+    }
+    if (needing.length === 0) {
       return { measuredOf, isComplete: true };
     }
     const begin = clock.monotonic();

@@ -8,6 +8,7 @@ import {
   type ProjectUsage,
   projectRequests,
   projectUsage,
+  StoreUnavailable,
 } from "@slipway/analytics";
 import {
   type AlertChange,
@@ -31,7 +32,7 @@ export const alertLedger = (ledger: Ledger): AlertLedger => ({
   change: (changes) => changeAlertStates(ledger, changes),
 });
 
-/** Each call throws StoreUnavailable while the store does not answer. */
+/** Each call throws while the store does not answer: StoreUnavailable that is busy where it has given the query up. */
 export interface AlertStore {
   usage(selection: ProjectsSelection, signal: AbortSignal): Promise<ProjectUsage[]>;
   requests(selection: ProjectsSelection, signal: AbortSignal): Promise<ProjectRequests[]>;
@@ -48,5 +49,32 @@ export function openAlertStore(settings: AnalyticsSettings): AlertStore {
     usage: (selection, signal) => projectUsage(store, selection, STEP_SECONDS, signal),
     requests: (selection, signal) => projectRequests(store, selection, signal),
     close: () => store.client.close(),
+  };
+}
+
+/**
+ * A store that is opened by the first query, and again by the next one after it could not be opened, or did not answer: the files of its password and
+ * its authority may have changed.
+ */
+export function reopeningStore(open: () => AlertStore): AlertStore {
+  let current: AlertStore | undefined;
+  const query = async <T>(run: (store: AlertStore) => Promise<T>, signal: AbortSignal): Promise<T> => {
+    current ??= open();
+    const store = current;
+    try {
+      return await run(store);
+    } catch (error) {
+      const isBusy = error instanceof StoreUnavailable && error.busy;
+      if (!isBusy && !signal.aborted && current === store) {
+        current = undefined;
+        await store.close();
+      }
+      throw error;
+    }
+  };
+  return {
+    usage: (selection, signal) => query((store) => store.usage(selection, signal), signal),
+    requests: (selection, signal) => query((store) => store.requests(selection, signal), signal),
+    close: async () => current?.close(),
   };
 }

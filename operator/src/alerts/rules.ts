@@ -83,6 +83,9 @@ export interface Measured {
   requests: readonly RequestMinute[];
 }
 
+/** Of a project of which there is nothing. */
+export const NOTHING: Measured = { usage: [], requests: [] };
+
 /** By the text of the organization and the project. */
 export function measuredBy(usage: readonly ProjectUsage[], requests: readonly ProjectRequests[]) {
   const usageOf = new Map(usage.map((one) => [placeOf(one), one.points]));

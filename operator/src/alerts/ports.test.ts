@@ -1,0 +1,46 @@
+import { StoreUnavailable } from "@slipway/analytics";
+import { expect, test } from "vitest";
+import { type AlertStore, reopeningStore } from "./ports.ts";
+
+const selection = { projects: [], from: 0, to: 1 };
+const { signal } = new AbortController();
+
+test("a store that cannot be opened, or does not answer, is opened again by the next query", async () => {
+  const failures = [new Error("ENOENT: password"), undefined, undefined];
+  let opened = 0;
+  let closed = 0;
+  let failure: Error | undefined;
+  const store = reopeningStore((): AlertStore => {
+    const missing = failures[opened];
+    opened += 1;
+    if (missing) {
+      throw missing;
+    }
+    const answer = async () => {
+      if (failure) {
+        throw failure;
+      }
+      return [];
+    };
+    const close = async () => {
+      closed += 1;
+    };
+    return { usage: answer, requests: answer, close };
+  });
+  expect(opened).toBe(0);
+  await expect(store.usage(selection, signal)).rejects.toThrow("ENOENT");
+  expect(await store.usage(selection, signal)).toEqual([]);
+  expect(await store.requests(selection, signal)).toEqual([]);
+  expect(opened).toBe(2);
+  failure = new StoreUnavailable(new Error("too much"), true);
+  await expect(store.usage(selection, signal)).rejects.toThrow(failure);
+  expect(closed).toBe(0);
+  failure = new StoreUnavailable(new Error("authentication failed"));
+  const both = [store.usage(selection, signal), store.requests(selection, signal)];
+  expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect([opened, closed]).toEqual([2, 1]);
+  failure = undefined;
+  expect(await store.usage(selection, signal)).toEqual([]);
+  await store.close();
+  expect([opened, closed]).toEqual([3, 2]);
+});
