@@ -67,8 +67,8 @@ const store: AlertStore = {
     return selection.projects.flatMap(({ organization, project: id }) => {
       const percent = used.get(id);
       const points = [90, 60, 30].map((ago) => ({
-        ...{ at: now - ago, cpuCores: null, volumePercent: null },
-        memoryBytes: (percent ?? 0) * 10,
+        ...{ at: now - ago, cpuCores: null, volumePercent: null, leastVolumePercent: null },
+        ...{ memoryBytes: (percent ?? 0) * 10, leastMemoryBytes: (percent ?? 0) * 10 },
       }));
       return percent === undefined ? [] : [{ organization, project: id, points }];
     });

@@ -15,7 +15,7 @@ const BOUNDS = { threshold: 80, forSeconds: 300 };
 /** Steps of 30 s up to now, the last one first as it is given. */
 const steps = (...values: (number | null)[]): Point[] =>
   values
-    .flatMap((value, index) => (value === null ? [] : [{ at: NOW - 30 * (index + 1), value }]))
+    .flatMap((value, index) => (value === null ? [] : [{ at: NOW - 30 * (index + 1), value, least: value }]))
     .toReversed();
 const many = (count: number, value: number | null) => Array<number | null>(count).fill(value);
 const verdict = (points: Point[], bounds = BOUNDS, now = NOW) => observeSeries(points, bounds, now).verdict;
@@ -23,10 +23,13 @@ const verdict = (points: Point[], bounds = BOUNDS, now = NOW) => observeSeries(p
 describe("a series", () => {
   // Shows: docs/alerts.md#what-is-promised: an alert fires once its value has been at the threshold for the whole time
   test("is over its threshold once it has been for the whole time, and not a step before", () => {
-    expect(verdict(steps(...many(9, 80)))).toBe("undecided");
-    expect(verdict(steps(...many(10, 80)))).toBe("over");
-    expect(verdict(steps(...many(10, 79.99)))).toBe("under");
-    expect(observeSeries(steps(...many(10, 91.234)), BOUNDS, NOW).value).toBe(91.23);
+    expect(verdict(steps(...many(10, 80)))).toBe("undecided");
+    expect(verdict(steps(...many(11, 80)))).toBe("over");
+    expect(verdict(steps(...many(11, 79.99)))).toBe("under");
+    // Two steps, whose samples may be a second apart.
+    expect(verdict(steps(...many(2, 95)), { threshold: 80, forSeconds: 60 })).toBe("undecided");
+    expect(verdict(steps(...many(3, 95)), { threshold: 80, forSeconds: 60 })).toBe("over");
+    expect(observeSeries(steps(...many(11, 91.234)), BOUNDS, NOW).value).toBe(91.23);
   });
 
   // Shows: docs/alerts.md#what-is-promised: a value that goes to and fro changes nothing
@@ -34,8 +37,10 @@ describe("a series", () => {
     expect(verdict(steps(...Array.from({ length: 40 }, (_, index) => (index % 5 === 4 ? 10 : 95))))).toBe(
       "undecided",
     );
-    expect(verdict(steps(...many(9, 10), ...many(20, 95)))).toBe("undecided");
-    expect(verdict(steps(...many(10, 10), ...many(20, 95)))).toBe("under");
+    expect(verdict(steps(...many(10, 10), ...many(20, 95)))).toBe("undecided");
+    expect(verdict(steps(...many(11, 10), ...many(20, 95)))).toBe("under");
+    // Within each step.
+    expect(verdict(steps(...many(40, 95)).map((point) => ({ ...point, least: 10 })))).toBe("undecided");
   });
 
   // Shows: docs/alerts.md#what-is-promised: no alert is made of data that is missing
@@ -53,9 +58,11 @@ describe("a series", () => {
   });
 
   test("is not decided by steps after now, which a clock that was ahead has left", () => {
-    const ahead = Array.from({ length: 20 }, (_, index) => ({ at: NOW + 30 * (index + 1), value: 95 }));
+    const ahead = Array.from({ length: 20 }, (_, index) => ({
+      ...{ at: NOW + 30 * (index + 1), value: 95, least: 95 },
+    }));
     expect(verdict(ahead)).toBe("forgotten");
-    expect(verdict([...steps(...many(10, 10)), ...ahead])).toBe("under");
+    expect(verdict([...steps(...many(11, 10)), ...ahead])).toBe("under");
   });
 });
 

@@ -32,15 +32,16 @@ export interface Bounds {
   forSeconds: number;
 }
 
-/** A step that begins at a second since the epoch, and what was measured in it, in percent. */
+/** A step that begins at a second since the epoch, and the most and the least that was measured in it, in percent. */
 export interface Point {
   at: number;
   value: number;
+  least: number;
 }
 
 /**
- * Steps that follow each other up to now, all on one side of the threshold, decide once they are `forSeconds` long. A gap ends them: what is not
- * known counts as neither.
+ * Steps that follow each other up to now, all of each on one side of the threshold, decide once the last begins `forSeconds` after the first. A gap ends
+ * them: what is not known counts as neither.
  * @param points the earliest first
  * @param now seconds since the epoch
  */
@@ -56,16 +57,22 @@ export function observeSeries(
     const isForgotten = newest === undefined || now - newest.at >= FORGOTTEN_SECONDS;
     return { verdict: isForgotten ? "forgotten" : "stale", value: null };
   }
-  const isOver = newest.value >= threshold;
+  const value = rounded(newest.value);
+  const side = sideOf(newest, threshold);
   let first = newest.at;
-  for (const { at, value } of known.toReversed()) {
-    if (first - at > LONGEST_GAP_SECONDS || value >= threshold !== isOver) {
+  for (const point of known.toReversed()) {
+    if (first - point.at > LONGEST_GAP_SECONDS || sideOf(point, threshold) !== side) {
       break;
     }
-    first = at;
+    first = point.at;
   }
-  const isLong = newest.at + STEP_SECONDS - first >= forSeconds && now - newest.at <= FRESH_SECONDS;
-  return { verdict: !isLong ? "undecided" : isOver ? "over" : "under", value: rounded(newest.value) };
+  const isLong = newest.at - first >= forSeconds && now - newest.at <= FRESH_SECONDS;
+  return { verdict: isLong ? side : "undecided", value };
+}
+
+/** On which side of the threshold all of a step was. */
+function sideOf({ value, least }: Point, threshold: number): "over" | "under" | "undecided" {
+  return least >= threshold ? "over" : value < threshold ? "under" : "undecided";
 }
 
 /**

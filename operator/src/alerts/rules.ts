@@ -132,14 +132,21 @@ function percentages(
   { status }: Project,
   points: readonly UsagePoint[],
 ): Point[] {
-  const percent: (point: UsagePoint) => number | null = {
-    cpu: ({ cpuCores }: UsagePoint) => shareOf(cpuCores, status?.maxCpu),
-    memory: ({ memoryBytes }: UsagePoint) => shareOf(memoryBytes, status?.maxMemory),
-    volume: ({ volumePercent }: UsagePoint) => volumePercent,
+  type Percentages = Record<"value" | "least", number | null>;
+  const percent: (point: UsagePoint) => Percentages = {
+    cpu: ({ cpuCores }: UsagePoint) => {
+      const value = shareOf(cpuCores, status?.maxCpu);
+      return { value, least: value };
+    },
+    memory: ({ memoryBytes, leastMemoryBytes }: UsagePoint) => ({
+      value: shareOf(memoryBytes, status?.maxMemory),
+      least: shareOf(leastMemoryBytes, status?.maxMemory),
+    }),
+    volume: (point: UsagePoint) => ({ value: point.volumePercent, least: point.leastVolumePercent }),
   }[metric];
   return points.flatMap((point) => {
-    const value = percent(point);
-    return value === null ? [] : [{ at: point.at, value }];
+    const { value, least } = percent(point);
+    return value === null || least === null ? [] : [{ at: point.at, value, least }];
   });
 }
 

@@ -17,10 +17,15 @@ export interface ProjectsSelection {
 export interface UsagePoint {
   /** First second of the step, since the epoch. */
   at: number;
+  /** Mean of the step. */
   cpuCores: number | null;
+  /** The most that a sample had, */
   memoryBytes: number | null;
-  /** Of the volume. */
+  /** and the least. */
+  leastMemoryBytes: number | null;
+  /** Of the volume, the same. */
   volumePercent: number | null;
+  leastVolumePercent: number | null;
 }
 
 export interface ProjectUsage {
@@ -44,11 +49,8 @@ export async function projectUsage(
   return rows.map(({ organization, project, points }) => ({
     organization,
     project,
-    points: points.map(([at, cpuCores, memoryBytes, volumePercent]) => ({
-      at,
-      cpuCores,
-      memoryBytes,
-      volumePercent,
+    points: points.map(([at, cpuCores, memoryBytes, leastMemoryBytes, volumePercent, leastVolumePercent]) => ({
+      ...{ at, cpuCores, memoryBytes, leastMemoryBytes, volumePercent, leastVolumePercent },
     })),
   }));
 }
@@ -58,7 +60,7 @@ type Value = number | null;
 interface UsageRow {
   organization: string;
   project: string;
-  points: [at: number, cpu: Value, memory: Value, volume: Value][];
+  points: [at: number, cpu: Value, memory: Value, leastMemory: Value, volume: Value, leastVolume: Value][];
 }
 
 /** SQL of {@link projectUsage}. Pure. */
@@ -68,14 +70,16 @@ export function usageOf(place: Place, selection: ProjectsSelection, stepSeconds:
   const step = add("UInt32", stepSeconds);
   const where = `${ofProjects(selection, add)} AND ${within("at", { ...selection, from: from - LONGEST_STEP_SECONDS }, add)}`;
   const instances = `SELECT organization, project, instance, toUInt32(intDiv(t, ${step}) * ${step}) AS step_at,
-      sum(cpu_added) / sum(cpu_seconds) / 1000000 AS cpu, max(memory_bytes) AS memory,
-      max(volume_used_bytes / nullIf(volume_capacity_bytes, 0)) * 100 AS volume
+      sum(cpu_added) / sum(cpu_seconds) / 1000000 AS cpu, max(memory_bytes) AS memory, min(memory_bytes) AS memory_least,
+      max(volume_used_bytes / nullIf(volume_capacity_bytes, 0)) * 100 AS volume,
+      min(volume_used_bytes / nullIf(volume_capacity_bytes, 0)) * 100 AS volume_least
     FROM (${measuredSamples(place, "organization, project, instance", where)}) WHERE t >= ${add("Int64", from)}
     GROUP BY organization, project, instance, step_at`;
-  const steps = `SELECT organization, project, step_at, max(cpu) AS most_cpu, max(memory) AS most_memory, max(volume) AS most_volume
+  const steps = `SELECT organization, project, step_at, max(cpu) AS most_cpu, max(memory) AS most_memory, max(memory_least) AS least_memory,
+      max(volume) AS most_volume, max(volume_least) AS least_volume
     FROM (${instances}) GROUP BY organization, project, step_at`;
   const query = `SELECT organization, project,
-      arraySort(point -> point.1, groupArray(tuple(step_at, most_cpu, most_memory, most_volume))) AS points
+      arraySort(point -> point.1, groupArray(tuple(step_at, most_cpu, most_memory, least_memory, most_volume, least_volume))) AS points
     FROM (${steps}) GROUP BY organization, project
     SETTINGS output_format_json_named_tuples_as_objects = 0`;
   return { query, parameters };

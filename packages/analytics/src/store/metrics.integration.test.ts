@@ -225,6 +225,9 @@ it("reads what the instances that use most of many projects used, in one query",
       ...{ project: "palert", cpuMicroseconds: seconds(103), memoryBytes: 500 },
       ...{ volumeUsedBytes: 9, volumeCapacityBytes: 10 },
     }),
+    // Less in the same step.
+    sample("first", 45, { project: "palert", memoryBytes: 300 }),
+    sample("second", 45, { project: "palert", volumeUsedBytes: 1, volumeCapacityBytes: 10 }),
     // Of which nothing is requested.
     sample("third", 30, { project: "punwatched", memoryBytes: 10_000 }),
   ];
@@ -240,8 +243,14 @@ it("reads what the instances that use most of many projects used, in one query",
       organization: "acme",
       project: "palert",
       points: [
-        { at: BASE, cpuCores: null, memoryBytes: 500, volumePercent: null },
-        { at: BASE + 30, cpuCores: 0.5, memoryBytes: 900, volumePercent: 90 },
+        {
+          ...{ at: BASE, cpuCores: null, memoryBytes: 500, leastMemoryBytes: 500 },
+          ...{ volumePercent: null, leastVolumePercent: null },
+        },
+        {
+          ...{ at: BASE + 30, cpuCores: 0.5, memoryBytes: 900, leastMemoryBytes: 500 },
+          ...{ volumePercent: 90, leastVolumePercent: 10 },
+        },
       ],
     },
   ]);
