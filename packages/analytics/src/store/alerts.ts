@@ -49,9 +49,11 @@ export async function projectUsage(
   return rows.map(({ organization, project, points }) => ({
     organization,
     project,
-    points: points.map(([at, cpuCores, memoryBytes, leastMemoryBytes, volumePercent, leastVolumePercent]) => ({
-      ...{ at, cpuCores, memoryBytes, leastMemoryBytes, volumePercent, leastVolumePercent },
-    })),
+    points: points.map(
+      ([at, cpuCores, memoryBytes, leastMemoryBytes, volumePercent, leastVolumePercent]) => ({
+        ...{ at, cpuCores, memoryBytes, leastMemoryBytes, volumePercent, leastVolumePercent },
+      }),
+    ),
   }));
 }
 
