@@ -14,7 +14,7 @@ import { planInForce } from "../databases/plan.ts";
 import { failures } from "../errors/catalog.ts";
 import { defineProjectRoute } from "../http/route.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
-import { capabilitiesOf } from "../metrics/capabilities.ts";
+import { hasDatabaseMetrics } from "../metrics/capabilities.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { changeProject } from "../projects/change.ts";
 import { success } from "../projects/routes/schemas.ts";
@@ -54,14 +54,14 @@ export function withAlerts(spec: ProjectSpec, { alerts }: z.output<typeof putAle
 }
 
 /** @throws Failure 402 or 403 for rules about what the project's plan does not measure */
-function requireMeasured(resource: Project, { catalog }: Pick<Services, "catalog">): void {
+export function requireMeasured(resource: Project, { catalog }: Pick<Services, "catalog">): void {
   const { type, alerts = [] } = resource.spec;
   if (!alerts.some(({ metric }) => isMeasured(metric))) {
     return;
   }
   if (isInstanceType(type)) {
     requireMetrics(resource, catalog.current);
-  } else if (capabilitiesOf(resource, catalog.current).access === "none") {
+  } else if (!hasDatabaseMetrics(resource, catalog.current)) {
     throw failures.metricsNotAvailable(planInForce(resource));
   }
 }

@@ -62,12 +62,18 @@ function groupsOf(project: Project, catalog: Catalog): readonly string[] | undef
   return hasSnapshots(project, catalog) ? GROUPS[type] : undefined;
 }
 
-function hasSnapshots(project: Project, { databasePlans }: Catalog): boolean {
-  const { type } = project.spec;
-  if (!isDatabaseType(type)) {
-    return false;
-  }
-  const metrics = databasePlans.find(({ plan }) => plan === planInForce(project))?.metrics;
+function hasSnapshots(project: Project, catalog: Catalog): boolean {
   // Valkey's plans are distinguished by their tier.
-  return metrics?.access === "snapshot" && (type !== "valkey" || metrics.tier !== undefined);
+  return (
+    hasDatabaseMetrics(project, catalog) &&
+    (project.spec.type !== "valkey" || metricsOf(project, catalog)?.tier !== undefined)
+  );
 }
+
+/** Whether the plan of a database has metrics, whatever snapshots its type has. Pure. */
+export function hasDatabaseMetrics(project: Project, catalog: Catalog): boolean {
+  return isDatabaseType(project.spec.type) && metricsOf(project, catalog)?.access === "snapshot";
+}
+
+const metricsOf = (project: Project, { databasePlans }: Catalog) =>
+  databasePlans.find(({ plan }) => plan === planInForce(project))?.metrics;
