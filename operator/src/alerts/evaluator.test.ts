@@ -151,6 +151,26 @@ test("a share of failed requests near the threshold changes the state once in `f
   expect(changes.length).toBeLessThanOrEqual(3_600 / 300);
 });
 
+// Shows: docs/alerts.md#metrics: `cpu`, `memory`
+test("another plan decides nothing by what was used before it", async () => {
+  project("a");
+  used.set("a", 50);
+  const evaluator = lead();
+  await evaluate(evaluator);
+  const deployed = (status: object, maxMemory: string) => {
+    projects = [];
+    project("a", [memory], "acme", { maxMemory, deployments: [status] });
+  };
+  deployed({ status: "in_progress" }, "500");
+  await evaluate(evaluator);
+  deployed({ status: "succeeded", finishedAt: new Date((now - 30) * 1_000).toISOString() }, "500");
+  await evaluate(evaluator);
+  expect(states()).toEqual(["a ok"]);
+  now += 60;
+  await evaluate(evaluator);
+  expect(states()).toEqual(["a ok", "a firing"]);
+});
+
 // Shows: docs/alerts.md#what-is-promised: states outlive the process that evaluates
 test("the next leader goes on with the states of the one before", async () => {
   project("a");

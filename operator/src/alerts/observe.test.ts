@@ -2,6 +2,7 @@ import type { Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import {
   LEAST_REQUESTS,
+  limitsSince,
   observeDeployments,
   observeRequests,
   observeRuns,
@@ -57,6 +58,14 @@ describe("a series", () => {
     expect(verdict([])).toBe("forgotten");
   });
 
+  test("is decided by none before a moment, and by those after it once they are long enough", () => {
+    const verdictFrom = (ago: number) => verdict(steps(...many(40, 95)), { ...BOUNDS, from: NOW - ago });
+    expect([-Infinity, 0, 30, 329, 330].map(verdictFrom)).toEqual([
+      ...["undecided", "undecided", "undecided", "undecided", "over"],
+    ]);
+    expect(verdict([], { ...BOUNDS, from: Infinity })).toBe("forgotten");
+  });
+
   test("is not decided by steps after now, which a clock that was ahead has left", () => {
     const ahead = Array.from({ length: 20 }, (_, index) => ({
       ...{ at: NOW + 30 * (index + 1), value: 95, least: 95 },
@@ -102,6 +111,23 @@ describe("requests", () => {
 });
 
 const status = (value: object) => ({ status: value }) as Pick<Project, "status">;
+
+// Shows: docs/alerts.md#metrics: `cpu`, `memory`
+test("limits are those of now since the end of what has changed instances last", () => {
+  const at = "2026-01-01T00:00:10Z";
+  const seconds = Date.parse(at) / 1_000;
+  const since = (value: object, type = "http") =>
+    limitsSince({ spec: { type }, status: value } as Pick<Project, "spec" | "status">);
+  expect(since({})).toBe(0);
+  expect(since({ deployments: [{ status: "in_progress" }, { status: "succeeded", finishedAt: at }] })).toBe(
+    Infinity,
+  );
+  expect(since({ deployments: [{ status: "succeeded", finishedAt: at }] })).toBe(seconds);
+  const conditions = [{ type: "Progressing", status: "False", lastTransitionTime: at }];
+  expect(since({ conditions }, "postgresql")).toBe(0);
+  expect(since({ conditions }, "clickhouse")).toBe(seconds);
+  expect(since({ conditions, planChange: { status: "in_progress" } }, "clickhouse")).toBe(Infinity);
+});
 
 // Shows: docs/alerts.md#metrics: `failed_deployment`
 test("the last deployment that has ended decides, whatever has begun since", () => {

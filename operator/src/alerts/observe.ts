@@ -30,6 +30,8 @@ export interface Observation {
 export interface Bounds {
   threshold: number;
   forSeconds: number;
+  /** Seconds since the epoch: earlier steps decide nothing. */
+  from?: number;
 }
 
 /** A step that begins at a second since the epoch, and the most and the least that was measured in it, in percent. */
@@ -47,7 +49,7 @@ export interface Point {
  */
 export function observeSeries(
   points: readonly Point[],
-  { threshold, forSeconds }: Bounds,
+  { threshold, forSeconds, from = 0 }: Bounds,
   now: number,
 ): Observation {
   // A node's clock may have been ahead.
@@ -58,10 +60,11 @@ export function observeSeries(
     return { verdict: isForgotten ? "forgotten" : "stale", value: null };
   }
   const value = rounded(newest.value);
-  const side = sideOf(newest, threshold);
+  const side = newest.at < from ? "undecided" : sideOf(newest, threshold);
   let first = newest.at;
   for (const point of known.toReversed()) {
-    if (first - point.at > LONGEST_GAP_SECONDS || sideOf(point, threshold) !== side) {
+    const isApart = point.at < from || first - point.at > LONGEST_GAP_SECONDS;
+    if (isApart || sideOf(point, threshold) !== side) {
       break;
     }
     first = point.at;
@@ -101,6 +104,22 @@ export function observeRequests(
   }
   const value = (errors / requests) * 100;
   return { verdict: value >= threshold ? "over" : "under", value: rounded(value) };
+}
+
+/**
+ * Since when instances have had the limits of now, in seconds since the epoch: since the end of the last deployment, of ClickHouse that of a change of its
+ * plan or whatever else its instances were last changed by. `Infinity` while one of these is under way.
+ */
+export function limitsSince({ spec, status }: Pick<Project, "spec" | "status">): number {
+  const [newest] = status?.deployments ?? [];
+  if (newest?.status === "in_progress" || status?.planChange?.status === "in_progress") {
+    return Number.POSITIVE_INFINITY;
+  }
+  const settled = status?.conditions?.find(
+    ({ type, status: is }) => type === "Progressing" && is === "False",
+  );
+  const moment = spec.type === "clickhouse" ? settled?.lastTransitionTime : newest?.finishedAt;
+  return moment === undefined ? 0 : Date.parse(moment) / 1_000;
 }
 
 /** Whether the last deployment that has ended failed. */

@@ -13,6 +13,7 @@ import {
 import type { AlertKey } from "@slipway/ledger";
 import {
   FORGOTTEN_SECONDS,
+  limitsSince,
   type Observation,
   observeDeployments,
   observeRequests,
@@ -121,9 +122,12 @@ export function observe(
   if (measured === undefined) {
     return undefined;
   }
-  return metric === "error_rate"
-    ? observeRequests(measured.requests, bounds, now)
-    : observeSeries(percentages(metric, project.resource, measured.usage), bounds, now);
+  if (metric === "error_rate") {
+    return observeRequests(measured.requests, bounds, now);
+  }
+  // Volumes only grow, and their capacity is measured with them.
+  const from = metric === "volume" ? 0 : limitsSince(project.resource);
+  return observeSeries(percentages(metric, project.resource, measured.usage), { ...bounds, from }, now);
 }
 
 /** In percent of what an instance may use by the status; none without that. */
