@@ -46,9 +46,8 @@ it("rules are set, read with their states, and removed", async () => {
   expect(live.spec.alerts?.map(({ name }) => name)).toEqual(["memory", "errors", "failed_deployment"]);
   const projectUid = live.metadata.uid ?? "";
   const key = { organizationId, projectId: "palerts", projectUid, name: "memory", metric: "memory" };
-  const { recorded } = await changeAlertStates(harness.ledger, [
-    { ...key, before: undefined, state: "firing", threshold: 90, value: 96.4 },
-  ]);
+  const change = { ...key, before: undefined, state: "firing", threshold: 90, value: 96.4 } as const;
+  const { recorded } = await changeAlertStates(harness.ledger, [change], new Date());
   const since = recorded[0]?.since.toISOString();
   const firing = { ...shown[0], state: "firing", since, value: 96.4 };
   expect((await read("palerts")).json().data.alerts).toEqual([firing, ...shown.slice(1)]);

@@ -87,7 +87,10 @@ const ledger: AlertLedger = {
     reads += 1;
     return [...rows.values()];
   },
-  change: async (given) => {
+  change: async (given, at) => {
+    if (now - at.getTime() / 1_000 > 60) {
+      return { recorded: [], changed: 0 };
+    }
     if (isLedgerDown) {
       throw new Error("connection refused");
     }
@@ -184,6 +187,29 @@ test("the next leader goes on with the states of the one before", async () => {
   // The first one has lost its leadership and does not know: what it has read is no longer so.
   await evaluate(first);
   expect(states()).toEqual(["a firing", "a ok"]);
+});
+
+test("one that no longer leads, or was stopped while it observed, records nothing", async () => {
+  project("a");
+  used.set("a", 95);
+  const aborted = new AbortController();
+  const ending: AlertStore["usage"] = (...given) => {
+    aborted.abort();
+    return store.usage(...given);
+  };
+  const former = lead(undefined, { store: { ...store, usage: ending } });
+  expect(await former.evaluate(aborted.signal)).toBe(false);
+  let isStopped = true;
+  const pausing: AlertStore["usage"] = async (...given) => {
+    now += isStopped ? 600 : 0;
+    return store.usage(...given);
+  };
+  const late = lead(undefined, { store: { ...store, usage: pausing } });
+  expect(await evaluate(late)).toBe(false);
+  expect(states()).toEqual([]);
+  isStopped = false;
+  expect(await evaluate(late)).toBe(true);
+  expect(states()).toEqual(["a firing"]);
 });
 
 test("what the ledger has not taken is recorded by the next evaluation", async () => {

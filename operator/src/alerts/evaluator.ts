@@ -60,25 +60,31 @@ export class AlertEvaluator {
 
   /**
    * Evaluates every rule once.
-   * @returns whether all of them were
+   * @returns whether all of them were, and what has changed is recorded
    * @throws whatever the ledger throws: nothing is recorded then, and the next evaluation finds the same
    */
   async evaluate(signal: AbortSignal): Promise<boolean> {
-    const { projects, owns, metrics } = this.#options;
+    const { projects, owns, metrics, clock } = this.#options;
     if (!projects.hasSynced) {
       return false;
     }
     const found = projects.list().flatMap((one) => watched(one) ?? []);
     const own = found.filter(({ organization }) => owns(organizationNamespace(organization)));
     const states = await this.#read();
+    const observedAt = clock.now();
     const removed = this.#removed(own, states);
     const { measuredOf, isComplete } = await this.#measure(own, signal);
-    await this.#record([...removed, ...this.#changes(own, states, measuredOf)]);
+    if (signal.aborted) {
+      // Another process leads, and has begun to observe.
+      return false;
+    }
+    const changes = [...removed, ...this.#changes(own, states, measuredOf)];
+    const isRecorded = await this.#record(changes, observedAt);
     metrics.rules.set(own.reduce((sum, { rules }) => sum + rules.length, 0));
     metrics.firing.set(
       [...(this.#states ?? states).values()].filter(({ state }) => state === "firing").length,
     );
-    return isComplete;
+    return isComplete && isRecorded;
   }
 
   async #read(): Promise<Map<string, RecordedAlert>> {
@@ -194,17 +200,19 @@ export class AlertEvaluator {
     }
   }
 
-  async #record(changes: readonly AlertChange[]): Promise<void> {
+  /** @returns whether all of them were */
+  async #record(changes: readonly AlertChange[], observedAt: Date): Promise<boolean> {
     if (changes.length === 0) {
-      return;
+      return true;
     }
     const { ledger, metrics, log } = this.#options;
     const states = this.#states;
     // Until it is known what the ledger has made of it.
     this.#states = undefined;
-    const { recorded, changed } = await ledger.change(changes);
+    const { recorded, changed } = await ledger.change(changes, observedAt);
     if (changed !== changes.length || states === undefined) {
-      return;
+      log.warn({ changes: changes.length, changed }, "states of alerts were changed meanwhile, or are late");
+      return false;
     }
     for (const { state = "removed", projectId, name } of changes) {
       metrics.changes.inc({ state });
@@ -217,5 +225,6 @@ export class AlertEvaluator {
       states.set(textOf(one), one);
     }
     this.#states = states;
+    return true;
   }
 }

@@ -22,14 +22,17 @@ import { STEP_SECONDS } from "./observe.ts";
 /** Each call throws while the ledger is unavailable. */
 export interface AlertLedger {
   list(): Promise<RecordedAlert[]>;
-  /** Makes changes, each with its event, unless another process has made another one before. */
-  change(changes: readonly AlertChange[]): Promise<{ recorded: RecordedAlert[]; changed: number }>;
+  /** Makes changes, each with its event, unless another process has made another one before, or they were observed too long ago. */
+  change(
+    changes: readonly AlertChange[],
+    observedAt: Date,
+  ): Promise<{ recorded: RecordedAlert[]; changed: number }>;
 }
 
 /** The real one. */
 export const alertLedger = (ledger: Ledger): AlertLedger => ({
   list: () => listAlertStates(ledger),
-  change: (changes) => changeAlertStates(ledger, changes),
+  change: (changes, observedAt) => changeAlertStates(ledger, changes, observedAt),
 });
 
 /** Each call throws while the store does not answer: StoreUnavailable that is busy where it has given the query up. */

@@ -52,8 +52,10 @@ const events = async () => {
   const { deliveries } = await listWebhookDeliveries(ledger, query);
   return deliveries.toReversed().map(({ payload }) => JSON.parse(payload));
 };
+/** What has just been observed. */
+const record = (changes: AlertChange[], at = new Date()) => changeAlertStates(ledger, changes, at);
 async function recorded(state: AlertState, before?: RecordedAlert): Promise<RecordedAlert> {
-  const { recorded: rows } = await changeAlertStates(ledger, [change(state, before)]);
+  const { recorded: rows } = await record([change(state, before)]);
   return rows[0] as RecordedAlert;
 }
 
@@ -89,23 +91,33 @@ it("an alert that fires again is another event", async () => {
 
 // Shows: docs/alerts.md#what-is-promised: states outlive the process that evaluates
 it("of two processes that change the same, one does, also while they do so concurrently", async () => {
-  const first = await Promise.all([1, 2, 3].map(() => changeAlertStates(ledger, [change("firing")])));
+  const first = await Promise.all([1, 2, 3].map(() => record([change("firing")])));
   expect(first.map(({ changed }) => changed).toSorted()).toEqual([0, 0, 1]);
   const [firing] = await listAlertStates(ledger);
-  const ends = await Promise.all([1, 2, 3].map(() => changeAlertStates(ledger, [change("ok", firing)])));
+  const ends = await Promise.all([1, 2, 3].map(() => record([change("ok", firing)])));
   expect(ends.map(({ changed }) => changed).toSorted()).toEqual([0, 0, 1]);
   // One that has read what was before.
-  expect((await changeAlertStates(ledger, [change("no_data", firing)])).changed).toBe(0);
+  expect((await record([change("no_data", firing)])).changed).toBe(0);
   expect(await events()).toHaveLength(2);
+});
+
+// Shows: docs/alerts.md#what-is-promised: states outlive the process that evaluates
+it("what was observed a minute ago is not recorded, whatever has been since", async () => {
+  const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
+  expect(await record([change("firing")], ago(61))).toEqual({ recorded: [], changed: 0 });
+  const { recorded: rows } = await record([change("firing")], ago(30));
+  const late = [change("ok", rows[0]), change(undefined, rows[0])];
+  for (const one of late) {
+    expect((await record([one], ago(61))).changed).toBe(0);
+  }
+  expect(await listAlertStates(ledger)).toMatchObject([{ state: "firing" }]);
+  expect(await events()).toHaveLength(1);
 });
 
 it("a rule that is gone ends its alert, and nothing where none was", async () => {
   const firing = await recorded("firing");
-  const { recorded: rows } = await changeAlertStates(ledger, [change("ok", undefined, "quiet")]);
-  const done = await changeAlertStates(ledger, [
-    change(undefined, firing),
-    change(undefined, rows[0], "quiet"),
-  ]);
+  const { recorded: rows } = await record([change("ok", undefined, "quiet")]);
+  const done = await record([change(undefined, firing), change(undefined, rows[0], "quiet")]);
   expect(done).toEqual({ recorded: [], changed: 2 });
   expect(await listAlertStates(ledger)).toEqual([]);
   expect((await events()).map(({ type, data }) => `${type} ${data.reason}`)).toEqual([
@@ -119,7 +131,7 @@ it("a change whose event is not recorded is not made", async () => {
     ledger,
   );
   try {
-    await expect(changeAlertStates(ledger, [change("firing")])).rejects.toThrow("refused");
+    await expect(record([change("firing")])).rejects.toThrow("refused");
   } finally {
     await sql`alter table webhook_deliveries drop constraint refused`.execute(ledger);
   }

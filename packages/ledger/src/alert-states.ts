@@ -46,19 +46,25 @@ export async function alertStatesOf(ledger: Ledger, projectUid: string): Promise
 /** Changes of one transaction. */
 const MAX_BATCH = 200;
 
+/** What was observed longer ago, by the ledger's clock, may no longer be so: a process that was stopped in between goes on with it. */
+const OBSERVED_WITHIN_SECONDS = 60;
+
 /**
- * Records changes, each with its event: both, or neither. A change of a rule that another process has changed since is left out.
+ * Records changes, each with its event: both, or neither. A change of a rule that another process has changed since is left out, and so are all of what was
+ * observed a minute ago or earlier.
+ * @param observedAt when that which the changes are made by was begun to be observed
  * @returns the rules that were changed, as they are now; those that are no more are not among them
  */
 export async function changeAlertStates(
   ledger: Ledger,
   changes: readonly AlertChange[],
+  observedAt: Date,
 ): Promise<{ recorded: RecordedAlert[]; changed: number }> {
   const recorded: RecordedAlert[] = [];
   let changed = 0;
   for (let start = 0; start < changes.length; start += MAX_BATCH) {
     const batch = changes.slice(start, start + MAX_BATCH);
-    const done = await inTransaction(ledger, (transaction) => changeBatch(transaction, batch));
+    const done = await inTransaction(ledger, (transaction) => changeBatch(transaction, batch, observedAt));
     changed += done.length;
     recorded.push(...done.filter(({ isDeleted }) => !isDeleted).map(recordOf));
   }
@@ -67,7 +73,11 @@ export async function changeAlertStates(
 
 type ChangedRow = Row & { isDeleted: boolean };
 
-async function changeBatch(transaction: Ledger, changes: readonly AlertChange[]): Promise<ChangedRow[]> {
+async function changeBatch(
+  transaction: Ledger,
+  changes: readonly AlertChange[],
+  observedAt: Date,
+): Promise<ChangedRow[]> {
   const given = changes.map((change, index) => ({
     index,
     organization_id: change.organizationId,
@@ -81,9 +91,11 @@ async function changeBatch(transaction: Ledger, changes: readonly AlertChange[])
     before_state: change.before?.state ?? null,
     before_since: change.before?.since ?? null,
   }));
-  const source = sql`json_to_recordset(${JSON.stringify(given)}::json) as g (index integer, organization_id text,
+  // Not now(), which is when the transaction began: the process may have been stopped since.
+  const source = sql`(select * from json_to_recordset(${JSON.stringify(given)}::json) as r (index integer, organization_id text,
     project_id text, project_uid text, name text, metric text, threshold integer, state text, value double precision,
-    before_state text, before_since timestamptz)`;
+    before_state text, before_since timestamptz)
+    where ${observedAt}::timestamptz > clock_timestamp() - ${OBSERVED_WITHIN_SECONDS}::integer * interval '1 second') as g`;
   const isAsBefore = sql`a.project_uid = g.project_uid and a.name = g.name and a.metric = g.metric
     and a.state = g.before_state and a.since = g.before_since`;
   // Moments are compared with what a client has read, which has milliseconds.
