@@ -229,7 +229,7 @@ test("while the store is away nothing changes, and for a while after it data cou
   used.set("a", 95);
   const evaluator = lead();
   await evaluate(evaluator);
-  failure = new StoreUnavailable(new Error("connect"));
+  failure = new StoreUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }));
   now += 3_600;
   expect(await evaluate(evaluator)).toBe(false);
   failure = undefined;
@@ -319,6 +319,23 @@ test("many projects are one query, each organization's first ones before others'
     ["a1", "b1"],
     ["a2", "a3"],
   ]);
+});
+
+test("a query that something in between refuses is repeated of fewer projects, and one without a connection ends the evaluation", async () => {
+  for (const id of ["a1", "a2", "a3"]) {
+    project(id);
+  }
+  const evaluator = lead(new Turns(2));
+  failure = new StoreUnavailable(new Error("<html>414 Request-URI Too Large</html>"));
+  await evaluate(evaluator);
+  expect(queries).toEqual([["a1", "a2"], ["a3"]]);
+  queries = [];
+  await evaluate(evaluator);
+  expect(queries).toEqual([["a1"], ["a2"], ["a3"]]);
+  queries = [];
+  failure = new StoreUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }));
+  await evaluate(evaluator);
+  expect(queries).toEqual([["a1"]]);
 });
 
 // Shows: docs/alerts.md#bounds: One query is of up to 200 projects

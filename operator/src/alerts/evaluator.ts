@@ -1,12 +1,12 @@
 /** Evaluates the rules of projects' alerts, and has the ledger record how their states change. */
 
-import { type ProjectsSelection, StoreUnavailable } from "@slipway/analytics";
+import type { ProjectsSelection } from "@slipway/analytics";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import type { AlertChange, RecordedAlert } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import type { AlertMetrics } from "./metrics.ts";
 import { STALE_SECONDS } from "./observe.ts";
-import type { AlertLedger, AlertStore } from "./ports.ts";
+import { type AlertLedger, type AlertStore, isTooMuch } from "./ports.ts";
 import {
   isHeld,
   keyOf,
@@ -195,8 +195,7 @@ export class AlertEvaluator {
       if (!signal.aborted) {
         this.#options.log.warn({ err: error, projects: group.length }, "alerts could not be measured");
       }
-      const isTooMuch = error instanceof StoreUnavailable && error.busy;
-      return isTooMuch || signal.aborted ? "too much" : "away";
+      return isTooMuch(error) || signal.aborted ? "too much" : "away";
     }
   }
 

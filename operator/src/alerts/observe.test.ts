@@ -1,6 +1,7 @@
 import type { Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import {
+  type Bounds,
   LEAST_REQUESTS,
   limitsSince,
   observeDeployments,
@@ -19,7 +20,8 @@ const steps = (...values: (number | null)[]): Point[] =>
     .flatMap((value, index) => (value === null ? [] : [{ at: NOW - 30 * (index + 1), value, least: value }]))
     .toReversed();
 const many = (count: number, value: number | null) => Array<number | null>(count).fill(value);
-const verdict = (points: Point[], bounds = BOUNDS, now = NOW) => observeSeries(points, bounds, now).verdict;
+const verdict = (points: Point[], bounds: Bounds = BOUNDS, now = NOW) =>
+  observeSeries(points, bounds, now).verdict;
 
 describe("a series", () => {
   // Shows: docs/alerts.md#what-is-promised: an alert fires once its value has been at the threshold for the whole time

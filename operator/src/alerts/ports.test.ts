@@ -1,6 +1,6 @@
 import { StoreUnavailable } from "@slipway/analytics";
 import { expect, test } from "vitest";
-import { type AlertStore, reopeningStore } from "./ports.ts";
+import { type AlertStore, isTooMuch, reopeningStore } from "./ports.ts";
 
 const selection = { projects: [], from: 0, to: 1 };
 const { signal } = new AbortController();
@@ -43,4 +43,16 @@ test("a store that cannot be opened, or does not answer, is opened again by the 
   expect(await store.usage(selection, signal)).toEqual([]);
   await store.close();
   expect([opened, closed]).toEqual([3, 2]);
+});
+
+test.each([
+  [new StoreUnavailable(new Error("memory limit exceeded"), true), true],
+  [new StoreUnavailable(new Error("Timeout error.")), true],
+  [new StoreUnavailable(new Error("<html>414 Request-URI Too Large</html>")), true],
+  [new StoreUnavailable(new RangeError("the answer has more than 8388608 bytes")), true],
+  [new StoreUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" })), false],
+  [new StoreUnavailable(Object.assign(new Error("authentication failed"), { code: "516" })), false],
+  [new Error("ENOENT: password"), false],
+])("%o is too much: %s", (error, is) => {
+  expect(isTooMuch(error)).toBe(is);
 });

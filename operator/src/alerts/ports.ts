@@ -42,6 +42,17 @@ export interface AlertStore {
   close(): Promise<void>;
 }
 
+/**
+ * Whether a query failed by how much it is of: the store has given it up, or there was no answer in time, one too long, or one of something in between, such as
+ * that the address is too long. What fails with a code of its own is neither: no connection, or a refusal of the store's.
+ */
+export function isTooMuch(error: unknown): boolean {
+  if (!(error instanceof StoreUnavailable)) {
+    return false;
+  }
+  return error.busy || (error.cause instanceof Error && !("code" in error.cause));
+}
+
 /** Of the two queries of one group of projects. */
 const CONNECTIONS = 2;
 
