@@ -6,7 +6,7 @@ import type { AlertChange, RecordedAlert } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import type { AlertMetrics } from "./metrics.ts";
 import { STALE_SECONDS } from "./observe.ts";
-import { type AlertLedger, type AlertStore, isTooMuch } from "./ports.ts";
+import { type AlertLedger, type AlertStore, failureOf } from "./ports.ts";
 import {
   isHeld,
   keyOf,
@@ -159,10 +159,11 @@ export class AlertEvaluator {
         for (const project of group) {
           measured.set(project.uid, answer(project));
         }
-      } else if (answer === "away") {
-        isAway = true;
-      } else if (!within.aborted || hadTime) {
-        this.#turns.wasTooMuch(group);
+      } else {
+        isAway = answer !== "too much";
+        if (answer !== "away" && (!within.aborted || hadTime)) {
+          this.#turns.wasTooMuch(group);
+        }
       }
     }
     const ended = clock.monotonic();
@@ -176,7 +177,7 @@ export class AlertEvaluator {
     store: AlertStore,
     group: readonly WatchedProject[],
     signal: AbortSignal,
-  ): Promise<((project: WatchedProject) => Measured) | "away" | "too much"> {
+  ): Promise<((project: WatchedProject) => Measured) | ReturnType<typeof failureOf>> {
     const now = Math.floor(this.#options.clock.now().getTime() / 1_000);
     const lookBack = { usage: usageLookBackSeconds, requests: requestsLookBackSeconds };
     const selectionOf = (of: "usage" | "requests"): ProjectsSelection => {
@@ -195,7 +196,7 @@ export class AlertEvaluator {
       if (!signal.aborted) {
         this.#options.log.warn({ err: error, projects: group.length }, "alerts could not be measured");
       }
-      return isTooMuch(error) || signal.aborted ? "too much" : "away";
+      return signal.aborted ? "too much" : failureOf(error);
     }
   }
 

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from "@slipway/analytics";
 import { expect, test } from "vitest";
-import { type AlertStore, isTooMuch, reopeningStore } from "./ports.ts";
+import { type AlertStore, failureOf, reopeningStore } from "./ports.ts";
 
 const selection = { projects: [], from: 0, to: 1 };
 const { signal } = new AbortController();
@@ -46,13 +46,14 @@ test("a store that cannot be opened, or does not answer, is opened again by the 
 });
 
 test.each([
-  [new StoreUnavailable(new Error("memory limit exceeded"), true), true],
-  [new StoreUnavailable(new Error("Timeout error.")), true],
-  [new StoreUnavailable(new Error("<html>414 Request-URI Too Large</html>")), true],
-  [new StoreUnavailable(new RangeError("the answer has more than 8388608 bytes")), true],
-  [new StoreUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" })), false],
-  [new StoreUnavailable(Object.assign(new Error("authentication failed"), { code: "516" })), false],
-  [new Error("ENOENT: password"), false],
-])("%o is too much: %s", (error, is) => {
-  expect(isTooMuch(error)).toBe(is);
+  [new StoreUnavailable(new Error("memory limit exceeded"), true), "too much"],
+  [new StoreUnavailable(new Error("Timeout error.")), "too much"],
+  [new StoreUnavailable(new Error("<html>414 Request-URI Too Large</html>")), "too much"],
+  [new StoreUnavailable(new RangeError("the answer has more than 8388608 bytes")), "too much"],
+  [new StoreUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" })), "away"],
+  [new StoreUnavailable(Object.assign(new Error("authentication failed"), { code: "516" })), "refused"],
+  [Object.assign(new Error("cannot parse"), { code: "6" }), "refused"],
+  [new Error("no password"), "away"],
+])("%o is %s", (error, failure) => {
+  expect(failureOf(error)).toBe(failure);
 });

@@ -43,14 +43,21 @@ export interface AlertStore {
 }
 
 /**
- * Whether a query failed by how much it is of: the store has given it up, or there was no answer in time, one too long, or one of something in between, such as
- * that the address is too long. What fails with a code of its own is neither: no connection, or a refusal of the store's.
+ * Why a query failed. `too much`: the store has given it up, or there was no answer in time, one too long, or one of something in between, such as that the
+ * address is too long. `refused`: the store has an error of its own, which may be of one project's data. `away`: nothing answers.
  */
-export function isTooMuch(error: unknown): boolean {
-  if (!(error instanceof StoreUnavailable)) {
-    return false;
+export function failureOf(error: unknown): "too much" | "refused" | "away" {
+  const isUnavailable = error instanceof StoreUnavailable;
+  if (isUnavailable && error.busy) {
+    return "too much";
   }
-  return error.busy || (error.cause instanceof Error && !("code" in error.cause));
+  const cause = isUnavailable ? error.cause : error;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : undefined;
+  if (code === undefined) {
+    return isUnavailable ? "too much" : "away";
+  }
+  // The store numbers its errors.
+  return /^[0-9]+$/.test(code) ? "refused" : "away";
 }
 
 /** Of the two queries of one group of projects. */
