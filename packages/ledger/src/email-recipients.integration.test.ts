@@ -21,6 +21,7 @@ import {
   listWebhooks,
   mailboxOf,
   migrateToLatest,
+  readWebhookBacklog,
   recordEvent,
   recordEventFor,
   redeliverWebhook,
@@ -87,6 +88,12 @@ const bounds = { most: 50, perOrganization: 50, perWebhook: 50, perHost: 50, lea
 const lease = () => leaseWebhookDeliveries(ledger, bounds);
 const logOf = async (webhookId: string) =>
   (await listWebhookDeliveries(ledger, { organizationId, webhookId, limit: 100, offset: 0 })).deliveries;
+/** A webhook of the organization. */
+const hook = () => {
+  const settings = { url: "https://h.example/", host: "h.example:443", description: null };
+  const wanted = { event_types: ["run.failed" as const], project_ids: null };
+  return createWebhook(ledger, { id: "w1", organization_id: organizationId, ...settings, ...wanted }, 1);
+};
 const confirmed = async (id: string) => {
   await create(id);
   await confirm(id, "AAAA-2222");
@@ -120,18 +127,7 @@ describe("a recipient of e-mail", () => {
 
   it("is no webhook, and no webhook is a recipient", async () => {
     await create("e1");
-    const settings = { url: "https://h.example/", host: "h.example:443", description: null };
-    await createWebhook(
-      ledger,
-      {
-        id: "w1",
-        organization_id: organizationId,
-        ...settings,
-        event_types: ["run.failed"],
-        project_ids: null,
-      },
-      1,
-    );
+    await hook();
     expect((await listWebhooks(ledger, organizationId)).map(({ id }) => id)).toEqual(["w1"]);
     expect((await listWebhooks(ledger, organizationId, "email")).map(({ id }) => id)).toEqual(["e1"]);
     expect(await findWebhook(ledger, organizationId, "e1")).toBeUndefined();
@@ -238,19 +234,8 @@ describe("mails", () => {
   // Shows: docs/email.md#limits: mails of an organization
   it("of an organization are few in an hour, sent again or not, and leave its webhooks their events", async () => {
     await confirmed("e1");
-    const settings = { url: "https://h.example/", host: "h.example:443", description: null };
-    await createWebhook(
-      ledger,
-      {
-        id: "w1",
-        organization_id: organizationId,
-        ...settings,
-        event_types: ["run.failed"],
-        project_ids: null,
-      },
-      1,
-    );
-    const limits = { perHour: 100, mailsPerHour: 2, pending: 100 };
+    await hook();
+    const limits = { perHour: 100, pending: 100, mailsPerHour: 2 };
     // The confirmation was the first of the two.
     expect(await happened("r1", limits)).toBe(2);
     expect(await happened("r2", limits)).toBe(1);
@@ -269,6 +254,51 @@ describe("mails", () => {
     expect(await redeliverWebhook(ledger, of(CONFIRMATION_EVENT), limits)).toBe("confirmation");
     expect(await redeliverWebhook(ledger, of("run.failed"), limits)).toBe("full");
     expect(await redeliverWebhook(ledger, of("run.failed"), { ...limits, mailsPerHour: 3 })).toBe("queued");
+  });
+
+  // Shows: docs/email.md#limits: a mail server that is slow or away
+  it("of a slow server take no webhook's turn, though they were due before", async () => {
+    await confirmed("e1");
+    await confirmed("e2");
+    for (let index = 0; index < 6; index += 1) {
+      await happened(`r${index}`);
+    }
+    await hook();
+    await happened("last");
+    const shares = { ...bounds, perOrganization: 6, perHost: 8 };
+    // Other organizations' mails have all places of the server.
+    await sql`
+      with o as (
+        insert into webhooks (id, organization_id, url, host, event_types, email, unsubscribe_token)
+        select 'o' || n, 'o' || n, 'mailto:o@example.com', 'smtp', '{run.failed}', 'o@example.com', 'o' || n
+        from generate_series(1, 8) n returning id, organization_id
+      )
+      insert into webhook_deliveries (organization_id, webhook_id, event_id, event_type, payload, held_until)
+      select organization_id, id, id, 'run.failed', '{}', now() + interval '1 minute' from o`.execute(ledger);
+    await sql`update webhook_deliveries set due_at = now() - interval '1 hour' where webhook_id = 'w1'`.execute(
+      ledger,
+    );
+    await sql`update webhook_deliveries set due_at = now() - interval '2 hours' where webhook_id <> 'w1'`.execute(
+      ledger,
+    );
+    expect((await readWebhookBacklog(ledger, shares)).lagMs).toBeLessThan(3_700_000);
+    expect(await leaseWebhookDeliveries(ledger, shares)).toMatchObject([{ webhookId: "w1" }]);
+  });
+
+  it("that are being sent leave webhooks of the organization their share, and its delay is seen", async () => {
+    await confirmed("e1");
+    for (let index = 0; index < 5; index += 1) {
+      await happened(`r${index}`);
+    }
+    const shares = { ...bounds, perOrganization: 6 };
+    expect(await leaseWebhookDeliveries(ledger, shares)).toHaveLength(6);
+    await hook();
+    await happened("last");
+    await sql`update webhook_deliveries set due_at = now() - interval '1 hour' where webhook_id = 'w1'`.execute(
+      ledger,
+    );
+    expect((await readWebhookBacklog(ledger, shares)).lagMs).toBeGreaterThan(3_500_000);
+    expect((await leaseWebhookDeliveries(ledger, shares)).map(({ webhookId }) => webhookId)).toEqual(["w1"]);
   });
 
   it("that fail by a fault of the platform make no recipient one that fails", async () => {

@@ -36,6 +36,7 @@ export interface LeasedMail {
 export interface LeaseBounds {
   /** By the one that leases. */
   most: number;
+  /** To webhooks of an organization, and as many to its recipients of e-mail. */
   perOrganization: number;
   perWebhook: number;
   /** To one host, of all organizations. */
@@ -63,7 +64,8 @@ export async function readWebhookBacklog(
     with waiting as materialized (
       select 1 from webhook_deliveries where status = 'pending' and due_at <= now() limit 1
     ), held as materialized (
-      select d.webhook_id, d.organization_id, w.host from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+      select d.webhook_id, d.organization_id, w.host, w.email is not null as is_mail
+      from webhook_deliveries d join webhooks w on w.id = d.webhook_id
       where exists (select from waiting) and d.status = 'pending' and d.held_until > now()
     )
     select exists (select from waiting) as "isDue", (
@@ -74,7 +76,8 @@ export async function readWebhookBacklog(
       ) d
       where exists (select from waiting) and w.disabled_at is null
         and not exists (select from held h where h.webhook_id = w.id)
-        and (select count(*) from held h where h.organization_id = w.organization_id) < ${perOrganization}::int
+        and (select count(*) from held h where h.organization_id = w.organization_id
+          and h.is_mail = (w.email is not null)) < ${perOrganization}::int
         and (select count(*) from held h where h.host = w.host) < ${perHost}::int
     ) as lag`.execute(ledger);
   const [{ isDue, lag } = { isDue: false, lag: null }] = rows;
@@ -83,7 +86,8 @@ export async function readWebhookBacklog(
 
 /**
  * Leases deliveries that are due: those of a process that is killed are sent by another once their lease has expired. The organization of
- * which fewest are being sent goes first. One that fails gets one place, however many it has waiting.
+ * which fewest are being sent goes first. One that fails gets one place, however many it has waiting. Webhooks and mails have places of
+ * their own: the mail server is slow for mails alone.
  */
 export function leaseWebhookDeliveries(
   ledger: Ledger,
@@ -95,12 +99,14 @@ export function leaseWebhookDeliveries(
     await sql`select pg_advisory_xact_lock(hashtextextended('webhook-deliveries', 1))`.execute(tx);
     const { rows } = await sql<LeasedWebhookDelivery>`
       with held as (
-        select d.organization_id, d.webhook_id, w.host from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+        select d.organization_id, d.webhook_id, w.host, w.email is not null as is_mail
+        from webhook_deliveries d join webhooks w on w.id = d.webhook_id
         where d.status = 'pending' and d.held_until > now()
       ), due as (
         select d.sequence, d.due_at, w.organization_id, w.host,
-          row_number() over (partition by w.organization_id order by d.due_at, d.sequence)
-            + (select count(*) from held h where h.organization_id = w.organization_id) as place
+          row_number() over (partition by w.organization_id, w.email is not null order by d.due_at, d.sequence)
+            + (select count(*) from held h where h.organization_id = w.organization_id
+              and h.is_mail = (w.email is not null)) as place
         from webhooks w cross join lateral (
           select sequence, due_at from webhook_deliveries d
           where d.webhook_id = w.id and d.status = 'pending' and d.due_at <= now()
