@@ -235,7 +235,7 @@ describe("mails", () => {
   it("of an organization are few in an hour, sent again or not, and leave its webhooks their events", async () => {
     await confirmed("e1");
     await hook();
-    const limits = { perHour: 100, pending: 100, mailsPerHour: 2 };
+    const limits = { perHour: 100, pending: 100, mailsPerHour: 2, mailsPending: 100 };
     // The confirmation was the first of the two.
     expect(await happened("r1", limits)).toBe(2);
     expect(await happened("r2", limits)).toBe(1);
@@ -299,6 +299,27 @@ describe("mails", () => {
     );
     expect((await readWebhookBacklog(ledger, shares)).lagMs).toBeGreaterThan(3_500_000);
     expect((await leaseWebhookDeliveries(ledger, shares)).map(({ webhookId }) => webhookId)).toEqual(["w1"]);
+  });
+
+  // Shows: docs/email.md#limits: mails that wait
+  it("that wait take no event from webhooks, and what webhooks have takes none from mail", async () => {
+    await confirmed("e1");
+    await hook();
+    const limits = { perHour: 3, pending: 3, mailsPerHour: 100, mailsPending: 2 };
+    // The confirmation is the first of the two mails that wait.
+    expect(await happened("r1", limits)).toBe(2);
+    expect(await happened("r2", limits)).toBe(1);
+    expect(await happened("r3", limits)).toBe(1);
+    expect(await happened("r4", limits)).toBe(0);
+    expect(await findWebhook(ledger, organizationId, "w1")).toMatchObject({ dropped_events: "1" });
+    expect(await findWebhook(ledger, organizationId, "e1", "email")).toMatchObject({ dropped_events: "3" });
+    const [{ event_id: eventId = "" } = {}] = await logOf("w1");
+    await sql`update webhook_deliveries set status = 'failed', finished_at = now() where webhook_id = 'w1'`.execute(
+      ledger,
+    );
+    const of = { organizationId, webhookId: "w1", eventId };
+    expect(await redeliverWebhook(ledger, of, { ...limits, pending: 1 })).toBe("queued");
+    expect(await happened("r5", { ...limits, perHour: 100, mailsPending: 3 })).toBe(2);
   });
 
   it("that fail by a fault of the platform make no recipient one that fails", async () => {

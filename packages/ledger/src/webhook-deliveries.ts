@@ -45,7 +45,7 @@ export async function listWebhookDeliveries(
 export function redeliverWebhook(
   ledger: Ledger,
   { organizationId, webhookId, eventId }: { organizationId: string; webhookId: string; eventId: string },
-  limits: Pick<EventLimits, "pending" | "mailsPerHour"> = EVENT_LIMITS,
+  limits: Omit<EventLimits, "perHour"> = EVENT_LIMITS,
 ): Promise<BegunDelivery | "pending" | "confirmation" | undefined> {
   return inTransaction(ledger, async (tx) => {
     const webhook = await lockWebhook(tx, organizationId, webhookId);
@@ -56,7 +56,9 @@ export function redeliverWebhook(
       waiting: number;
     }>`
       select sequence, event_type as type, status, (
-        select count(*)::int from webhook_deliveries where organization_id = ${organizationId} and status = 'pending'
+        select count(*)::int from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+        where d.organization_id = ${organizationId} and d.status = 'pending'
+          and (w.email is not null) = ${typeof webhook?.email === "string"}::boolean
       ) as waiting
       from webhook_deliveries
       where organization_id = ${organizationId} and webhook_id = ${webhookId} and event_id = ${eventId}
@@ -74,11 +76,15 @@ export function redeliverWebhook(
     if (found.type === CONFIRMATION_EVENT) {
       return "confirmation";
     }
-    if (webhook.email !== null && (await countSentMails(tx, organizationId)) >= limits.mailsPerHour) {
+    const isMail = webhook.email !== null;
+    if (isMail && (await countSentMails(tx, organizationId)) >= limits.mailsPerHour) {
       return "full";
     }
-    if (found.status === "pending" || found.waiting >= limits.pending) {
-      return found.status === "pending" ? "pending" : "full";
+    if (found.status === "pending") {
+      return "pending";
+    }
+    if (found.waiting >= (isMail ? limits.mailsPending : limits.pending)) {
+      return "full";
     }
     await sql`
       update webhook_deliveries set status = 'pending', leases = leases + 1, attempts = 0, due_at = now(), held_until = null, finished_at = null

@@ -14,7 +14,12 @@ import {
 
 /** Records events: one delivery for each webhook that subscribes to them. */
 
-export const EVENT_LIMITS: EventLimits = { perHour: 500, mailsPerHour: 100, pending: 5_000 };
+export const EVENT_LIMITS: EventLimits = {
+  perHour: 500,
+  pending: 5_000,
+  mailsPerHour: 100,
+  mailsPending: 1_000,
+};
 
 /** Where an event came from: an observer finds it again later, and what it left out must then be left out again. */
 interface Origin {

@@ -4,14 +4,15 @@ import { eventIdOf, type NotificationEvent, payloadOf } from "./notification-eve
 
 /** The steps of recording events as deliveries. Webhooks are locked before deliveries, in the order of their ids. */
 
-/** Bounds of one organization. */
+/** Bounds of one organization. Mails have their own, or a mail server that is away would take events from webhooks. */
 export interface EventLimits {
   /** Deliveries that begin in an hour, over all of its webhooks. */
   perHour: number;
-  /** Those of them that are mails: all organizations send by one server. */
-  mailsPerHour: number;
-  /** Deliveries that wait. */
+  /** Deliveries to webhooks that wait. */
   pending: number;
+  /** Mails that begin in an hour: all organizations send by one server. */
+  mailsPerHour: number;
+  mailsPending: number;
 }
 
 /** One event for one webhook. */
@@ -87,35 +88,39 @@ export async function withinLimits(
   const [begun, dropped]: [WantedDelivery[], WantedDelivery[]] = [[], []];
   const ofEvents = [...Map.groupBy(wanted, ({ event }) => event).values()];
   for (const sameWay of ofEvents.flatMap((one) => [...Map.groupBy(one, ({ isMail }) => isMail).values()])) {
-    const count = counts.get(sameWay[0]?.event.organizationId ?? "") ?? { recent: 0, mails: 0, pending: 0 };
-    const mails = sameWay.filter(({ isMail }) => isMail).length;
+    const [one] = sameWay;
+    const isMail = one?.isMail ?? false;
+    const count = counts.get(countKey(one?.event.organizationId ?? "", isMail)) ?? { recent: 0, pending: 0 };
     const isOver =
-      count.recent + sameWay.length > limits.perHour ||
-      (mails > 0 && count.mails + mails > limits.mailsPerHour) ||
-      count.pending + sameWay.length > limits.pending;
+      count.recent + sameWay.length > (isMail ? limits.mailsPerHour : limits.perHour) ||
+      count.pending + sameWay.length > (isMail ? limits.mailsPending : limits.pending);
     (isOver ? dropped : begun).push(...sameWay);
     if (!isOver) {
       count.recent += sameWay.length;
-      count.mails += mails;
       count.pending += sameWay.length;
     }
   }
   return { begun, dropped };
 }
 
+const countKey = (organizationId: string, isMail: boolean): string => `${isMail} ${organizationId}`;
+
+/** What organizations have, of webhooks and of mails. */
 async function countDeliveries(
   ledger: Ledger,
   organizations: ReadonlySet<string>,
-): Promise<Map<string, { recent: number; mails: number; pending: number }>> {
-  const { rows } = await sql<{ id: string; recent: number; mails: number; pending: number }>`
-    select o.id, (select count(*)::int from webhook_deliveries d
-        where d.organization_id = o.id and d.created_at > now() - interval '1 hour') as recent,
+): Promise<Map<string, { recent: number; pending: number }>> {
+  const { rows } = await sql<{ id: string; isMail: boolean; recent: number; pending: number }>`
+    select o.id, k.is_mail as "isMail",
       (select count(*)::int from webhook_deliveries d join webhooks w on w.id = d.webhook_id
-        where d.organization_id = o.id and d.created_at > now() - interval '1 hour' and w.email is not null) as mails,
-      (select count(*)::int from webhook_deliveries d
-        where d.organization_id = o.id and d.status = 'pending') as pending
-    from unnest(${[...organizations]}::text[]) o (id)`.execute(ledger);
-  return new Map(rows.map(({ id, ...counts }) => [id, counts]));
+        where d.organization_id = o.id and d.created_at > now() - interval '1 hour'
+          and (w.email is not null) = k.is_mail) as recent,
+      (select count(*)::int from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+        where d.organization_id = o.id and d.status = 'pending' and (w.email is not null) = k.is_mail) as pending
+    from unnest(${[...organizations]}::text[]) o (id) cross join (values (false), (true)) k (is_mail)`.execute(
+    ledger,
+  );
+  return new Map(rows.map(({ id, isMail, ...counts }) => [countKey(id, isMail), counts]));
 }
 
 /** @returns how many are new */

@@ -146,7 +146,9 @@ describe("an event", () => {
       happened("d4", { occurredAt: new Date(Date.now() - 10_000) }),
     ];
     expect(await recordEvent(ledger, happened("d1"))).toBe(1);
-    expect(await recordEvent(ledger, over, { perHour: 1, mailsPerHour: 100, pending: 10 })).toBe(0);
+    expect(
+      await recordEvent(ledger, over, { perHour: 1, mailsPerHour: 100, mailsPending: 100, pending: 10 }),
+    ).toBe(0);
     expect(await recordEvent(ledger, quiet)).toBe(0);
     await updateWebhook(ledger, "acme", "w1", { isEnabled: false });
     expect(await recordEvent(ledger, missed)).toBe(0);
@@ -174,7 +176,7 @@ describe("an event", () => {
   it("over a bound is counted, and recorded by no other organization's fault", async () => {
     await hook("w1");
     await hook("w2", { organization_id: "other" });
-    const limits = { perHour: 2, mailsPerHour: 100, pending: 10 };
+    const limits = { perHour: 2, mailsPerHour: 100, mailsPending: 100, pending: 10 };
     for (const key of ["d1", "d2", "d3", "d4"]) {
       await recordEvent(ledger, happened(key), limits);
     }
@@ -353,7 +355,7 @@ describe("a delivery", () => {
   it("and others are recorded, sent, sent again and given up concurrently without a deadlock", async () => {
     await hook("w1");
     await hook("w2");
-    const limits = { perHour: 30, mailsPerHour: 100, pending: 1_000 };
+    const limits = { perHour: 30, mailsPerHour: 100, mailsPending: 100, pending: 1_000 };
     const cycle = async (worker: number) => {
       for (let index = 0; index < 12; index += 1) {
         const event = happened(`${worker}/${index}`);
@@ -384,8 +386,12 @@ describe("a delivery", () => {
     await sql`update webhook_deliveries set status = 'failed', finished_at = now()`.execute(ledger);
     await recordEvent(ledger, waiting);
     const of = { organizationId: "acme", webhookId: "w1", eventId: eventIdOf(ended) };
-    expect(await redeliverWebhook(ledger, of, { mailsPerHour: 100, pending: 1 })).toBe("full");
-    expect(await redeliverWebhook(ledger, of, { mailsPerHour: 100, pending: 2 })).toBe("queued");
+    expect(await redeliverWebhook(ledger, of, { mailsPerHour: 100, mailsPending: 100, pending: 1 })).toBe(
+      "full",
+    );
+    expect(await redeliverWebhook(ledger, of, { mailsPerHour: 100, mailsPending: 100, pending: 2 })).toBe(
+      "queued",
+    );
   });
 
   it("is not late while its organization or its host has its whole share", async () => {
