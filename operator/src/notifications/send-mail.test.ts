@@ -96,18 +96,52 @@ describe("a mail", () => {
 
   // Shows: docs/email.md#mails: a recipient that the mail server refuses
   it.each([
-    [550, true],
-    [451, false],
-  ])("that is refused with %i is final: %s", async (code, isFinal) => {
-    server.refuse({ code, at: "recipient" });
+    [550, "no such user"],
+    [551, "not here"],
+    [553, "no such mailbox"],
+    [550, "5.1.1 no such user"],
+    [550, "5.1.10 the domain takes no mail"],
+    [552, "5.2.2 the mailbox is full"],
+  ])("whose recipient is refused with %i %s is final, and the recipient's", async (code, text) => {
+    server.refuse({ code, text, at: "recipient" });
     expect(await send()).toEqual({
       outcome: "refused",
       error: "recipient_refused",
       responseCode: code,
-      isFinal,
+      isFinal: true,
     });
-    server.refuse({ code, at: "message" });
-    expect(await send()).toMatchObject({ error: "message_refused", responseCode: code, isFinal });
+  });
+
+  // Shows: docs/email.md#mails: a mail that the mail server refuses
+  it.each([
+    [451, "greylisted"],
+    [450, "4.2.0 later"],
+    [452, "4.3.1 the disk is full"],
+    [530, "authentication required"],
+    [535, "the login is over"],
+    [552, "too much"],
+    [554, "relay access denied"],
+    [550, "5.7.1 relaying denied"],
+    [550, "5.7.26 the sender is not authenticated"],
+    [550, "5.4.5 the quota of a day is used up"],
+    [553, "5.1.8 the sender's domain is unknown"],
+    [553, "5.1.7 the sender's address is malformed"],
+  ])("that is refused with %i %s is tried again, and no recipient's fault", async (code, text) => {
+    const refused = {
+      outcome: "refused",
+      error: "message_refused",
+      responseCode: code,
+      isPlatformFault: true,
+    };
+    server.refuse({ code, text, at: "recipient" });
+    expect(await send()).toEqual(refused);
+    server.refuse({ code, text, at: "message" });
+    expect(await send()).toEqual(refused);
+  });
+
+  it.each([550, 552, 554, 451])("whose text is refused with %i is no recipient's fault", async (code) => {
+    server.refuse({ code, text: "5.1.1 spam", at: "message" });
+    expect(await send()).toMatchObject({ error: "message_refused", isPlatformFault: true });
   });
 
   it("to one that has not confirmed is not sent", async () => {

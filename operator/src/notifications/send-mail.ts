@@ -101,17 +101,25 @@ export function mailSender(
 interface SmtpError {
   name?: unknown;
   code?: unknown;
+  response?: unknown;
   responseCode?: unknown;
   command?: unknown;
 }
 
+/** Commands whose replies are about the one mail. */
+const MAIL_COMMANDS = ["MAIL FROM", "RCPT TO", "DATA"];
+/** Enhanced codes of RFC 3463 that are about the recipient's address or mailbox; 7 and 8 of the first are about the sender's. */
+const OF_RECIPIENT = /^5\.(?:1\.(?![78]$)|2\.)\d+$/;
+/** Of a server without enhanced codes: no such mailbox, or one elsewhere. */
+const NO_MAILBOX = [550, 551, 553];
+
 function failureOf(error: unknown): SentAttempt {
-  const { name, code, responseCode, command } = (error ?? {}) as SmtpError;
-  if (typeof responseCode === "number" && (command === "RCPT TO" || command === "DATA")) {
-    // 5xx is for good: the server does not take this mail later either.
-    const isFinal = responseCode >= 500;
-    const error = command === "RCPT TO" ? "recipient_refused" : "message_refused";
-    return { outcome: "refused", responseCode, error, isFinal };
+  const { name, code, response, responseCode, command } = (error ?? {}) as SmtpError;
+  if (typeof responseCode === "number" && MAIL_COMMANDS.some((one) => one === command)) {
+    // Whatever is not certainly the recipient's fault is the server's or the sender's, and may end.
+    return command === "RCPT TO" && isOfRecipient(responseCode, response)
+      ? { outcome: "refused", responseCode, error: "recipient_refused", isFinal: true }
+      : { outcome: "refused", responseCode, error: "message_refused", isPlatformFault: true };
   }
   const isTimeout = code === "ETIMEDOUT" || name === "TimeoutError" || name === "AbortError";
   const word =
@@ -123,4 +131,12 @@ function failureOf(error: unknown): SentAttempt {
           ? "timeout"
           : "unreachable";
   return { outcome: "unreachable", error: word, isPlatformFault: true };
+}
+
+/** Whether a reply to RCPT says that there is no such recipient, for good. */
+function isOfRecipient(responseCode: number, response: unknown): boolean {
+  const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})(?!\S)/.exec(String(response))?.[1];
+  return enhanced === undefined
+    ? NO_MAILBOX.includes(responseCode)
+    : responseCode >= 500 && OF_RECIPIENT.test(enhanced);
 }

@@ -29,6 +29,8 @@ export interface TestSmtpServer {
 
 export interface Refusal {
   code: number;
+  /** Begins with an enhanced status code where the server has them. */
+  text?: string;
   at: "recipient" | "message";
 }
 
@@ -59,10 +61,12 @@ export async function startSmtpServer(options: SmtpOptions = {}): Promise<TestSm
   let plain = 0;
   const refused = (at: Refusal["at"]): Error | null =>
     refusal?.at === at
-      ? Object.assign(new Error("refused by the test"), { responseCode: refusal.code })
+      ? Object.assign(new Error(refusal.text ?? "refused by the test"), { responseCode: refusal.code })
       : null;
   const server = new SMTPServer({
     logger: false,
+    // Texts of refusals bring their own.
+    hideENHANCEDSTATUSCODES: true,
     // Clients keep their connections.
     closeTimeout: 50,
     cert,
