@@ -162,6 +162,16 @@ describe("a recipient of e-mail", () => {
     expect(await request("e1")).toBe("confirmed");
   });
 
+  it("keeps its code where no other can be sent", async () => {
+    await create("e1");
+    const none = { perHour: 0, pending: 0, mailsPerHour: 0, mailsPending: 0 };
+    const other = { organizationId, id: "e1", code: "BBBB-3333", key: key() };
+    expect(await requestConfirmation(ledger, other, none)).toBe("full");
+    expect(await ledger.selectFrom("email_confirmations").selectAll().execute()).toHaveLength(1);
+    expect(await confirm("e1", "BBBB-3333")).toBe("wrong");
+    expect(await confirm("e1", "AAAA-2222")).toMatchObject({ id: "e1" });
+  });
+
   // Shows: docs/email.md#limits: confirmation mails
   it("is sent few codes, whatever is deleted, and whichever organizations request them together", async () => {
     const { perOrganizationHour, perMailboxHour, perMailboxDay } = CONFIRMATION_LIMITS;

@@ -3,8 +3,9 @@ import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { CONFIRMATION_EVENT, type NotificationEvent } from "./notification-event.ts";
 import type { Webhook } from "./schema.ts";
-import { recordEventFor } from "./webhook-events.ts";
-import { giveUpDeliveries, inTransaction, lockWebhook } from "./webhook-locks.ts";
+import { EVENT_LIMITS, recordEventFor } from "./webhook-events.ts";
+import { committedUnless, giveUpDeliveries, lockWebhook } from "./webhook-locks.ts";
+import type { EventLimits } from "./webhook-recording.ts";
 import { createReceiver } from "./webhooks.ts";
 
 /**
@@ -62,68 +63,70 @@ export async function createEmailRecipient(
   most: number,
 ): Promise<Webhook | "exists" | "full" | "limited"> {
   const { organization_id: organizationId, id, email } = recipient;
-  const refused: { outcome?: "limited" } = {};
-  return ledger
-    .transaction()
-    .execute(async (tx) => {
+  type Outcome = Webhook | "exists" | "full" | "limited";
+  return committedUnless<Outcome>(
+    ledger,
+    (outcome) => typeof outcome === "string",
+    async (tx) => {
       const settings = { url: `mailto:${email}`, host: "smtp", description: null };
       const created = await createReceiver(tx, { ...settings, ...recipient }, most);
       if (created === undefined || created === "exists") {
         return created ?? "full";
       }
-      const outcome = await requestConfirmation(tx, { organizationId, id, ...request });
-      if (outcome !== "queued") {
-        refused.outcome = "limited";
-        throw new Error("the confirmation cannot be sent");
-      }
-      return created;
-    })
-    .catch((error: unknown) => {
-      if (refused.outcome) {
-        return refused.outcome;
-      }
-      throw error;
-    });
+      const outcome = await confirmationIn(tx, { organizationId, id, ...request });
+      return outcome === "queued" ? created : "limited";
+    },
+  );
 }
 
 /**
- * Has a confirmation mail sent with a new code, within bounds.
+ * Has a confirmation mail sent with a new code, within bounds. Where none is sent the code before stays valid.
  * @returns undefined when the organization has no such recipient
  */
 export function requestConfirmation(
   ledger: Ledger,
-  { organizationId, id, code, key }: ConfirmationRequest,
-  limits: ConfirmationLimits = CONFIRMATION_LIMITS,
+  request: ConfirmationRequest,
+  limits: EventLimits = EVENT_LIMITS,
 ): Promise<ConfirmationOutcome | undefined> {
-  return inTransaction(ledger, async (tx) => {
-    const recipient = await lockWebhook(tx, organizationId, id);
-    if (recipient === undefined || recipient.email === null) {
-      return undefined;
-    }
-    if (recipient.disabled_at !== null && recipient.disabled_reason !== "unsubscribed") {
-      return "disabled";
-    }
-    if (recipient.confirmed_at !== null) {
-      return "confirmed";
-    }
-    if (!(await countConfirmation(tx, organizationId, mailboxOf(recipient.email), limits))) {
-      return "limited";
-    }
-    await sql`
+  return committedUnless<ConfirmationOutcome | undefined>(
+    ledger,
+    (outcome) => outcome !== "queued",
+    (tx) => confirmationIn(tx, request, limits),
+  );
+}
+
+async function confirmationIn(
+  tx: Ledger,
+  { organizationId, id, code, key }: ConfirmationRequest,
+  limits: EventLimits = EVENT_LIMITS,
+): Promise<ConfirmationOutcome | undefined> {
+  const recipient = await lockWebhook(tx, organizationId, id);
+  if (recipient === undefined || recipient.email === null) {
+    return undefined;
+  }
+  if (recipient.disabled_at !== null && recipient.disabled_reason !== "unsubscribed") {
+    return "disabled";
+  }
+  if (recipient.confirmed_at !== null) {
+    return "confirmed";
+  }
+  if (!(await countConfirmation(tx, organizationId, mailboxOf(recipient.email)))) {
+    return "limited";
+  }
+  await sql`
       update webhooks set confirmation_code = ${code}, confirmation_tries = 0, disabled_at = null, disabled_reason = null,
         confirmation_expires_at = now() + ${CODE_LIFETIME}::interval, updated_at = now()
       where id = ${id}`.execute(tx);
-    const event: NotificationEvent = {
-      organizationId,
-      projectId: null,
-      type: CONFIRMATION_EVENT,
-      key,
-      occurredAt: new Date(),
-      data: {},
-    };
-    const begun = await recordEventFor(tx, { id }, event);
-    return begun === "full" ? "full" : "queued";
-  });
+  const event: NotificationEvent = {
+    organizationId,
+    projectId: null,
+    type: CONFIRMATION_EVENT,
+    key,
+    occurredAt: new Date(),
+    data: {},
+  };
+  const begun = await recordEventFor(tx, { id }, event, limits);
+  return begun === "full" ? "full" : "queued";
 }
 
 /** Counts one confirmation mail. @returns false when it would be one too many */
@@ -131,7 +134,7 @@ async function countConfirmation(
   tx: Ledger,
   organizationId: string,
   mailbox: string,
-  limits: ConfirmationLimits,
+  limits: ConfirmationLimits = CONFIRMATION_LIMITS,
 ): Promise<boolean> {
   // One after the other, or concurrent requests would each find room.
   await sql`select pg_advisory_xact_lock(hashtextextended(key, 0))

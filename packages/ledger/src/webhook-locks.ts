@@ -7,6 +7,30 @@ export function inTransaction<T>(ledger: Ledger, run: (transaction: Ledger) => P
   return ledger.isTransaction ? run(ledger) : ledger.transaction().execute(run);
 }
 
+/** In a transaction of its own, which is rolled back where the result is one that refuses. */
+export async function committedUnless<T>(
+  ledger: Ledger,
+  isRefusal: (result: T) => boolean,
+  run: (transaction: Ledger) => Promise<T>,
+): Promise<T> {
+  const refused: { result?: T } = {};
+  try {
+    return await ledger.transaction().execute(async (tx) => {
+      const result = await run(tx);
+      if (isRefusal(result)) {
+        refused.result = result;
+        throw new Error("what was written is refused");
+      }
+      return result;
+    });
+  } catch (error) {
+    if ("result" in refused) {
+      return refused.result as T;
+    }
+    throw error;
+  }
+}
+
 /**
  * Locks an organization's webhook until the end of the transaction. Whatever changes a webhook's deliveries locks it first: so nothing waits for
  * the other in a circle, and none begins at one that is being disabled.
