@@ -3,20 +3,6 @@ import type { Receiver } from "./shapes.ts";
 
 /** Where events are sent: what a form says of it, and what it is in words. Pure. */
 
-/** Types of events; a test compares them with those of the API. */
-export const EVENT_TYPES = [
-  "deployment.succeeded",
-  "deployment.failed",
-  "build.succeeded",
-  "build.failed",
-  "run.failed",
-  "run.missed",
-  "project.crash_loop",
-  "backup.completed",
-  "backup.failed",
-  "certificate.issued",
-] as const;
-
 /** What the form of a receiver has. */
 export interface ReceiverForm {
   /** A URL, or an e-mail address. */
@@ -42,8 +28,19 @@ export function creationBody(
   };
 }
 
-/** The body that changes one into what the form has. */
-export function changeBody(kind: ReceiverKind, form: ReceiverForm): object {
+/**
+ * The body that changes what differs from the form as it was made; undefined when nothing does. What has changed meanwhile otherwise,
+ * such as a receiver that was disabled, stays so.
+ */
+export function changeBody(kind: ReceiverKind, made: ReceiverForm, now: ReceiverForm): object | undefined {
+  const before = members(kind, made);
+  const changed = Object.entries(members(kind, now)).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+  );
+  return changed.length === 0 ? undefined : Object.fromEntries(changed);
+}
+
+function members(kind: ReceiverKind, form: ReceiverForm): Record<string, unknown> {
   const ids = projectIds(form.projects);
   return {
     ...(kind === "webhooks"

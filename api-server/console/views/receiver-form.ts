@@ -1,11 +1,15 @@
 import { changeForm, type Outcome, outcome } from "../lib/actions.ts";
 import { type Child, h } from "../lib/dom.ts";
-import { changeBody, creationBody, EVENT_TYPES, type ReceiverForm } from "../lib/receivers.ts";
+import { changeBody, creationBody, type ReceiverForm } from "../lib/receivers.ts";
 import { link, type ReceiverKind } from "../lib/route.ts";
 import type { Receiver } from "../lib/shapes.ts";
 import type { Context } from "../lib/view.ts";
 
 /** The form of a webhook or a recipient of e-mail. */
+
+/** Types of events, which the page names. */
+const eventTypes = (): string[] =>
+  document.querySelector<HTMLMetaElement>('meta[name="event-types"]')?.content.split(" ") ?? [];
 
 /** Its fields, and what they have. */
 function fields(kind: ReceiverKind, of?: Receiver): { elements: Child[]; read: () => ReceiverForm } {
@@ -22,7 +26,7 @@ function fields(kind: ReceiverKind, of?: Receiver): { elements: Child[]; read: (
     spellcheck: "false",
   });
   const description = h("input", { maxlength: 256, value: of?.description ?? "", autocomplete: "off" });
-  const boxes = EVENT_TYPES.map((type) => ({
+  const boxes = eventTypes().map((type) => ({
     type,
     box: h("input", { type: "checkbox", checked: of?.event_types.includes(type) ?? false }),
   }));
@@ -101,8 +105,13 @@ export function receiverForm(
   { outcome: to, changed }: { outcome: Outcome; changed: () => Promise<void> },
 ): HTMLElement {
   const { elements, read } = fields(kind, of);
+  const made = read();
   const run = async () => {
-    await api.change("PATCH", `/v1/organization/${kind}/${of.id}`, changeBody(kind, read()), signal);
+    const body = changeBody(kind, made, read());
+    if (body === undefined) {
+      return "Nothing is different.";
+    }
+    await api.change("PATCH", `/v1/organization/${kind}/${of.id}`, body, signal);
     await changed();
     return "Saved.";
   };

@@ -24,6 +24,8 @@ export function receiver(
   const to = outcome();
   const secret = h("div", {});
   const form = h("div", {});
+  /** What the form was made from. */
+  let made: string | undefined;
   const log = deliveries(context, path, route);
   const change = (name: string, run: () => Promise<string | undefined>, isFinal = false) =>
     action(name, { run, outcome: to, signal }, isFinal);
@@ -59,6 +61,7 @@ export function receiver(
   };
   const saved = async () => {
     form.replaceChildren();
+    made = undefined;
     await reload();
   };
   const describe = (one: Receiver) => [
@@ -89,9 +92,10 @@ export function receiver(
       intervalMs: POLL_INTERVAL_MS,
       load: async () => (await api.get<Receiver>(path, {}, signal)).data,
       show: (one) => {
-        // Once, and after each change: what is being typed is not replaced by a refresh.
-        if (form.childElementCount === 0) {
-          form.append(receiverForm(context, kind, one, { outcome: to, changed: saved }));
+        // While it is closed: what is being typed is not replaced by a refresh.
+        if (form.querySelector("details")?.open !== true && made !== JSON.stringify(one)) {
+          made = JSON.stringify(one);
+          form.replaceChildren(receiverForm(context, kind, one, { outcome: to, changed: saved }));
         }
         return describe(one);
       },

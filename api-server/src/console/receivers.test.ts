@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import {
   createEmailRecipientBody,
   createWebhookBody,
@@ -6,14 +7,9 @@ import {
   patchWebhookBody,
 } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import {
-  changeBody,
-  creationBody,
-  EVENT_TYPES,
-  type ReceiverForm,
-  receiverStatus,
-} from "../../console/lib/receivers.ts";
+import { changeBody, creationBody, type ReceiverForm, receiverStatus } from "../../console/lib/receivers.ts";
 import type { Receiver } from "../../console/lib/shapes.ts";
+import { consoleFiles } from "./routes.ts";
 
 const form: ReceiverForm = {
   address: " https://hooks.example.com/x ",
@@ -24,8 +20,13 @@ const form: ReceiverForm = {
 };
 
 describe("a form", () => {
-  it("offers the API's types of events", () => {
-    expect(EVENT_TYPES).toEqual(eventTypes);
+  it("offers the API's types of events, which the page names", () => {
+    expect(consoleFiles().page.content.toString()).toContain(
+      `<meta name="event-types" content="${eventTypes.join(" ")}">`,
+    );
+    expect(readFileSync(new URL("../../console/views/receiver-form.ts", import.meta.url), "utf8")).toContain(
+      'meta[name="event-types"]',
+    );
   });
 
   it("becomes what the API takes", () => {
@@ -40,14 +41,22 @@ describe("a form", () => {
       email: "a@example.com",
       event_types: ["run.failed"],
     });
-    expect(patchWebhookBody.parse(changeBody("webhooks", { ...form, projects: " " }))).toMatchObject({
-      description: null,
-      project_ids: null,
-      enabled: true,
+  });
+
+  it("changes what differs from the form as it was made, and nothing that has changed meanwhile", () => {
+    const made = { ...form, projects: " " };
+    expect(changeBody("webhooks", made, { ...made, address: form.address.trim() })).toBeUndefined();
+    // The receiver was disabled since: `enabled` is not among what is sent.
+    const described = changeBody("webhooks", made, { ...made, description: " Pages " });
+    expect(patchWebhookBody.parse(described)).toEqual({ description: "Pages" });
+    expect(changeBody("webhooks", { ...made, description: "Pages" }, made)).toEqual({ description: null });
+    expect(changeBody("webhooks", form, made)).toEqual({ project_ids: null });
+    const other = changeBody("email-recipients", made, {
+      ...made,
+      address: "b@example.com",
+      isEnabled: false,
     });
-    expect(patchEmailRecipientBody.parse(changeBody("email-recipients", recipient))).not.toHaveProperty(
-      "email",
-    );
+    expect(patchEmailRecipientBody.parse(other)).toEqual({ enabled: false });
   });
 });
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
+import { eventTypes } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
 import type { Answer } from "../http/exchange.ts";
@@ -95,6 +96,7 @@ function page(version: string, paths: readonly string[]): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
+<meta name="event-types" content="${eventTypes.join(" ")}">
 <title>Slipway</title>
 <link rel="icon" type="image/svg+xml" href="${at("icon.svg")}">
 ${styles.map((path) => `<link rel="stylesheet" href="${at(path)}">`).join("\n")}
