@@ -179,6 +179,15 @@ describe("rendering", () => {
     await expect(rulesOf("everything", "email.smtp.existingSecret.name=")).rejects.toThrow("existingSecret");
   });
 
+  // Shows: docs/email.md#for-operators-of-the-platform: `email.smtp.user`
+  test("settings of mail that would stop the operator are refused", async () => {
+    const rendered = (...sets: string[]) => renderChart(valuesOf("everything"), sets);
+    await expect(rendered("email.smtp.tls=none")).rejects.toThrow("email.smtp.user");
+    for (const one of ["email.from=Slipway <a@example.com>", "email.smtp.host=https://smtp.example.com"]) {
+      await expect(rendered(one)).rejects.toThrow(/pattern|does not match/i);
+    }
+  });
+
   test("values of a release without log drains have none", async () => {
     const nameOf = ({ metadata }: Rendered) => metadata.name;
     const drains = async (...sets: string[]) =>
