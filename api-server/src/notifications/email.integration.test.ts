@@ -108,6 +108,8 @@ describe("a recipient", () => {
     await sql`update webhooks set confirmation_expires_at = now() where id = ${id}`.execute(harness.ledger);
     const late = await at("/confirm", { code: await codeOf(id) });
     expect(statusAndCode(late)).toEqual([409, "EMAIL_CONFIRMATION_EXPIRED"]);
+    expect(statusAndCode(await at("/send-confirmation"))).toEqual([409, "EMAIL_CONFIRMATION_LIMIT_REACHED"]);
+    await sql`update email_confirmations set created_at = now() - interval '2 days'`.execute(harness.ledger);
     await at("/send-confirmation");
     expect((await at("/confirm", { code: await codeOf(id) })).statusCode).toBe(200);
     expect(statusAndCode(await at("/send-confirmation"))).toEqual([409, "EMAIL_RECIPIENT_CONFIRMED"]);

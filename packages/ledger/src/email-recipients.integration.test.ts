@@ -151,11 +151,11 @@ describe("a recipient of e-mail", () => {
       expect(await confirm("e1", "CCCC-4444")).toBe("wrong");
     }
     expect(await confirm("e1", "BBBB-3333")).toBe("expired");
+    await sql`truncate email_confirmations`.execute(ledger);
     expect(await request("e1", "DDDD-5555")).toBe("queued");
     await sql`update webhooks set confirmation_expires_at = now()`.execute(ledger);
     expect(await confirm("e1", "DDDD-5555")).toBe("expired");
     expect((await lease()).map(({ mail }) => mail?.confirmationCode)).toEqual([null, null, null]);
-    await sql`truncate email_confirmations`.execute(ledger);
     await request("e1", "EEEE-6666");
     expect(await confirm("e1", "EEEE-6666")).toMatchObject({ id: "e1" });
     expect(await confirm("e1", "EEEE-6666")).toMatchObject({ id: "e1" });
@@ -204,6 +204,19 @@ describe("a recipient of e-mail", () => {
     await sql`update email_confirmations set created_at = now() - interval '2 days'`.execute(ledger);
     await retireWebhookDeliveries(ledger, { days: 30, perOrganization: 100 });
     expect(await ledger.selectFrom("email_confirmations").selectAll().execute()).toEqual([]);
+  });
+
+  it("can be confirmed by one organization though another requests codes for its mailbox", async () => {
+    const { perOrganizationMailboxDay: most } = CONFIRMATION_LIMITS;
+    const asked = await Promise.all(
+      Array.from({ length: most + 1 }, (_, index) =>
+        create(`a${index}`, `victim+${index}@example.com`, "attacker"),
+      ),
+    );
+    expect(asked.filter((outcome) => outcome === "limited")).toHaveLength(1);
+    await sql`update email_confirmations set created_at = now() - interval '23 hours'`.execute(ledger);
+    expect(await create("again", "victim@example.com", "attacker")).toBe("limited");
+    expect(await create("e1", "victim@example.com")).toMatchObject({ id: "e1" });
   });
 
   it("has one mailbox whatever follows a plus sign", () => {

@@ -19,12 +19,15 @@ export interface ConfirmationLimits {
   /** To one mailbox, of all organizations. */
   perMailboxHour: number;
   perMailboxDay: number;
+  /** Of those, of one organization: another one can still confirm the mailbox. */
+  perOrganizationMailboxDay: number;
 }
 
 export const CONFIRMATION_LIMITS: ConfirmationLimits = {
   perOrganizationHour: 10,
   perMailboxHour: 3,
   perMailboxDay: 5,
+  perOrganizationMailboxDay: 2,
 };
 /** For how long a code confirms. */
 const CODE_LIFETIME = "24 hours";
@@ -141,19 +144,23 @@ async function countConfirmation(
     from unnest(${[`confirmations of ${organizationId}`, `confirmations to ${mailbox}`]}::text[]) k (key)`.execute(
     tx,
   );
-  const { rows } = await sql<{ organization: number; hour: number; day: number }>`
+  const { rows } = await sql<{ organization: number; hour: number; day: number; own: number }>`
     select (select count(*)::int from email_confirmations
         where organization_id = ${organizationId} and created_at > now() - interval '1 hour') as organization,
       (select count(*)::int from email_confirmations
         where mailbox = ${mailbox} and created_at > now() - interval '1 hour') as hour,
       (select count(*)::int from email_confirmations
-        where mailbox = ${mailbox} and created_at > now() - interval '1 day') as day`.execute(tx);
+        where mailbox = ${mailbox} and created_at > now() - interval '1 day') as day,
+      (select count(*)::int from email_confirmations
+        where mailbox = ${mailbox} and organization_id = ${organizationId}
+          and created_at > now() - interval '1 day') as own`.execute(tx);
   const [count] = rows;
   if (
     count === undefined ||
     count.organization >= limits.perOrganizationHour ||
     count.hour >= limits.perMailboxHour ||
-    count.day >= limits.perMailboxDay
+    count.day >= limits.perMailboxDay ||
+    count.own >= limits.perOrganizationMailboxDay
   ) {
     return false;
   }
