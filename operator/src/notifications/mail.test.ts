@@ -22,7 +22,7 @@ describe("a mail about an event", () => {
       "",
       "-- ",
       "Organization: Acme",
-      `No mail from this organization: ${LINK}`,
+      `End notifications from this organization: ${LINK}`,
       "",
     ]);
   });

@@ -28,7 +28,7 @@ export function confirmationMail(organizationName: string, code: string, unsubsc
       "",
       "Give it to the person who asked you for it; it is valid for a day. If you expect no such mail, do nothing: without the code no notification is sent.",
       "",
-      `No mail from this organization: ${unsubscribeUrl}`,
+      `End notifications from this organization: ${unsubscribeUrl}`,
     ]),
   };
 }
@@ -53,7 +53,7 @@ export function eventMail(payload: string, organizationName: string, unsubscribe
       "",
       "-- ",
       `Organization: ${printable(organizationName)}`,
-      `No mail from this organization: ${unsubscribeUrl}`,
+      `End notifications from this organization: ${unsubscribeUrl}`,
     ]),
   };
 }

@@ -6,7 +6,7 @@ import { UNSUBSCRIBE_TOKEN } from "../confirmation.ts";
 import { MAX_CONCURRENT } from "./webhooks.ts";
 
 /**
- * The link of each mail that ends them, for people without an account. Reading it changes nothing: mail servers read links to check
+ * The link of each mail that ends notifications, for people without an account. Reading it changes nothing: mail servers read links to check
  * them. A click, and mail programs by RFC 8058, send a POST.
  */
 const PATH = "/v1/email/unsubscribe/:token";
@@ -58,7 +58,7 @@ export const readUnsubscribePage = defineRoute({
   handler: async ({ request }, services) => {
     await requireToken(tokenOf(request.params), services);
     return page(
-      '<form method="post"><p>End all mail from this organization?</p><button>Unsubscribe</button></form>',
+      '<form method="post"><p>End notifications from this organization to you?</p><button>Unsubscribe</button></form>',
     );
   },
 });
@@ -67,7 +67,7 @@ export const unsubscribeEmail = defineRoute({
   ...COMMON,
   operationId: "unsubscribeEmail",
   method: "POST",
-  summary: "End all mail to a recipient",
+  summary: "End notifications to a recipient",
   rawBody: true,
   bodyLimit: 1_024,
   responses: { 200: { description: "Ended." } },
@@ -75,6 +75,8 @@ export const unsubscribeEmail = defineRoute({
     if (!(await webhooks.unsubscribe(tokenOf(request.params)))) {
       throw failures.emailTokenUnknown();
     }
-    return page("<p>No more mail is sent to you from this organization.</p>");
+    return page(
+      "<p>Notifications from this organization to you have ended. It may have a code sent to you again; without that code no other notification is.</p>",
+    );
   },
 });
