@@ -334,7 +334,7 @@ test("a project whose data the store refuses keeps no others from being measured
   }
   odd.add("p3");
   const evaluator = lead(new Turns(16));
-  for (let count = 0; count < 12; count += 1) {
+  for (let count = 0; count < 60; count += 1) {
     await evaluate(evaluator);
   }
   queries = [];
@@ -370,7 +370,7 @@ test("a project that is always too much is soon queried alone and last, and all 
   }
   heavy.add("p3");
   const evaluator = lead(new Turns(16));
-  for (let count = 0; count < 12; count += 1) {
+  for (let count = 0; count < 60; count += 1) {
     await evaluate(evaluator);
   }
   expect(new Set(states())).toEqual(
@@ -386,7 +386,7 @@ test("a project that is always too much is soon queried alone and last, and all 
     expect(queries).toHaveLength(4);
   }
   heavy.clear();
-  for (let count = 0; count < 5; count += 1) {
+  for (let count = 0; count < 45; count += 1) {
     queries = [];
     await evaluate(evaluator);
   }

@@ -162,7 +162,7 @@ export class AlertEvaluator {
       } else {
         isAway = answer !== "too much";
         if (answer !== "away" && (!within.aborted || hadTime)) {
-          this.#turns.wasTooMuch(group);
+          this.#turns.failed(group);
         }
       }
     }

@@ -4,19 +4,35 @@ import type { WatchedProject } from "./rules.ts";
 
 /** Most projects of one query. */
 const MOST_PROJECTS = 200;
+/** How often projects of a smaller group have to be measured before twice as many are tried. */
+const MEASURED_BEFORE_MORE = 10;
+/** A suspect that was not tried for so many evaluations has its turn as others have, */
+const LONGEST_WAIT = 10;
+/** but in one of so many: however many suspects fail, others are measured in the rest. */
+const EVERY = 4;
+
+/** What is known of a project of a group that failed. */
+interface Limit {
+  /** Of how many projects a query with this one may be. */
+  most: number;
+  /** Since the last query with it failed. */
+  isSuspect: boolean;
+  /** How often it was measured with this limit. */
+  measured: number;
+}
 
 /**
  * Groups projects for queries: those that have waited longest come first, and of equal ones each organization's first, then each one's second. Those
- * of a query that takes the store too long come after all others from then on, in groups of half as many until they are measured: so whose
- * samples are that many is soon queried alone, after those that were only with it.
+ * of a query that failed come after all others, and with none of them, in groups of half as many until they are measured: so whose samples are too
+ * many is soon queried alone, after those that were only with it. Where the others need all of the time, suspects get a turn at their front now and then.
  */
 export class Turns {
   readonly #most: number;
   #turn = 0;
   /** By uid, in which turn a project was measured last, or tried to be. */
   #turns = new Map<string, number>();
-  /** By uid, of how many projects a query with this one may be; of others it is the most. */
-  readonly #limits = new Map<string, number>();
+  /** By uid; a query with another project may be of the most. */
+  readonly #limits = new Map<string, Limit>();
 
   constructor(most = MOST_PROJECTS) {
     this.#most = most;
@@ -37,7 +53,13 @@ export class Turns {
       const rank = ofOrganization.get(project.organization) ?? 0;
       ofOrganization.set(project.organization, rank + 1);
       const limit = this.#limitOf(project);
-      return { project, rank, limit, turn: this.#turnOf(project), suspicion: limit < this.#most ? 1 : 0 };
+      return {
+        project,
+        rank,
+        limit,
+        turn: this.#turnOf(project),
+        suspicion: this.#hasToWait(project) ? 1 : 0,
+      };
     });
     return ranked
       .toSorted(
@@ -50,9 +72,10 @@ export class Turns {
   next(waiting: readonly WatchedProject[]): WatchedProject[] {
     const group: WatchedProject[] = [];
     let limit = this.#most;
+    const isSuspect = waiting[0] !== undefined && this.#isSuspect(waiting[0]);
     for (const project of waiting) {
       limit = Math.min(limit, this.#limitOf(project));
-      if (group.length >= limit) {
+      if (group.length >= limit || this.#isSuspect(project) !== isSuspect) {
         break;
       }
       group.push(project);
@@ -62,23 +85,46 @@ export class Turns {
 
   /** A group was measured. */
   measured(group: readonly WatchedProject[]): void {
-    for (const project of group) {
-      this.#turns.set(project.uid, this.#turn);
-      const limit = this.#limitOf(project) * 2;
-      if (limit < this.#most) {
-        this.#limits.set(project.uid, limit);
+    this.tried(group);
+    for (const { uid } of group) {
+      const limit = this.#limits.get(uid);
+      if (limit === undefined) {
+        continue;
+      }
+      const measured = limit.measured + 1;
+      const isEnough = measured >= MEASURED_BEFORE_MORE;
+      const most = isEnough ? limit.most * 2 : limit.most;
+      if (most < this.#most) {
+        this.#limits.set(uid, { most, isSuspect: false, measured: isEnough ? 0 : measured });
       } else {
-        this.#limits.delete(project.uid);
+        this.#limits.delete(uid);
       }
     }
   }
 
-  /** A group took the store too long: each of them may be the cause. */
-  wasTooMuch(group: readonly WatchedProject[]): void {
+  /** A query of a group failed, maybe by one of its projects: each of them may be the cause. */
+  failed(group: readonly WatchedProject[]): void {
+    this.tried(group);
+    const most = Math.max(1, Math.floor(group.length / 2));
+    for (const { uid } of group) {
+      this.#limits.set(uid, { most, isSuspect: true, measured: 0 });
+    }
+  }
+
+  /** A group had its turn, which says nothing about it. */
+  tried(group: readonly WatchedProject[]): void {
     for (const { uid } of group) {
       this.#turns.set(uid, this.#turn);
-      this.#limits.set(uid, Math.max(1, Math.floor(group.length / 2)));
     }
+  }
+
+  #hasToWait(project: WatchedProject): boolean {
+    const isLong = this.#turn - this.#turnOf(project) >= LONGEST_WAIT;
+    return this.#isSuspect(project) && !(isLong && this.#turn % EVERY === 0);
+  }
+
+  #isSuspect({ uid }: WatchedProject): boolean {
+    return this.#limits.get(uid)?.isSuspect ?? false;
   }
 
   #turnOf({ uid }: WatchedProject): number {
@@ -86,6 +132,6 @@ export class Turns {
   }
 
   #limitOf({ uid }: WatchedProject): number {
-    return this.#limits.get(uid) ?? this.#most;
+    return this.#limits.get(uid)?.most ?? this.#most;
   }
 }
