@@ -20,8 +20,10 @@ let failed: Map<string, number>;
 let failure: Error | undefined;
 /** Projects with too many samples: a query with one of them fails. */
 let heavy: Set<string>;
-/** And one with one of these is refused. */
+/** And one with one of these is refused, */
 let odd: Set<string>;
+/** and the connection breaks while one with one of these runs. */
+let breaking: Set<string>;
 let queries: string[][];
 let now: number;
 let rows: Map<string, RecordedAlert>;
@@ -36,6 +38,7 @@ beforeEach(() => {
   failure = undefined;
   heavy = new Set();
   odd = new Set();
+  breaking = new Set();
   queries = [];
   now = 1_800_000_000;
   rows = new Map();
@@ -69,6 +72,9 @@ const store: AlertStore = {
     }
     if (selection.projects.some((one) => odd.has(one.project))) {
       throw Object.assign(new Error("cannot parse"), { code: "6" });
+    }
+    if (selection.projects.some((one) => breaking.has(one.project))) {
+      throw new StoreUnavailable(Object.assign(new Error("read"), { code: "ECONNRESET" }));
     }
     return selection.projects.flatMap(({ organization, project: id }) => {
       const percent = used.get(id);
@@ -344,22 +350,56 @@ test("a project whose data the store refuses keeps no others from being measured
   expect(changes).toHaveLength(19);
 });
 
+test("a project whose queries break the connection keeps no others from being measured", async () => {
+  for (let index = 0; index < 40; index += 1) {
+    project(`p${index}`);
+    used.set(`p${index}`, 10);
+  }
+  breaking.add("p3");
+  const evaluator = lead(new Turns(16));
+  for (let count = 0; count < 6; count += 1) {
+    expect(await evaluate(evaluator)).toBe(false);
+  }
+  expect(changes).toHaveLength(39);
+  expect(queries.at(-1)).toEqual(["p3"]);
+});
+
+// Shows: docs/alerts.md#bounds: The store is queried for 20 s
+test("an answer of something in between ends the evaluation, and only the one group is queried in parts then", async () => {
+  for (let index = 0; index < 12; index += 1) {
+    project(`p${index}`);
+  }
+  const evaluator = lead(new Turns(4));
+  failure = new StoreUnavailable(new Error("<html>503 Service Unavailable</html>"));
+  await evaluate(evaluator);
+  expect(queries).toHaveLength(1);
+  queries = [];
+  failure = undefined;
+  expect(await evaluate(evaluator)).toBe(true);
+  expect(queries.map(({ length }) => length)).toEqual([4, 4, 2, 2]);
+});
+
 // Shows: docs/alerts.md#bounds: One query is of up to 200 projects
-test("a query that something in between refuses is repeated of fewer projects, and one without a connection ends the evaluation", async () => {
+test("a query that something in between refuses is repeated of fewer projects, and one without a connection of as many, after others", async () => {
   for (const id of ["a1", "a2", "a3"]) {
     project(id);
   }
   const evaluator = lead(new Turns(2));
+  const next = async () => {
+    queries = [];
+    expect(await evaluate(evaluator)).toBe(false);
+    return queries;
+  };
+  const away = new StoreUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }));
+  failure = away;
+  expect(await next()).toEqual([["a1", "a2"]]);
+  expect(await next()).toEqual([["a3", "a1"]]);
+  expect(await next()).toEqual([["a2", "a1"]]);
   failure = new StoreUnavailable(new Error("<html>414 Request-URI Too Large</html>"));
-  await evaluate(evaluator);
-  expect(queries).toEqual([["a1", "a2"], ["a3"]]);
-  queries = [];
-  await evaluate(evaluator);
-  expect(queries).toEqual([["a1"], ["a2"], ["a3"]]);
-  queries = [];
-  failure = new StoreUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }));
-  await evaluate(evaluator);
-  expect(queries).toEqual([["a1"]]);
+  expect(await next()).toEqual([["a3", "a1"]]);
+  expect(await next()).toEqual([["a2"]]);
+  expect(await next()).toEqual([["a1"]]);
+  expect(await next()).toEqual([["a3"]]);
 });
 
 // Shows: docs/alerts.md#bounds: One query is of up to 200 projects

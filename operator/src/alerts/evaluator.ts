@@ -148,8 +148,8 @@ export class AlertEvaluator {
     const begin = clock.monotonic();
     const within = AbortSignal.any([signal, AbortSignal.timeout(STORE_LIMIT_MS)]);
     let waiting = this.#turns.begin(needing);
-    let isAway = false;
-    while (waiting.length > 0 && !within.aborted && !isAway) {
+    let isOver = false;
+    while (waiting.length > 0 && !within.aborted && !isOver) {
       const group = this.#turns.next(waiting);
       waiting = waiting.slice(group.length);
       const hadTime = STORE_LIMIT_MS - (clock.monotonic() - begin) >= FAIR_MS;
@@ -160,8 +160,10 @@ export class AlertEvaluator {
           measured.set(project.uid, answer(project));
         }
       } else {
-        isAway = answer !== "too much";
-        if (answer !== "away" && (!within.aborted || hadTime)) {
+        isOver = answer !== "too much";
+        if (answer === "away") {
+          this.#turns.tried(group);
+        } else if (!within.aborted || hadTime) {
           this.#turns.failed(group);
         }
       }

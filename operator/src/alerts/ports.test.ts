@@ -47,13 +47,21 @@ test("a store that cannot be opened, or does not answer, is opened again by the 
 
 test.each([
   [new StoreUnavailable(new Error("memory limit exceeded"), true), "too much"],
-  [new StoreUnavailable(new Error("Timeout error.")), "too much"],
-  [new StoreUnavailable(new Error("<html>414 Request-URI Too Large</html>")), "too much"],
+  [new StoreUnavailable(new Error("Timeout error.")), "refused"],
+  [new StoreUnavailable(new Error("<html>414 Request-URI Too Large</html>")), "refused"],
   [new StoreUnavailable(new RangeError("the answer has more than 8388608 bytes")), "too much"],
   [new StoreUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" })), "away"],
   [new StoreUnavailable(Object.assign(new Error("authentication failed"), { code: "516" })), "refused"],
   [Object.assign(new Error("cannot parse"), { code: "6" }), "refused"],
+  [new StoreUnavailable(Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" })), "away"],
+  [new StoreUnavailable(Object.assign(new Error("read"), { code: "ECONNRESET" })), "refused"],
+  [new StoreUnavailable(Object.assign(new Error("write"), { code: "EPIPE" })), "refused"],
+  [
+    new StoreUnavailable(Object.assign(new Error("premature"), { code: "ERR_STREAM_PREMATURE_CLOSE" })),
+    "refused",
+  ],
   [new Error("no password"), "away"],
+  [Object.assign(new Error("no file"), { code: "ENOENT" }), "away"],
 ])("%o is %s", (error, failure) => {
   expect(failureOf(error)).toBe(failure);
 });

@@ -42,22 +42,24 @@ export interface AlertStore {
   close(): Promise<void>;
 }
 
+/** Codes of a connection that was never there: no query has broken it. */
+const NOT_CONNECTED = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"];
+
 /**
- * Why a query failed. `too much`: the store has given it up, or there was no answer in time, one too long, or one of something in between, such as that the
- * address is too long. `refused`: the store has an error of its own, which may be of one project's data. `away`: nothing answers.
+ * Why a query failed. `too much`: the store has given it up, or its answer was too long. `refused`: the store has an error of its own, the connection broke, or
+ * there was no answer, or one of something in between: any of it may be by one project's data, and all of it may be of other queries, too. `away`: there is
+ * no connection.
  */
 export function failureOf(error: unknown): "too much" | "refused" | "away" {
   const isUnavailable = error instanceof StoreUnavailable;
-  if (isUnavailable && error.busy) {
+  const cause = isUnavailable ? error.cause : error;
+  if (isUnavailable && (error.busy || cause instanceof RangeError)) {
     return "too much";
   }
-  const cause = isUnavailable ? error.cause : error;
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : undefined;
-  if (code === undefined) {
-    return isUnavailable ? "too much" : "away";
-  }
-  // The store numbers its errors.
-  return /^[0-9]+$/.test(code) ? "refused" : "away";
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  // What is not by the store's client is of opening it, unless it has one of the numbers of the store's errors.
+  const isAsked = isUnavailable || /^[0-9]+$/.test(code);
+  return isAsked && !NOT_CONNECTED.includes(code) ? "refused" : "away";
 }
 
 /** Of the two queries of one group of projects. */
