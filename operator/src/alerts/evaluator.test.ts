@@ -137,6 +137,13 @@ const lead = (turns?: Turns, options: { store?: AlertStore } = { store }) =>
     turns,
   });
 const evaluate = (evaluator: AlertEvaluator) => evaluator.evaluate(new AbortController().signal);
+/** Evaluates every minute for some time, and at its end. */
+const evaluateFor = async (evaluator: AlertEvaluator, seconds: number) => {
+  for (const end = now + seconds; now < end; ) {
+    now = Math.min(now + 60, end);
+    await evaluate(evaluator);
+  }
+};
 const states = () => changes.map(({ projectId, state }) => `${projectId} ${state}`);
 
 // Shows: docs/alerts.md#what-is-promised: nothing is written while no state changes
@@ -247,11 +254,9 @@ test("while the store is away nothing changes, and for a while after it data cou
   failure = undefined;
   used.clear();
   expect(await evaluate(evaluator)).toBe(true);
-  now += 299;
-  await evaluate(evaluator);
+  await evaluateFor(evaluator, 299);
   expect(states()).toEqual(["a firing"]);
-  now += 1;
-  await evaluate(evaluator);
+  await evaluateFor(evaluator, 1);
   expect(states()).toEqual(["a firing", "a no_data"]);
 });
 
@@ -315,8 +320,46 @@ test("a store that has been too busy for an hour makes nothing missing right aft
   used.clear();
   expect(await evaluate(evaluator)).toBe(true);
   expect(states()).toEqual(["a firing"]);
-  now += 300;
+  await evaluateFor(evaluator, 300);
+  expect(states()).toEqual(["a firing", "a no_data"]);
+});
+
+// Shows: docs/alerts.md#states: `no_data` | nothing has been measured yet
+test("data that ends is missing also where the project is measured in every second evaluation alone", async () => {
+  project("a");
+  used.set("a", 95);
+  const evaluator = lead();
   await evaluate(evaluator);
+  used.clear();
+  const busy = new StoreUnavailable(new Error("too much"), true);
+  const until = async (seconds: number) => {
+    for (const end = now + seconds; now < end; ) {
+      now += 30;
+      failure = failure ? undefined : busy;
+      await evaluate(evaluator);
+    }
+  };
+  await until(270);
+  expect(states()).toEqual(["a firing"]);
+  await until(60);
+  expect(states()).toEqual(["a firing", "a no_data"]);
+});
+
+test("a time in which nothing was measured makes nothing missing right after it", async () => {
+  project("a");
+  used.set("a", 95);
+  const evaluator = lead();
+  await evaluate(evaluator);
+  const [measured] = projects;
+  projects = [];
+  await evaluate(evaluator);
+  now += 3_600;
+  projects = measured === undefined ? [] : [measured];
+  used.clear();
+  await evaluate(evaluator);
+  await evaluateFor(evaluator, 299);
+  expect(states()).toEqual(["a firing"]);
+  await evaluateFor(evaluator, 1);
   expect(states()).toEqual(["a firing", "a no_data"]);
 });
 

@@ -26,6 +26,8 @@ import { Turns } from "./turns.ts";
 
 /** How long the store may be queried in one evaluation: what is left waits for the next. */
 const STORE_LIMIT_MS = 20_000;
+/** A project that was not measured for longer is measured from the beginning: what it has sent meanwhile may be late. */
+const LONGEST_PAUSE_MS = 120_000;
 /** What a query had at least when it was too much: one that was cut short before may have needed no more than others. */
 const FAIR_MS = 10_000;
 
@@ -50,8 +52,8 @@ export class AlertEvaluator {
   #states: Map<string, RecordedAlert> | undefined;
   /** Rules that the last evaluation did not find, while their states are there. */
   #absent: ReadonlySet<string> = new Set();
-  /** By uid, since when the store has answered about a project in each evaluation, by the monotonic clock. */
-  #answeredSince: ReadonlyMap<string, number> = new Map();
+  /** By uid, since when the store has answered about a project without a long pause, and when it did last, by the monotonic clock. */
+  readonly #answered = new Map<string, { since: number; last: number }>();
 
   constructor(options: EvaluatorOptions) {
     this.#options = options;
@@ -115,7 +117,7 @@ export class AlertEvaluator {
     const { clock, store } = this.#options;
     const now = Math.floor(clock.now().getTime() / 1_000);
     return projects.flatMap((project) => {
-      const answered = clock.monotonic() - (this.#answeredSince.get(project.uid) ?? clock.monotonic());
+      const answered = clock.monotonic() - (this.#answered.get(project.uid)?.since ?? clock.monotonic());
       return project.rules.flatMap((rule): AlertChange[] => {
         const observed = observe(project, rule, measuredOf(project), now);
         const key = keyOf(project, rule);
@@ -168,11 +170,24 @@ export class AlertEvaluator {
         }
       }
     }
-    const ended = clock.monotonic();
-    this.#answeredSince = new Map(
-      [...measured.keys()].map((uid) => [uid, this.#answeredSince.get(uid) ?? ended]),
-    );
+    this.#remember(needing, measured);
     return { measuredOf, isComplete: measured.size === needing.length };
+  }
+
+  /** Keeps since when projects are measured; others are forgotten. */
+  #remember(projects: readonly WatchedProject[], measured: ReadonlyMap<string, Measured>): void {
+    const now = this.#options.clock.monotonic();
+    const present = new Set(projects.map(({ uid }) => uid));
+    for (const uid of this.#answered.keys()) {
+      if (!present.has(uid)) {
+        this.#answered.delete(uid);
+      }
+    }
+    for (const uid of measured.keys()) {
+      const before = this.#answered.get(uid);
+      const isOn = before !== undefined && now - before.last <= LONGEST_PAUSE_MS;
+      this.#answered.set(uid, { since: isOn ? before.since : now, last: now });
+    }
   }
 
   async #query(
