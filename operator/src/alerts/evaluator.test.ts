@@ -179,13 +179,22 @@ test("another plan decides nothing by what was used before it", async () => {
   used.set("a", 50);
   const evaluator = lead();
   await evaluate(evaluator);
-  const deployed = (status: object, maxMemory: string) => {
+  const before = { status: "succeeded", settings: { plan: "large" } };
+  const deployed = (status: object) => {
     projects = [];
-    project("a", [memory], "acme", { maxMemory, deployments: [status] });
+    const deployments = [{ settings: { plan: "small" }, ...status }, before];
+    project("a", [memory], "acme", { plan: "small", maxMemory: "500", deployments });
   };
-  deployed({ status: "in_progress" }, "500");
+  deployed({ status: "in_progress" });
   await evaluate(evaluator);
-  deployed({ status: "succeeded", finishedAt: new Date((now - 30) * 1_000).toISOString() }, "500");
+  const finishedAt = new Date((now - 30) * 1_000).toISOString();
+  // Instances of the deployment before serve on, by its limits.
+  deployed({ status: "failed", finishedAt });
+  await evaluate(evaluator);
+  now += 60;
+  await evaluate(evaluator);
+  now -= 60;
+  deployed({ status: "succeeded", finishedAt });
   await evaluate(evaluator);
   expect(states()).toEqual(["a ok"]);
   now += 60;

@@ -125,6 +125,17 @@ test("limits are those of now since the end of what has changed instances last",
     Infinity,
   );
   expect(since({ deployments: [{ status: "succeeded", finishedAt: at }] })).toBe(seconds);
+  const failed = (plan: string) => ({
+    plan,
+    deployments: [
+      { status: "failed", finishedAt: at, settings: { plan: "small" } },
+      { status: "superseded", settings: { plan: "small" } },
+      { status: "succeeded", settings: { plan: "large" } },
+    ],
+  });
+  expect(since(failed("small"))).toBe(Infinity);
+  // The plan of the instances that serve, again.
+  expect(since(failed("large"))).toBe(seconds);
   const conditions = [{ type: "Progressing", status: "False", lastTransitionTime: at }];
   expect(since({ conditions }, "postgresql")).toBe(0);
   expect(since({ conditions }, "clickhouse")).toBe(seconds);

@@ -108,11 +108,17 @@ export function observeRequests(
 
 /**
  * Since when instances have had the limits of now, in seconds since the epoch: since the end of the last deployment, of ClickHouse that of a change of its
- * plan or whatever else its instances were last changed by. `Infinity` while one of these is under way.
+ * plan or whatever else its instances were last changed by. `Infinity` while one of these is under way, and after a deployment that failed while
+ * instances with the limits of another plan serve.
  */
 export function limitsSince({ spec, status }: Pick<Project, "spec" | "status">): number {
-  const [newest] = status?.deployments ?? [];
+  const deployments = status?.deployments ?? [];
+  const [newest] = deployments;
   if (newest?.status === "in_progress" || status?.planChange?.status === "in_progress") {
+    return Number.POSITIVE_INFINITY;
+  }
+  const serving = deployments.find((one) => one.status === "succeeded");
+  if (newest?.status === "failed" && serving !== undefined && serving.settings.plan !== status?.plan) {
     return Number.POSITIVE_INFINITY;
   }
   const settled = status?.conditions?.find(
