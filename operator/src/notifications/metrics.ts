@@ -3,11 +3,12 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
 const OUTCOMES = ["succeeded", "refused", "unreachable", "unsigned"] as const;
-export type AttemptOutcome = (typeof OUTCOMES)[number];
+/** `recipient_refused` and `withheld` say nothing of the mail server: there is no such recipient, or the mail is not to be sent any more. */
+const MAIL_OUTCOMES = ["succeeded", "refused", "unreachable", "recipient_refused", "withheld"] as const;
+export type AttemptOutcome = (typeof OUTCOMES | typeof MAIL_OUTCOMES)[number];
 
 export interface WebhookMetrics {
   attempts: Counter<"outcome">;
-  /** Mails, by the same outcomes. */
   mails: Counter<"outcome">;
   disabled: Counter;
   /** Seconds for which the webhook that waits longest has waited; 0 while none does. */
@@ -31,6 +32,8 @@ export function createWebhookMetrics(registry: Registry): WebhookMetrics {
   });
   for (const outcome of OUTCOMES) {
     attempts.inc({ outcome }, 0);
+  }
+  for (const outcome of MAIL_OUTCOMES) {
     mails.inc({ outcome }, 0);
   }
   return {

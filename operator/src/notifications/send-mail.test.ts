@@ -105,7 +105,7 @@ describe("a mail", () => {
   ])("whose recipient is refused with %i %s is final, and the recipient's", async (code, text) => {
     server.refuse({ code, text, at: "recipient" });
     expect(await send()).toEqual({
-      outcome: "refused",
+      outcome: "recipient_refused",
       error: "recipient_refused",
       responseCode: code,
       isFinal: true,
@@ -146,6 +146,7 @@ describe("a mail", () => {
 
   it("to one that has not confirmed is not sent", async () => {
     expect(await send(sender(), { isConfirmed: false })).toMatchObject({
+      outcome: "withheld",
       error: "recipient_unconfirmed",
       isFinal: true,
     });

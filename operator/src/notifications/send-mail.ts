@@ -67,12 +67,12 @@ export function mailSender(
     close: () => transport.close(),
     send: async (leased, mail, signal) => {
       if (!mail.isConfirmed && leased.eventType !== CONFIRMATION_EVENT) {
-        return { outcome: "refused", error: "recipient_unconfirmed", isFinal: true, isPlatformFault: true };
+        return { outcome: "withheld", error: "recipient_unconfirmed", isFinal: true, isPlatformFault: true };
       }
       const unsubscribeUrl = `${publicUrl}/v1/email/unsubscribe/${mail.unsubscribeToken}`;
       const content = mailText({ ...leased, mail }, unsubscribeUrl);
       if (content === undefined) {
-        return { outcome: "refused", error: "confirmation_expired", isFinal: true, isPlatformFault: true };
+        return { outcome: "withheld", error: "confirmation_expired", isFinal: true, isPlatformFault: true };
       }
       try {
         await transport.sendMail({
@@ -118,7 +118,7 @@ function failureOf(error: unknown): SentAttempt {
   if (typeof responseCode === "number" && MAIL_COMMANDS.some((one) => one === command)) {
     // Whatever is not certainly the recipient's fault is the server's or the sender's, and may end.
     return command === "RCPT TO" && isOfRecipient(responseCode, response)
-      ? { outcome: "refused", responseCode, error: "recipient_refused", isFinal: true }
+      ? { outcome: "recipient_refused", responseCode, error: "recipient_refused", isFinal: true }
       : { outcome: "refused", responseCode, error: "message_refused", isPlatformFault: true };
   }
   const isTimeout = code === "ETIMEDOUT" || name === "TimeoutError" || name === "AbortError";

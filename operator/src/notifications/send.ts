@@ -2,6 +2,7 @@
 
 import { GitError, isInCidrs, queriedAddresses, type Resolve, SsrfSafeFetch } from "@slipway/git";
 import type { AttemptResult, LeasedWebhookDelivery } from "@slipway/ledger";
+import type { AttemptOutcome } from "./metrics.ts";
 import { signedHeaders } from "./signature.ts";
 
 /** Milliseconds for one attempt, the whole answer included. */
@@ -35,7 +36,7 @@ export function receiverClient(options: SenderOptions): SsrfSafeFetch {
 
 /** What became of an attempt. */
 export interface SentAttempt extends AttemptResult {
-  outcome: "succeeded" | "refused" | "unreachable";
+  outcome: Exclude<AttemptOutcome, "unsigned">;
   /** Another attempt would fail, too. */
   isFinal?: boolean;
   /** Nothing of the receiver's. */
