@@ -50,6 +50,8 @@ async function sh(command: string, input = ""): Promise<string> {
       output += chunk.toString();
     });
   }
+  // A command that ends early closes its input; its exit code explains more than EPIPE.
+  child.stdin.on("error", () => undefined);
   child.stdin.end(input);
   const [code] = (await once(child, "close")) as [number | null];
   if (code !== 0) {

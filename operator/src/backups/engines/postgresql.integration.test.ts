@@ -47,6 +47,8 @@ async function sh(script: string, env: Record<string, string>, stdin = ""): Prom
       output += chunk.toString();
     });
   }
+  // A command that ends early closes its input; its exit code explains more than EPIPE.
+  child.stdin.on("error", () => undefined);
   child.stdin.end(stdin);
   const [code] = (await once(child, "close")) as [number];
   return code === 0 ? "" : `${code}: ${output}`;

@@ -22,6 +22,8 @@ async function psql(script: string, database = "postgres") {
   child.stderr.on("data", (chunk: Buffer) => {
     stderr += chunk.toString();
   });
+  // A command that ends early closes its input; its exit code explains more than EPIPE.
+  child.stdin.on("error", () => undefined);
   child.stdin.end(script);
   const [exitCode] = (await once(child, "close")) as [number];
   return { exitCode, stdout, stderr };
