@@ -76,7 +76,11 @@ function alternatives(rule: string): string[] {
   const found = [""];
   let depth = 0;
   for (const token of rule.split(/( \|\| |[()[\]])/)) {
-    depth += "([".includes(token || " ") ? 1 : ")]".includes(token || " ") ? -1 : 0;
+    if (token === "(" || token === "[") {
+      depth += 1;
+    } else if (token === ")" || token === "]") {
+      depth -= 1;
+    }
     if (token === " || " && depth === 0) {
       found.push("");
     } else {

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { matching } from "../fields.ts";
-import { projectIds, subscribed } from "./webhooks.ts";
+import { changedProjectIds, projectIds, subscribed } from "./webhooks.ts";
 
 /** Longest address, in characters. */
 export const EMAIL_MAX_LENGTH = 254;
@@ -33,10 +33,7 @@ export const createEmailRecipientBody = z.strictObject({
 export const patchEmailRecipientBody = z
   .strictObject({
     event_types: subscribed.optional(),
-    project_ids: projectIds
-      .nullable()
-      .describe("Projects whose events are sent; null: those of all.")
-      .optional(),
+    project_ids: changedProjectIds.optional(),
     enabled: z
       .boolean()
       .describe("False gives up what waits for it; true sends to it again, if it has confirmed.")

@@ -45,6 +45,11 @@ export const projectIds = setOf(
     .max(WEBHOOK_PROJECTS_MAX),
 ).describe("Projects whose events are sent.");
 
+/** The same where it is changed. */
+export const changedProjectIds = projectIds
+  .nullable()
+  .describe("Projects whose events are sent; null: those of all.");
+
 export const createWebhookBody = z.strictObject({
   url,
   description: description.optional(),
@@ -57,10 +62,7 @@ export const patchWebhookBody = z
     url: url.optional(),
     description: description.nullable().describe("What the webhook is for; null removes it.").optional(),
     event_types: subscribed.optional(),
-    project_ids: projectIds
-      .nullable()
-      .describe("Projects whose events are sent; null: those of all.")
-      .optional(),
+    project_ids: changedProjectIds.optional(),
     enabled: z
       .boolean()
       .describe(

@@ -87,7 +87,7 @@ describe("a mail", () => {
     }
   });
 
-  it("goes to one address, and has no header that an event brings", async () => {
+  it("goes to one address, and has no header from an event", async () => {
     await send(sender(), {}, { message: "x\r\nBcc: all@example.com\r\n\r\n.\r\nMAIL FROM:<b@example.com>" });
     expect(server.mails).toHaveLength(1);
     expect(server.mails[0]?.to).toEqual(["on-call@example.com"]);

@@ -65,7 +65,7 @@ export async function startSmtpServer(options: SmtpOptions = {}): Promise<TestSm
       : null;
   const server = new SMTPServer({
     logger: false,
-    // Texts of refusals bring their own.
+    // Texts of refusals have their own enhanced codes.
     hideENHANCEDSTATUSCODES: true,
     // Clients keep their connections.
     closeTimeout: 50,
