@@ -48,7 +48,6 @@ async function coresOf(name: string): Promise<number> {
 }
 
 // Shows: docs/metrics.md#what-is-promised: what an instance used is there after it is gone
-// Shows: docs/metrics.md#what-is-promised: no sample counts twice
 test(
   "what an instance used is in steps over a killed collector, and after the instance is gone",
   async () => {
@@ -78,7 +77,7 @@ test(
     }
     const history = await metricHistory(call, id, hour);
     const points = pointsOf(history, instance);
-    // No more than its container may use: a sample that counted twice, or a counter read wrong, would be.
+    // No more than its container may use: a counter in another unit would be. That none counts twice is shown where every sample is known.
     expect(Math.max(...points.map(({ cpu }) => cpu ?? 0))).toBeLessThan(1.2 * (await coresOf(instance)));
     expect(points.every(({ memory }) => memory === null || memory > 0)).toBe(true);
     expect(points.some(({ memory }) => (memory ?? 0) > 1_000_000)).toBe(true);
