@@ -307,7 +307,7 @@ describe("a session", () => {
     // How much of it the command could write shows how much waits on all of its way, socket buffers included.
     const progress = join(await mkdtemp(join(tmpdir(), "slipway-exec-")), "mib");
     const session = await connect(
-      shell(`for i in $(seq 64); do head -c ${MIB} /dev/zero; echo $i > ${progress}; done`),
+      shell(`for i in $(seq 64); do head -c ${MIB} /dev/zero || exit; echo $i > ${progress}; done`),
     );
     session.socket.pause();
     const written = async () => Number(await readFile(progress, "utf8").catch(() => "0"));
@@ -318,7 +318,7 @@ describe("a session", () => {
     });
     expect(held).toBeLessThan(48);
     session.socket.resume();
-    expect(await session.ended()).toMatchObject({ exitCode: 0, stdoutBytes: 64 * MIB });
+    expect(await session.ended()).toMatchObject({ stderr: "", exitCode: 0, stdoutBytes: 64 * MIB });
     await rm(dirname(progress), { recursive: true });
   });
 
