@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { decimal, planId } from "./fields.ts";
+import { SLEEP_SECONDS } from "./project/parts.ts";
 
 /**
  * The plan catalog: prices, resources and limits of all that is sold. A YAML file (`SLIPWAY_CATALOG_FILE`) that the
@@ -105,10 +106,20 @@ export const capabilities = z.strictObject({
 });
 export type Capabilities = z.output<typeof capabilities>;
 
+const sleepPlanSeconds = z
+  .int()
+  .min(SLEEP_SECONDS.min)
+  .max(SLEEP_SECONDS.max)
+  .describe(
+    "Least time without a request, in seconds, after which a project sleeps that has chosen to; without it none on the plan does.",
+  )
+  .optional();
+
 export const httpPlan = z.strictObject({
   ...base,
   prices,
   capabilities,
+  sleepAfterSeconds: sleepPlanSeconds,
   maxInstances: z.int().min(1).max(100).describe("Most instances of one project."),
   retainDeletedVolumesHours,
   logDays,

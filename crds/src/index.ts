@@ -48,6 +48,7 @@ export {
   transitionIssues,
   withRules,
 } from "./rule.ts";
+export * from "./sleep.ts";
 export * from "./snapshot.ts";
 export { nextSourceRevision, recordedSource, sourceRevision } from "./source-revision.ts";
 export * from "./v1/index.ts";

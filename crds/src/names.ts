@@ -87,6 +87,8 @@ export const annotations = {
    * to go on from, and the position beyond which everything is given up. Used once, and taken off.
    */
   acceptDataLoss: `${GROUP}/accept-data-loss`,
+  /** On a Project that sleeps: `status.sleep.id` of the sleep that is to end. The activator writes it when a request has come. */
+  wakeRequested: `${GROUP}/wake-requested`,
   /** On the pods' template: `spec.restartedAt`. */
   restartedAt: `${GROUP}/restarted-at`,
   /** On the pods' template, and so on pods: hash of all that they are made from; see `status.deployments`. */
@@ -139,6 +141,7 @@ export const fieldManagers = {
   deletedProject: "slipway-deletedproject",
   api: "slipway-api",
   recovery: "slipway-recovery",
+  activator: "slipway-activator",
 } as const;
 
 /** Finalizers, one per kind whose end needs work. */

@@ -58,6 +58,9 @@ export const projectReasons = {
   Resuming: "Resuming",
   Pausing: "Pausing",
   Settled: "Settled",
+  // A project without requests: WorkloadAvailable, Progressing
+  Sleeping: "Sleeping",
+  Waking: "Waking",
   // Accepted
   Accepted: "Accepted",
   UnknownPlan: "UnknownPlan",

@@ -14,6 +14,7 @@ export function statusOfRecreated(status: Readonly<ProjectStatus>): ProjectStatu
     desiredInstances: _4,
     readyInstances: _5,
     lastTermination: _6,
+    sleep: _7,
     ...history
   } = status;
   return withGenerations(history, 0) as ProjectStatus;

@@ -38,6 +38,8 @@ export {
   type ProjectStatus,
   projectPhases,
   projectStatus,
+  type Sleep,
+  sleepPhases,
 } from "./status.ts";
 export * from "./types.ts";
 

@@ -207,6 +207,15 @@ export const terminationGracePeriodSeconds = integer(
   "Time that an instance has between SIGTERM and SIGKILL when it is stopped, of an HTTP project after 5 seconds without new requests; 30 unless given.",
 );
 
+/** Bounds of the time without a request after which a project sleeps, in seconds. */
+export const SLEEP_SECONDS = { min: 10, max: 604_800 } as const;
+
+export const sleepAfterSeconds = integer(
+  SLEEP_SECONDS.min,
+  SLEEP_SECONDS.max,
+  "Time without a request after which no instance of a public project runs until the next one, where its plan allows it; without it instances run all the time.",
+);
+
 export const autoscaling = z
   .strictObject({
     enabled: z.boolean().describe("Whether the number of instances follows the load."),

@@ -38,6 +38,26 @@ export const projectPhases = [
 ] as const;
 export type ProjectPhase = (typeof projectPhases)[number];
 
+/** Where a project is between running and sleeping. */
+export const sleepPhases = ["entering", "asleep", "waking"] as const;
+
+const sleep = z
+  .strictObject({
+    id: text(1, 64, "Distinguishes this sleep from every other one of the project."),
+    phase: z
+      .enum(sleepPhases)
+      .describe(
+        "entering: requests go to the activator, and instances still run; asleep: none runs; waking: they are being started.",
+      ),
+    since: timestamp("When the phase began."),
+    generation: z
+      .int()
+      .min(0)
+      .meta({ description: "Generation of the spec that sleeps: another one wakes it.", format: "int64" }),
+  })
+  .describe("Of a project that sleeps for want of requests; absent while it does not.");
+export type Sleep = z.output<typeof sleep>;
+
 const count = (about: string) => z.int().min(0).meta({ description: about, format: "int32" });
 
 const dnsRecord = z
@@ -187,6 +207,7 @@ export const projectStatus = z
     maxCpu: text(0, 32, "CPU limit of one instance, as a quantity.").optional(),
     maxMemory: text(0, 32, "Memory limit of one instance, as a quantity.").optional(),
     lastTermination: lastTermination.optional(),
+    sleep: sleep.optional(),
     references: mapOf(
       z
         .array(

@@ -86,6 +86,7 @@ const values: Record<TypedField, fc.Arbitrary<unknown>> = {
     { requiredKeys: ["enabled"] },
   ),
   terminationGracePeriodSeconds: fc.constantFrom(1, 300),
+  sleepAfterSeconds: fc.constantFrom(10, 604_800),
   command: fc.constantFrom(["node", "worker.js"], Array(5).fill("a".repeat(1_000))),
   readiness: fc.constant({ command: ["cat", "/tmp/ready"] }),
   preDeployCommand: fc.constant(["node", "migrate.js"]),
