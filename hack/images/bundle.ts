@@ -13,6 +13,7 @@ const processes = {
   "api-server": "api-server/src/main.ts",
   collector: "collector/src/main.ts",
   "log-drains": "collector/src/drains/main.ts",
+  activator: "operator/src/sleep/activator/main.ts",
   recovery: "recovery/src/main.ts",
 } as const;
 

@@ -111,7 +111,7 @@ test("the platform's image runs Node, resolves the rooms and carries no tests", 
     const script = `
       import { existsSync } from "node:fs";
       const crds = import.meta.resolve("@slipway/crds");
-      const list = ["dist/operator.js", "dist/api-server.js", "dist/collector.js", "dist/log-drains.js", "dist/recovery.js", "operator/src/main.ts", "api-server/src/main.ts", "packages/ledger/src/migrate.ts", "hack", "node_modules/vitest"];
+      const list = ["dist/operator.js", "dist/api-server.js", "dist/collector.js", "dist/log-drains.js", "dist/activator.js", "dist/recovery.js", "operator/src/main.ts", "api-server/src/main.ts", "packages/ledger/src/migrate.ts", "hack", "node_modules/vitest"];
       console.log(JSON.stringify({ major: process.version.split(".")[0], crds, there: list.filter((path) => existsSync("/app/" + path)) }));`;
     const node = ["/usr/local/bin/node", "--input-type=module", "--eval", script];
     const answered = run(["/usr/local/bin/node", "--eval", nodeInApp(node.slice(1))], { uid: 65532 });
@@ -124,6 +124,7 @@ test("the platform's image runs Node, resolves the rooms and carries no tests", 
         "dist/api-server.js",
         "dist/collector.js",
         "dist/log-drains.js",
+        "dist/activator.js",
         "dist/recovery.js",
         "operator/src/main.ts",
         "api-server/src/main.ts",

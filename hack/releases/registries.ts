@@ -20,10 +20,17 @@ import { createClusterStores } from "../../operator/src/organizations/cluster-ad
 import { addEgressCheck } from "../../operator/src/organizations/egress-check.ts";
 import { registerProjectMetrics, TELEMETRY_PREFIX } from "../../operator/src/projects/metrics.ts";
 import { registerPlatformBackupMetrics } from "../../operator/src/recovery/metrics.ts";
+import { ActivatorMetrics } from "../../operator/src/sleep/activator/metrics.ts";
 
 /** Registries of the operator, the API server and the collector. No process runs, and nothing is connected. */
 export function processRegistries(): Registry[] {
-  return [operatorRegistry(), apiRegistry(), collectorRegistry(), new DrainMetrics().registry];
+  return [
+    operatorRegistry(),
+    apiRegistry(),
+    collectorRegistry(),
+    new DrainMetrics().registry,
+    new ActivatorMetrics().registry,
+  ];
 }
 
 function operatorRegistry(): Registry {

@@ -1,0 +1,72 @@
+/** Connects to an instance of a project, which is woken first where it sleeps. Nothing of a request is sent before. */
+
+import { connect, type Socket } from "node:net";
+import { type Clock, sleep } from "@slipway/process";
+import type { Address, SleepingProject } from "./projects.ts";
+
+/** Longest time that a request waits for an instance. */
+export const HOLD_MS = 60_000;
+/** Longest time of one attempt: the network policy of a new instance may not be in force yet, and connections hang. */
+const CONNECT_MS = 1_000;
+const RETRY_MS = 100;
+
+/** Nobody answers for a project: it did not start in time, or is deleted. */
+export class NoInstanceError extends Error {}
+
+export interface Instances {
+  current: (project: SleepingProject) => SleepingProject | undefined;
+  addresses: (project: SleepingProject) => readonly Address[];
+  /** Resolves when something of the project has changed, or the signal aborts. */
+  changed: (project: SleepingProject, signal: AbortSignal) => Promise<void>;
+  wake: (project: SleepingProject) => void;
+}
+
+/**
+ * Waits until an instance takes a connection.
+ * @param signal ends the wait when the client has gone
+ * @throws NoInstanceError when none does in time, or the signal aborts
+ */
+export async function connectInstance(
+  project: SleepingProject,
+  instances: Instances,
+  { clock, signal, holdMs = HOLD_MS }: { clock: Clock; signal: AbortSignal; holdMs?: number },
+): Promise<Socket> {
+  const ending = AbortSignal.any([signal, AbortSignal.timeout(holdMs)]);
+  for (let turn = 0; !ending.aborted; turn += 1) {
+    const now = instances.current(project);
+    if (now === undefined) {
+      throw new NoInstanceError("the project is deleted");
+    }
+    // In every sleep that it enters meanwhile: what enters one has a request now.
+    instances.wake(now);
+    const addresses = instances.addresses(now);
+    const address = addresses[turn % Math.max(1, addresses.length)];
+    const socket = address && (await open(address, ending));
+    if (socket) {
+      return socket;
+    }
+    await (address === undefined
+      ? waitForChange(now, instances, ending)
+      : sleep(clock, RETRY_MS, ending).catch(() => {}));
+  }
+  throw new NoInstanceError("no instance answers in time");
+}
+
+/** The change may have come before it was waited for: it is looked for again soon in any case. */
+async function waitForChange(project: SleepingProject, instances: Instances, signal: AbortSignal) {
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
+  await instances.changed(project, soon);
+}
+
+/** Undefined when it cannot be connected to in time. */
+function open({ host, port }: Address, signal: AbortSignal): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({
+      host,
+      port,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]),
+    });
+    socket.once("connect", () => resolve(socket));
+    socket.on("error", () => resolve(undefined));
+  });
+}

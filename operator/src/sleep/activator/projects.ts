@@ -1,0 +1,66 @@
+/** Projects by the hostnames that lead to them, and the addresses of their instances. Pure but for its maps. */
+
+import type { KubernetesObject } from "@slipway/controller-runtime";
+import { annotations, organizationOfNamespace, type Project } from "@slipway/crds";
+
+/** A project as the activator has it. */
+export interface SleepingProject {
+  namespace: string;
+  id: string;
+  uid: string;
+  organization: string;
+  hosts: readonly string[];
+  /** The sleep that it is in; undefined while it runs. */
+  sleepId?: string;
+  /** The sleep that was last asked to end. */
+  wakeRequested?: string;
+}
+
+export interface EndpointSlice extends KubernetesObject {
+  endpoints?: readonly { addresses?: readonly string[]; conditions?: { ready?: boolean } }[];
+  ports?: readonly { name?: string; port?: number }[];
+}
+
+export interface Address {
+  host: string;
+  port: number;
+}
+
+/** Who makes the slices of Services with a selector: no other slice is of instances. */
+const SLICE_CONTROLLER = "endpointslice-controller.k8s.io";
+
+/** Undefined for what has no public address: the activator answers for none but what the ingress routes. */
+export function sleepingProject({ metadata, spec, status }: Project): SleepingProject | undefined {
+  const { name: id, namespace = "", uid = "" } = metadata;
+  const organization = organizationOfNamespace(namespace);
+  if (organization === undefined || spec.type !== "http" || spec.exposure !== "public" || !status) {
+    return undefined;
+  }
+  const customs = (status.customDomains ?? []).filter((one) => one.status === "active");
+  const hosts = [status.domain ?? "", ...customs.map(({ hostname }) => hostname)].filter(
+    (host) => host !== "",
+  );
+  return {
+    ...{ namespace, id, uid, organization, hosts },
+    sleepId: status.sleep?.id,
+    wakeRequested: metadata.annotations?.[annotations.wakeRequested],
+  };
+}
+
+/** The hostname of a `Host` header: without port, in lower case; empty when it is none. */
+export function hostnameOf(host: string | undefined): string {
+  return /^([a-z0-9._-]{1,253}?)\.?(?::[0-9]{1,5})?$/.exec((host ?? "").toLowerCase())?.[1] ?? "";
+}
+
+/** Addresses of instances that are ready, in a slice of a project's own Service. */
+export function readyAddresses({ metadata, endpoints, ports }: EndpointSlice): Address[] {
+  if (metadata?.labels?.["endpointslice.kubernetes.io/managed-by"] !== SLICE_CONTROLLER) {
+    return [];
+  }
+  const port = ports?.find(({ name }) => name === "http")?.port;
+  return port === undefined
+    ? []
+    : (endpoints ?? [])
+        .filter(({ conditions }) => conditions?.ready === true)
+        .flatMap(({ addresses = [] }) => addresses.map((host) => ({ host, port })));
+}
