@@ -18,6 +18,7 @@ import {
 import { generateCrds } from "@slipway/crds/generate";
 import { ledgerContainer, ledgerFiles, ledgerRules, ledgerSettings } from "@slipway/operator/ledger";
 import {
+  activatorRules,
   buildsNamespaceRules,
   buildsOrganizationRules,
   buildsRules,
@@ -76,6 +77,7 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/log-drains-namespace.yaml`, renderRules(drainNamespaceRules)],
     [`${chart}/rbac/log-drains-organization.yaml`, renderRules(drainOrganizationRules)],
     [`${chart}/rbac/operator-log-drains-cluster.yaml`, renderRules(logDrainRules)],
+    [`${chart}/rbac/activator-cluster.yaml`, renderRules(activatorRules)],
     [`${chart}/rbac/api-server-cluster.yaml`, renderRules(apiServerRules)],
     [`${chart}/rbac/api-server-organization.yaml`, renderRules(organizationRules)],
     [`${chart}/seccomp/builder.json`, `${JSON.stringify(builderSeccomp(), null, 2)}\n`],

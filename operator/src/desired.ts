@@ -13,6 +13,10 @@ export interface DesiredObject extends KubernetesObject {
   rules?: readonly object[];
   /** Of a ServiceAccount. */
   automountServiceAccountToken?: boolean;
+  /** Of an EndpointSlice. */
+  addressType?: string;
+  endpoints?: readonly object[];
+  ports?: readonly object[];
   /** Of a ConfigMap. */
   data?: Readonly<Record<string, string>>;
 }

@@ -77,6 +77,7 @@ const variables = z.object({
   SLIPWAY_INGRESS_ALLOW_LIST: z.enum(ALLOW_LISTS).default("traefik"),
   SLIPWAY_CERTIFICATE_ISSUER: dnsName.optional(),
   SLIPWAY_INGRESS_PROBE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SLIPWAY_INGRESS_METRICS_URL: z.url({ protocol: /^http$/ }).optional(),
   SLIPWAY_DNS_NAMESPACE: dnsLabel.default("kube-system"),
   SLIPWAY_EGRESS_DENIED_CIDRS: cidrList,
   SLIPWAY_ROLLOUT_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(300),

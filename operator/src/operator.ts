@@ -35,6 +35,7 @@ import { QuotaReservations } from "./projects/quotas/reservations.ts";
 import { createProjectStores } from "./projects/stores.ts";
 import { registerPlatformBackupMetrics } from "./recovery/metrics.ts";
 import { ecrLogin, withBackoff } from "./registry/ecr.ts";
+import { addSleep } from "./sleep/add.ts";
 import { addUndelete } from "./undelete/controller.ts";
 
 /** Builds the operator. Nothing is read or written before it runs. */
@@ -109,8 +110,17 @@ export function createOperator(options: OperatorOptions): Manager {
   const deploymentRecords = new DeploymentRecords(options.recordDeployment);
   const routeCheck = new RouteCheck(probe, manager.clock);
   const requestScaler = config.requestScaling && new RequestScaler();
+  const sleep =
+    config.sleep &&
+    addSleep(manager, {
+      ...config.sleep,
+      namespace: config.namespace,
+      projects: () => stores.projects.list(),
+      catalog: () => catalog.current,
+    });
   const kinds = projectKinds({
     applications: {
+      sleep: options.sleep ?? sleep?.platform,
       platform: {
         domainZone: config.domainZone,
         reservedHostnames: config.reservedHostnames,
@@ -161,6 +171,7 @@ export function createOperator(options: OperatorOptions): Manager {
         catalog.onChange(listener),
         databaseImages?.onChange(listener),
         onApiserverMoved(clusterStores, listener),
+        sleep?.onActivatorMoved(listener),
       ];
       return () => stops.forEach((stop) => void stop?.());
     },

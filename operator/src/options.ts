@@ -20,6 +20,7 @@ import type { RecordDeployment } from "./projects/deployments/records.ts";
 import type { QuotaLedger } from "./projects/quotas/quota-ledger.ts";
 import type { UsageLedger } from "./projects/quotas/usage.ts";
 import type { RegistryLogin } from "./registry/ecr.ts";
+import type { SleepPlatform } from "./sleep/steps.ts";
 
 export interface OperatorOptions {
   config: Omit<Config, "ledgerUrl" | "catalogFile" | "logLevel">;
@@ -70,6 +71,8 @@ export interface OperatorOptions {
   reservations?: ReservationLedger;
   /** In place of the one that probes `config.ingress.probeUrl`. */
   ingressProbe?: IngressProbe;
+  /** In place of what `config.sleep` names. */
+  sleep?: SleepPlatform;
   /** In place of the one that logs in to AWS. */
   registryLogin?: RegistryLogin;
   /** Settings of the manager that tests change. */

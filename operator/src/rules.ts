@@ -67,6 +67,9 @@ export const organizationRules: PolicyRule[] = mergeRules([
   ...notificationOrganizationRules,
 ]);
 
+/** Of the process that receives requests for projects that sleep. */
+export { activatorRules } from "./sleep/activator/rbac.ts";
+
 /** In addition to them where builds are enabled: in every namespace, in organizations' and in that of builds. */
 export const buildsRules: PolicyRule[] = mergeRules([...buildRules, ...gitConnectionRules]);
 export const buildsOrganizationRules: PolicyRule[] = mergeRules([

@@ -1,6 +1,7 @@
 /** The input of an application's children: its spec, resolved against the plan catalog and the platform. */
 
 import { labels } from "@slipway/crds";
+import type { AppSleep } from "../sleep/desired.ts";
 import type { ChildOwner, Workload } from "../workload/app.ts";
 import type { PodTemplate } from "../workload/pod.ts";
 import type { AllowList } from "./access.ts";
@@ -13,7 +14,7 @@ export interface HttpApp extends Workload {
   type: "http" | "worker";
   /** Absent for workers. */
   port?: number;
-  /** Instances to run now: 0 while paused. */
+  /** Instances to run now: 0 while paused or asleep. */
   replicas: number;
   /** Longest time of a rollout without progress before it counts as failed, in seconds; the old version keeps serving. */
   rolloutDeadlineSeconds: number;
@@ -45,10 +46,12 @@ export interface HttpApp extends Workload {
   readinessCommand?: readonly string[];
   /** Present for public projects only. */
   route?: HttpRoute;
+  /** Present for projects that may sleep only. */
+  sleep?: AppSleep;
 }
 
 /** The input of the objects of a public route. */
-export type RoutedApp = ChildOwner & Pick<HttpApp, "route">;
+export type RoutedApp = ChildOwner & Pick<HttpApp, "route"> & { sleep?: Pick<AppSleep, "routed"> };
 
 /** The public route of a project. */
 export interface HttpRoute {

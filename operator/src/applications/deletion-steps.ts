@@ -20,6 +20,7 @@ export const instancesStep: DeletionStep = {
 export const remainsStep: DeletionStep = {
   delete: [
     resources.services,
+    resources.endpointSlices,
     resources.networkPolicies,
     middlewareResource,
     resources.persistentVolumeClaims,

@@ -190,6 +190,7 @@ describe("the settings' hash", () => {
   const unchanged: [string, Partial<Project["spec"]>, number?][] = [
     ["instances", { instances: 3 }],
     ["a pause", { paused: true }],
+    ["a sleep", { sleepAfterSeconds: 600 }],
     ["autoscaling", { autoscaling }],
     ["what the autoscaler did", { autoscaling }, 4],
     ["another payment mode", { paymentMode: "monthly" }],

@@ -2,6 +2,7 @@
 
 import type { DesiredObject } from "../desired.ts";
 import { customIngresses, ingress } from "../domains/desired/ingress.ts";
+import { activatorEndpoints, activatorService } from "../sleep/desired.ts";
 import { persistentVolumeClaim } from "../workload/pvc.ts";
 import { middleware } from "./access-list.ts";
 import type { HttpApp, RoutedApp } from "./app.ts";
@@ -17,6 +18,8 @@ export function desired(app: HttpApp): DesiredObject[] {
     persistentVolumeClaim(app),
     networkPolicy(app),
     service(app),
+    activatorService(app),
+    activatorEndpoints(app),
     ...(app.awaitsPreDeploy ? [] : [deployment(app), podDisruptionBudget(app), horizontalPodAutoscaler(app)]),
     ...routes(app),
   ].filter((object) => object !== undefined);

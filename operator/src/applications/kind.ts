@@ -40,6 +40,7 @@ import { childOf, type Pod } from "../projects/stores.ts";
 import { claimOf, growVolume, isVolumeBound } from "../projects/volume.ts";
 import { TerminalError } from "../reconcile-errors.ts";
 import { hasValues } from "../references/targets.ts";
+import { type SleepPlatform, SleepSteps } from "../sleep/steps.ts";
 import { withEarlierCopies } from "../variable-groups/earlier.ts";
 import { type GrowthObstacle, withLiveClaim } from "../workload/pvc.ts";
 import { withTemplateVersion } from "../workload/template-version.ts";
@@ -64,6 +65,8 @@ export interface HttpDependencies extends KindDependencies {
   restarts: InstanceRestarts;
   /** What requests of projects need; without it none is scaled by them. */
   requestScaling?: RequestScaling;
+  /** How projects sleep; without it none does. */
+  sleep?: SleepPlatform;
 }
 
 /** What one reconcile has applied, and the routes as they were before. */
@@ -73,6 +76,8 @@ interface Applied {
   claimed: Claimed;
   routesBefore: RouteVersions;
   obstacle?: GrowthObstacle;
+  /** Milliseconds until it is to be decided again whether it sleeps. */
+  sleepInMs?: number;
 }
 
 export class HttpKind implements ProjectKind<HttpPlan, Applied> {
@@ -82,6 +87,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   readonly #recreate: RecreateSteps;
   readonly #preDeploy: PreDeploySteps;
   readonly #rollouts: RolloutSteps;
+  readonly #sleep: SleepSteps;
 
   constructor(deps: HttpDependencies) {
     this.#deps = deps;
@@ -89,6 +95,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     this.#rejectedSpec = new RejectedSpecRoutes({ ...deps, domains: this.#domains });
     this.#recreate = new RecreateSteps(deps);
     this.#preDeploy = new PreDeploySteps(deps);
+    this.#sleep = new SleepSteps(deps);
     this.#rollouts = new RolloutSteps({
       clock: deps.clock,
       rolloutDeadlineSeconds: (project) => rolloutDeadlineSeconds(project, deps.platform),
@@ -122,7 +129,13 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const forNew = this.#deps.platform.templateVersion;
     const view = withTemplateVersion(this.#view(project, accepted, claimed), status, settingsHash, forNew);
     const replaces = deployments.begin(project, settingsHash(view), status, accepted.valuesOnly);
-    const wanted = { ...view, replaces };
+    const sleep = this.#sleep.resolve(project, accepted.plan, {
+      status,
+      rollout: readInstances(this.#deployment(project), this.#pods(project)),
+      hosts: [view.route?.host, ...(view.route?.customHosts ?? [])].filter((host) => host !== undefined),
+      wakeMs: rolloutDeadlineSeconds(project, this.#deps.platform) * 1_000,
+    });
+    const wanted = { ...view, replaces, sleep: sleep.app, ...(sleep.isAsleep ? { replicas: 0 } : {}) };
     status.templateVersion = view.templateVersion;
     const gate = await this.#preDeploy.resolve(project, wanted, context);
     const choices = {
@@ -141,6 +154,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
               ...this.#view(earlier, { ...this.#withPlanOf(earlier, accepted), resolved }, claimed),
               templateVersion: view.templateVersion,
               replaces: true,
+              sleep: sleep.app,
             }
           : undefined;
       },
@@ -156,7 +170,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const onlyAsRead = ({ kind }: KubernetesObject) => isScaled && kind === resources.deployments.kind;
     await applier.applyAndPrune(ownerOf(project), objects, { log, signal, onlyAsRead });
     const { obstacle } = await growVolume(project, this.#deps, context);
-    return { accepted, running, claimed, routesBefore, obstacle };
+    return { accepted, running, claimed, routesBefore, obstacle, sleepInMs: sleep.againInMs };
   }
 
   async holdRejectedSpec(project: Project, context: ProjectContext): Promise<number | undefined> {
@@ -164,6 +178,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     if (project.spec.paused) {
       summarizePause(rollout, context.conditions, context.status);
     }
+    await this.#sleep.wakeRejected(project, rollout, context.status, context.signal);
     return this.#rejectedSpec.reconcile(project, rollout, context);
   }
 
@@ -172,6 +187,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     const { retention } = this.#deps;
     await retention.begin(project, signal);
     this.#deps.restarts.forget(project.metadata.uid ?? "");
+    this.#sleep.forget(project);
     await this.#recreate.clear(project, signal);
     if ((await this.#preDeploy.clear(project, signal)) > 0) {
       const message = "The pre-deploy command is being stopped.";
@@ -203,7 +219,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   }
 
   async observe(project: Project, applied: Applied, context: ProjectContext): Promise<Observation> {
-    const { accepted, running, claimed, routesBefore, obstacle } = applied;
+    const { accepted, running, claimed, routesBefore, obstacle, sleepInMs } = applied;
     const { conditions, status, signal } = context;
     const assessment = this.#rollouts.assess(project, running, status, conditions);
     const routes = this.#domains.check(project, claimed, assessment.rollout, routesBefore);
@@ -219,7 +235,12 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     this.#reportTerminations(project, context);
     reportRequestScaling(project, this.#deps.requestScaling, context);
     return {
-      requeueAfterMs: shortestDelay(routes.retryAfterMs, release.retryAfterMs, assessment.againInMs),
+      requeueAfterMs: shortestDelay(
+        routes.retryAfterMs,
+        release.retryAfterMs,
+        assessment.againInMs,
+        sleepInMs,
+      ),
       refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),
     };
   }

@@ -3,11 +3,14 @@
 import http from "node:http";
 import https from "node:https";
 import { backoffDelay } from "@slipway/controller-runtime";
+import { ACTIVATOR_HEADER, PROBE_USER_AGENT } from "@slipway/crds";
 
 /** What the ingress answered about a host. */
 export type ProbeResult =
   /** An instance answered, with whatever status. */
   | "serving"
+  /** The activator answered, to which requests for projects that sleep are sent. */
+  | "activator"
   /** The ingress knows the host but has no instance to route to yet. */
   | "no-instance"
   /** The ingress does not know the host, or the application itself answers exactly as an unknown host does. */
@@ -43,7 +46,7 @@ export function createIngressProbe(baseUrl: string, timeoutMs = 1_500): IngressP
       const options = {
         method: "GET",
         agent: false as const,
-        headers: { host, "user-agent": "slipway-probe" },
+        headers: { host, "user-agent": PROBE_USER_AGENT },
         rejectUnauthorized: false,
         signal: AbortSignal.timeout(timeoutMs),
       };
@@ -58,7 +61,8 @@ export function createIngressProbe(baseUrl: string, timeoutMs = 1_500): IngressP
           }
         });
         response.on("error", () => resolve("unreachable"));
-        response.on("close", () => resolve(classify(status, body)));
+        const isActivator = response.headers[ACTIVATOR_HEADER] !== undefined;
+        response.on("close", () => resolve(isActivator ? "activator" : classify(status, body)));
       });
       outgoing.on("socket", (socket) =>
         socket.once("connect", () => {

@@ -19,6 +19,7 @@ import { ownerOf, shortestDelay } from "../projects/kind.ts";
 import { type Finding, summarizeRoute } from "../projects/status.ts";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { middlewareResource } from "../resources.ts";
+import { isAtActivator } from "../sleep/decision.ts";
 import { type Claimed, routedHosts } from "./project-claims.ts";
 import { exposureAfter, isEnforced, isOwnIngress, type ProjectDomains } from "./project-domains.ts";
 import type { Release } from "./release.ts";
@@ -100,11 +101,12 @@ export class RejectedSpecRoutes {
     return shortestDelay(found.retryAfterMs, release.retryAfterMs);
   }
 
-  async #apply(project: Project, claimed: Claimed, { log, signal }: Context): Promise<void> {
+  async #apply(project: Project, claimed: Claimed, { log, signal, status }: Context): Promise<void> {
     const { applier, platform } = this.#deps;
+    const sleep = { routed: isAtActivator(status.sleep) };
     const app = toRoutedApp(project, claimed.organization, routedHosts(claimed), platform);
     const prune = [resources.ingresses, middlewareResource];
-    await applier.applyAndPrune(ownerOf(project), routes(app), { log, signal, prune });
+    await applier.applyAndPrune(ownerOf(project), routes({ ...app, sleep }), { log, signal, prune });
   }
 
   async #deleteOpen(project: Project, organization: string, context: Context): Promise<void> {

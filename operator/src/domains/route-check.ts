@@ -36,7 +36,7 @@ export interface RouteOwner {
   metadata: { namespace?: string; name: string; uid?: string };
 }
 
-type Topic = "serves" | "removed";
+type Topic = "serves" | "removed" | "activator";
 
 /** One host that is probed. */
 interface Question {
@@ -123,6 +123,18 @@ export class RouteCheck {
     return { removed: false, retryAfterMs: Math.min(retryAfterMs, leftMs) };
   }
 
+  /** Whether the ingress sends requests for a host, whose route leads to the activator, there. It is asked until it does. */
+  isAtActivator(owner: RouteOwner, host: string): boolean {
+    if (!this.#probe) {
+      return true;
+    }
+    const question = this.#question(owner, "activator", host);
+    if (!question.inPlace) {
+      this.#probeWhenDue(owner, "activator", host, question);
+    }
+    return question.inPlace;
+  }
+
   /** Forgets the answers about hosts that are not checked any more: they do not count when the hosts are checked again. */
   retain({ metadata: { uid = "" } }: RouteOwner, topic: Topic, hosts: ReadonlySet<string>): void {
     const questions = this.#questions.get(uid);
@@ -204,10 +216,21 @@ export class RouteCheck {
     question.seenAt = now;
     question.since = since;
     question.repeats = repeats;
-    question.inPlace = topic === "serves" && (result === "serving" || leftMs <= 0);
+    question.inPlace = isInPlace(topic, result, leftMs <= 0);
     question.windowMs = topic === "removed" ? REMOVAL_MS : (doubtMs ?? 0);
     question.dueAt =
-      now + (topic === "removed" ? pauseMs(result, repeats) : Math.min(pauseMs(result, repeats), leftMs));
+      now + (topic === "serves" ? Math.min(pauseMs(result, repeats), leftMs) : pauseMs(result, repeats));
+  }
+}
+
+function isInPlace(topic: Topic, result: ProbeResult, isPast: boolean): boolean {
+  switch (topic) {
+    case "serves":
+      return result === "serving" || result === "activator" || isPast;
+    case "activator":
+      return result === "activator";
+    case "removed":
+      return false;
   }
 }
 
@@ -218,6 +241,7 @@ function isAbandoned({ inPlace, seenAt, windowMs, dueAt }: Question, now: number
 
 const MISSING: Readonly<Record<ProbeResult, string>> = {
   serving: "",
+  activator: "",
   "unknown-host": "The ingress does not know the domain yet.",
   "no-instance": "The ingress has no instance behind the domain yet.",
   refused: "The ingress is taking in the instance behind the domain.",

@@ -37,6 +37,7 @@ const WRITE = ["create", "patch", "delete"] as const;
 /** Kinds of children of projects, by API group. */
 const CHILDREN: readonly (readonly [group: string, resources: readonly string[]])[] = [
   ["", ["services", "persistentvolumeclaims"]],
+  ["discovery.k8s.io", ["endpointslices"]],
   ["apps", ["deployments"]],
   ["batch", ["cronjobs"]],
   ["autoscaling", ["horizontalpodautoscalers"]],

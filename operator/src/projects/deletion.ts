@@ -42,6 +42,7 @@ const CONTROLLED: readonly Resource[] = [
   resources.deployments,
   resources.statefulSets,
   resources.services,
+  resources.endpointSlices,
   resources.networkPolicies,
   resources.roleBindings,
   resources.roles,

@@ -38,8 +38,9 @@ export function summarize(
 ): void {
   const paused = project.spec.paused === true;
   setRolloutFailed(conditions, found.failure, found.isPreDeploy ? "PreDeployFailed" : "DeadlineExceeded");
-  setWorkload(conditions, found.rollout, paused);
-  setProgress(conditions, found.rollout, paused, status, found.progress);
+  const asleep = sleepingReason(status, found.rollout);
+  setWorkload(conditions, found.rollout, paused, asleep);
+  setProgress(conditions, found.rollout, paused, status, asleep ? undefined : found.progress, asleep);
   summarizeRoute(found.route, conditions, status);
   setVolume(conditions, found.volume);
   setReady(conditions, paused);
@@ -51,7 +52,7 @@ export function summarize(
   if (limits) {
     setLimits(project, limits, status);
   }
-  if (conditions.isTrue("Ready")) {
+  if (conditions.isTrue("Ready") && !asleep) {
     setImage(project, status, rollout.imageDigest);
   }
 }
@@ -93,14 +94,32 @@ function setRolloutFailed(
   }
 }
 
+type SleepingReason = "Sleeping" | "Waking";
+
+/** Of a project whose requests the activator keeps and answers: it is as it should be, unless an instance fails to start. */
+function sleepingReason({ sleep }: ProjectStatus, { problem }: Rollout): SleepingReason | undefined {
+  if (sleep?.phase === "asleep") {
+    return "Sleeping";
+  }
+  return sleep?.phase === "waking" && problem === undefined ? "Waking" : undefined;
+}
+
 function setWorkload(
   conditions: ConditionSet<ProjectConditionCatalog>,
   { serving, wanted, problem }: Rollout,
   paused: boolean,
+  asleep?: SleepingReason,
 ): void {
   const type = "WorkloadAvailable";
   if (paused) {
     conditions.set({ type, status: "False", reason: "Paused", message: "The project is paused." });
+  } else if (asleep) {
+    conditions.set({
+      type,
+      status: "True",
+      reason: asleep,
+      message: "The next request starts its instances.",
+    });
   } else if (serving >= wanted && wanted > 0) {
     conditions.set({ type, status: "True", reason: "Available" });
   } else if (serving > 0) {
@@ -125,6 +144,7 @@ function setProgress(
   paused: boolean,
   status: ProjectStatus,
   progress?: Finding,
+  asleep?: SleepingReason,
 ): void {
   const type = "Progressing";
   if (paused) {
@@ -133,6 +153,8 @@ function setProgress(
         ? { type, status: "False", reason: "Paused", message: "The project is paused." }
         : { type, status: "True", reason: "Pausing", message: "Instances are being stopped." },
     );
+  } else if (asleep) {
+    conditions.set({ type, status: "False", reason: asleep });
   } else if (progress) {
     conditions.set({ type, status: "True", ...progress });
   } else if (rollout.complete) {

@@ -31,6 +31,7 @@ import {
   projectResource,
   variableGroupResource,
 } from "../resources.ts";
+import { SLICE_MANAGER } from "../sleep/desired.ts";
 import { groupIndexers, sharedIndexers } from "../variable-groups/sources.ts";
 import { createPullStore, type PullEvent } from "./images/pulls.ts";
 import { createKillStore, type KillEvent } from "./probe-kills.ts";
@@ -67,6 +68,7 @@ const CHILDREN: readonly Resource[] = [
   resources.persistentVolumeClaims,
   resources.networkPolicies,
   resources.services,
+  resources.endpointSlices,
   resources.deployments,
   resources.statefulSets,
   resources.configMaps,
@@ -155,8 +157,14 @@ export function createProjectStores(
   };
 }
 
-/** Patroni's own ConfigMaps change all the time and are nobody's business here: they are not labelled as managed. */
+/**
+ * Patroni's own ConfigMaps change all the time and are nobody's business here: they are not labelled as managed. Kubernetes' own
+ * EndpointSlices have the labels of their Services.
+ */
 function selectorOf(resource: Resource): string {
+  if (resource === resources.endpointSlices) {
+    return [labels.project, ...Object.entries(SLICE_MANAGER).map((one) => one.join("="))].join(",");
+  }
   return resource === resources.configMaps
     ? `${labels.project},${labels.managedBy}=${MANAGED_BY}`
     : labels.project;

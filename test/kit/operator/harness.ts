@@ -32,6 +32,7 @@ import type { RecordDeployment } from "../../../operator/src/projects/deployment
 import type { QuotaLedger } from "../../../operator/src/projects/quotas/quota-ledger.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
 import { projectResource } from "../../../operator/src/resources.ts";
+import type { SleepPlatform } from "../../../operator/src/sleep/steps.ts";
 import { applyCrds } from "../clusters/definitions.ts";
 import { countQuotas } from "../clusters/quotas.ts";
 import { acquireApiserver } from "../clusters/shared-apiserver.ts";
@@ -101,6 +102,8 @@ export async function startOperator(
     /** As whom it acts: as the cluster's administrator unless given. */
     kubeConfig?: KubeConfig;
     ingressProbe?: IngressProbe;
+    /** How projects sleep: none does unless given. */
+    sleep?: SleepPlatform;
     /** Unlimited unless given. */
     quotas?: QuotaLedger;
     /** None unless given: no database is carried out. */
@@ -206,6 +209,7 @@ export async function startOperator(
     },
     quotas: options.quotas ?? unlimitedQuotas(),
     ingressProbe: options.ingressProbe,
+    sleep: options.sleep,
     ownershipRetry: options.ownershipRetry,
     proofRetry: options.proofRetry,
     reservations: options.reservations,

@@ -1,4 +1,5 @@
 import type { DesiredObject } from "../../desired.ts";
+import { activatorPeer } from "../../sleep/desired.ts";
 import { childMetadata } from "../../workload/app.ts";
 import { type HttpApp, instanceSelector } from "../app.ts";
 
@@ -25,6 +26,7 @@ export function networkPolicy(app: HttpApp): DesiredObject | undefined {
                 matchLabels: { "kubernetes.io/metadata.name": app.route.ingressNamespace },
               },
             },
+            ...activatorPeer(app),
           ],
           ports: [{ port: app.port, protocol: "TCP" }],
         },

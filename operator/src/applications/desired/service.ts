@@ -1,4 +1,5 @@
 import type { DesiredObject } from "../../desired.ts";
+import { sleepLabels } from "../../sleep/desired.ts";
 import { childMetadata } from "../../workload/app.ts";
 import { type HttpApp, instanceSelector } from "../app.ts";
 
@@ -7,10 +8,11 @@ export function service(app: HttpApp): DesiredObject | undefined {
   if (app.port === undefined) {
     return undefined;
   }
+  const metadata = childMetadata(app);
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: childMetadata(app),
+    metadata: { ...metadata, labels: { ...metadata.labels, ...sleepLabels(app) } },
     spec: {
       type: "ClusterIP",
       selector: instanceSelector(app).matchLabels,

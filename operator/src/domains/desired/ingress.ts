@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { ObjectMeta } from "@slipway/controller-runtime";
-import { labels, MANAGED_BY } from "@slipway/crds";
+import { activatorServiceName, labels, MANAGED_BY } from "@slipway/crds";
 import { ingressMetadata } from "../../applications/access-list.ts";
 import type { HttpRoute, RoutedApp } from "../../applications/app.ts";
 import type { DesiredObject } from "../../desired.ts";
@@ -20,11 +20,14 @@ export function ingress(app: RoutedApp): DesiredObject | undefined {
   };
 }
 
-/** All requests for a host go to the project's Service. */
-export function ruleOf(app: Pick<RoutedApp, "id">, host: string) {
-  const backend = { service: { name: app.id, port: { name: "http" } } };
+/** All requests for a host go to the project's Service, or to the activator's while it sleeps. */
+export function ruleOf({ id, sleep }: Pick<RoutedApp, "id" | "sleep">, host: string) {
+  const backend = { service: { name: backendOf(id, sleep?.routed === true), port: { name: "http" } } };
   return { host, http: { paths: [{ path: "/", pathType: "Prefix", backend }] } };
 }
+
+/** Name of the Service to which a project's routes lead. */
+const backendOf = (id: string, toActivator: boolean): string => (toActivator ? activatorServiceName(id) : id);
 
 /** Name of a custom domain's Ingress. */
 export function customIngressName(projectId: string, host: string): string {

@@ -1,0 +1,204 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
+import { activatorServiceName, type Project } from "@slipway/crds";
+import { silentLogger, systemClock } from "@slipway/process";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  eventually,
+  exists,
+  serveDeployment,
+  startCluster,
+  startOperator,
+  type TestCluster,
+  whileServed,
+} from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { projectResource } from "../resources.ts";
+import { ActivatorCluster } from "./activator/cluster.ts";
+import { ActivatorMetrics } from "./activator/metrics.ts";
+import { activatorServer } from "./activator/server.ts";
+import { Waker } from "./activator/waker.ts";
+
+/** Projects sleep and wake on a real kube-apiserver, beside two activators. Instances are one server of this process. */
+
+const namespace = "slipway-org-alpha";
+const ref = { namespace, name: "sleeper" };
+const host = "sleeper.apps.test";
+
+let cluster: TestCluster;
+let operator: Awaited<ReturnType<typeof startOperator>>;
+let instance: Server;
+let isIdle = false;
+const stops: (() => Promise<void>)[] = [];
+
+type Ingress = KubernetesObject & {
+  spec: { rules: { http: { paths: { backend: { service: { name: string } } }[] } }[] };
+};
+type Deployment = KubernetesObject & { spec: { replicas: number } };
+
+const project = () => cluster.client.get<Project>(projectResource, ref);
+const phase = async () => (await project()).status?.sleep?.phase;
+const replicas = async () => (await cluster.client.get<Deployment>(resources.deployments, ref)).spec.replicas;
+const backend = async () =>
+  (await cluster.client.get<Ingress>(resources.ingresses, ref)).spec.rules[0]?.http.paths[0]?.backend.service
+    .name;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  operator = await startOperator(cluster, {
+    listOrganizations: async () => ["alpha"],
+    ingressProbe: async () => ((await backend()) === ref.name ? "serving" : "activator"),
+    sleep: {
+      activator: () => ["10.96.0.77"],
+      namespace: "slipway-system",
+      idleSeconds: () => (isIdle ? 1_000 : 0),
+    },
+  });
+  for (const plan of operator.catalog.httpPlans) {
+    plan.sleepAfterSeconds = 10;
+  }
+  instance = createServer((_, response) => void response.end("awake"));
+  instance.listen(0, "127.0.0.1");
+  await once(instance, "listening");
+  await eventually(() => exists(cluster.client, resources.namespaces, { name: namespace }));
+});
+afterAll(async () => {
+  await Promise.all(stops.map((stop) => stop()));
+  instance.close();
+  await operator.stop();
+  await cluster.stop();
+});
+
+/** An activator that is answered by the instance once the apiserver has an EndpointSlice with one that is ready. */
+async function startActivator() {
+  const client = KubeClient.fromConfig(loadKubeConfig({ file: cluster.api.kubeconfig }));
+  const observed = new ActivatorCluster({ client, clock: systemClock, log: silentLogger });
+  const ended = new AbortController();
+  const following = observed.run(ended.signal);
+  await eventually(async () => observed.hasSynced);
+  const metrics = new ActivatorMetrics();
+  const waker = new Waker({
+    ...{ clock: systemClock, log: silentLogger, metrics },
+    current: (one) => observed.current(one),
+    requestWake: (one, signal) => observed.requestWake(one, signal),
+  });
+  const server = activatorServer({
+    ...{ metrics, log: silentLogger },
+    find: (name) => observed.find(name),
+    current: (one) => observed.current(one),
+    addresses: (one) =>
+      observed
+        .addresses(one)
+        .map(() => ({ host: "127.0.0.1", port: (instance.address() as AddressInfo).port })),
+    changed: (one, signal) => observed.changed(one, signal),
+    wake: (one, isHeld) => waker.wake(one, isHeld, ended.signal),
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const stop = async () => {
+    server.closeAllConnections();
+    server.close();
+    ended.abort();
+    await following;
+    await client.close();
+  };
+  stops.push(stop);
+  const { port } = server.address() as AddressInfo;
+  return {
+    stop,
+    request: () => fetch(`http://127.0.0.1:${port}/`, { headers: { host } }).then((answer) => answer.text()),
+  };
+}
+
+/** What the EndpointSlice controller does. */
+async function setEndpoints(ready: boolean): Promise<void> {
+  const slice = {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: {
+      ...{ name: `${ref.name}-abcde`, namespace },
+      labels: {
+        "kubernetes.io/service-name": ref.name,
+        "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+        "slipway.dev/sleeps": "true",
+      },
+    },
+    addressType: "IPv4",
+    endpoints: ready ? [{ addresses: ["10.244.0.9"], conditions: { ready: true } }] : [],
+    ports: [{ name: "http", port: 8080, protocol: "TCP" }],
+  };
+  await cluster.client
+    .delete(resources.endpointSlices, { namespace, name: `${ref.name}-abcde` })
+    .catch(() => false);
+  await cluster.client.create<KubernetesObject>(resources.endpointSlices, slice as KubernetesObject);
+}
+
+async function untilAsleep(): Promise<void> {
+  isIdle = true;
+  await cluster.client.patch(projectResource, ref, {
+    metadata: { annotations: { "example.com/poke": `${Date.now()}` } },
+  });
+  await eventually(async () => (await phase()) === "asleep" && (await replicas()) === 0);
+  isIdle = false;
+  await setEndpoints(false);
+  await serveDeployment(cluster.client, ref);
+}
+
+test("a project falls asleep behind the activator and wakes by a request, though the activator that received it is killed", async () => {
+  const spec = { subdomain: "sleeper", sleepAfterSeconds: 10 };
+  await cluster.client.create<Project>(projectResource, exampleProject(ref, spec));
+  await eventually(() => exists(cluster.client, resources.deployments, ref));
+  await setEndpoints(true);
+  await whileServed(
+    cluster.client,
+    ref,
+    async () => (await project()).status?.phase === "running" && (await backend()) === ref.name,
+  );
+  expect(
+    await exists(cluster.client, resources.endpointSlices, { ...ref, name: activatorServiceName(ref.name) }),
+  ).toBe(true);
+
+  await untilAsleep();
+  expect(await backend()).toBe(activatorServiceName(ref.name));
+  const slept = await eventually(async () => {
+    const now = await project();
+    return now.status?.currentInstances === 0 && now;
+  });
+  expect(slept.status).toMatchObject({ phase: "running", sleep: { phase: "asleep" } });
+
+  const [killed, other] = await Promise.all([startActivator(), startActivator()]);
+  const lost = killed.request().catch(() => "lost");
+  await eventually(async () => (await replicas()) === 1);
+  const answered = other.request();
+  await killed.stop();
+  expect(await lost).toBe("lost");
+  await serveDeployment(cluster.client, ref);
+  await setEndpoints(true);
+  expect(await answered).toBe("awake");
+  await whileServed(cluster.client, ref, async () => (await phase()) === undefined);
+  expect(await backend()).toBe(ref.name);
+  expect((await project()).status?.phase).toBe("running");
+  // The ingress may follow later: the activator answers as before, and ends no sleep that there is not.
+  expect(await other.request()).toBe("awake");
+});
+
+test("a change wakes a project that sleeps, also one that is rejected", async () => {
+  await untilAsleep();
+  await cluster.client.patch(projectResource, ref, { spec: { description: "another" } });
+  await whileServed(
+    cluster.client,
+    ref,
+    async () => (await phase()) === undefined && (await replicas()) === 1,
+  );
+
+  await untilAsleep();
+  await cluster.client.patch(projectResource, ref, { spec: { plan: "no-such-plan" } });
+  await whileServed(
+    cluster.client,
+    ref,
+    async () => (await replicas()) === 1 && (await phase()) === undefined,
+  );
+});
