@@ -94,6 +94,8 @@ export function projectData(project: Project, derived: Derived) {
     ...(spec.terminationGracePeriodSeconds === undefined
       ? {}
       : { termination_grace_period_seconds: spec.terminationGracePeriodSeconds }),
+    ...(spec.sleepAfterSeconds === undefined ? {} : { sleep_after_seconds: spec.sleepAfterSeconds }),
+    ...(status?.sleep?.phase === "asleep" ? { sleeping_since: status.sleep.since } : {}),
     ...(spec.command === undefined ? {} : { command: spec.command }),
     ...(spec.readiness === undefined ? {} : { readiness: spec.readiness }),
     ...(spec.preDeployCommand === undefined ? {} : { pre_deploy_command: spec.preDeployCommand }),

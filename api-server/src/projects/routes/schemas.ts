@@ -113,6 +113,11 @@ export const projectSchema = projectItemSchema.extend({
     })
     .optional(),
   termination_grace_period_seconds: z.int().describe("30 unless given.").optional(),
+  sleep_after_seconds: z
+    .int()
+    .describe("Seconds without a request after which no instance runs, where the plan allows it.")
+    .optional(),
+  sleeping_since: z.string().describe("Of a project that sleeps until its next request.").optional(),
   readiness: z
     .object({ command: z.array(z.string()) })
     .describe("Of a worker whose instances are ready while a command succeeds.")
