@@ -82,6 +82,17 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       allowList: input.allowList,
       ...(input.ownIngress ? { probeUrl: `http://traefik.${ingressNamespace}` } : {}),
     },
+    // The least there is: tests of sleep wait for it. None sleeps that has not chosen to.
+    ...(input.ownIngress
+      ? {
+          catalogSleepAfterSeconds: { basic: 10 },
+          sleep: {
+            enabled: true,
+            ingressMetricsUrl: `http://traefik-metrics.${ingressNamespace}:9000/metrics`,
+            resources: share("20m"),
+          },
+        }
+      : {}),
     kubelet: { verify: input.kubeletsVerified },
     databases: {
       images: databases.images,
