@@ -20,6 +20,7 @@ const PAGES = [
   "docs/metrics.md",
   "docs/alerts.md",
   "docs/log-drains.md",
+  "docs/sleep.md",
   "docs/operations/tracing.md",
   "docs/undelete.md",
   "docs/references.md",
