@@ -4,7 +4,7 @@ import { generateChartFiles, keptByHelm, renderRules } from "./generate.ts";
 
 test("every definition and every role is in the chart", () => {
   const files = generateChartFiles();
-  expect([...files.keys()].filter((path) => path.includes("/rbac/"))).toHaveLength(28);
+  expect([...files.keys()].filter((path) => path.includes("/rbac/"))).toHaveLength(29);
   const crds = [...files].filter(([path]) => path.includes("/crds/")).map(([, text]) => parse(text));
   expect(crds.length).toBeGreaterThanOrEqual(4);
   for (const crd of crds) {
