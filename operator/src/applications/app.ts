@@ -1,7 +1,6 @@
 /** The input of an application's children: its spec, resolved against the plan catalog and the platform. */
 
 import { labels } from "@slipway/crds";
-import type { AppSleep } from "../sleep/desired.ts";
 import type { ChildOwner, Workload } from "../workload/app.ts";
 import type { PodTemplate } from "../workload/pod.ts";
 import type { AllowList } from "./access.ts";
@@ -48,6 +47,14 @@ export interface HttpApp extends Workload {
   route?: HttpRoute;
   /** Present for projects that may sleep only. */
   sleep?: AppSleep;
+}
+
+/** How a project that may sleep is reached. */
+export interface AppSleep {
+  /** Addresses of the activator's Service. */
+  activator: { addresses: readonly string[]; namespace: string };
+  /** Whether requests go there now. */
+  routed: boolean;
 }
 
 /** The input of the objects of a public route. */

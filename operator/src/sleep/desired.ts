@@ -8,14 +8,6 @@ import { childMetadata } from "../workload/app.ts";
 /** Label of slices that the platform makes: those of Kubernetes have another value, though they copy a Service's labels. */
 export const SLICE_MANAGER = { "endpointslice.kubernetes.io/managed-by": "slipway" } as const;
 
-/** How a project that may sleep is reached. */
-export interface AppSleep {
-  /** Addresses of the activator's Service. */
-  activator: { addresses: readonly string[]; namespace: string };
-  /** Whether requests go there now. */
-  routed: boolean;
-}
-
 /**
  * A Service without instances of its own, which leads to the activator's. It exists while the project may sleep and not only while
  * it does: the ingress learns of Services and routes apart from one another, and would answer 503 in between.

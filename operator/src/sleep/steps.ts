@@ -12,6 +12,7 @@ import {
   sleepsAfterSeconds,
 } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
+import type { AppSleep } from "../applications/app.ts";
 import type { Rollout } from "../applications/rollout.ts";
 import { isOwnIngress } from "../domains/project-domains.ts";
 import type { RouteCheck } from "../domains/route-check.ts";
@@ -19,7 +20,6 @@ import type { LiveDeployment } from "../projects/pause.ts";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { serviceNames } from "./counters.ts";
 import { decideSleep, isAsleep, isAtActivator, type SleepInput } from "./decision.ts";
-import type { AppSleep } from "./desired.ts";
 
 /** What of the platform matters to sleep; absent where no project sleeps. */
 export interface SleepPlatform {
