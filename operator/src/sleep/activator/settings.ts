@@ -4,7 +4,7 @@ import { z } from "zod";
 const environment = z.object({
   SLIPWAY_LOG_LEVEL: logLevel.default("info"),
   SLIPWAY_LISTEN_ADDRESS: listenAddress.default("0.0.0.0"),
-  SLIPWAY_PORT: portNumber.default(8080),
+  SLIPWAY_PORT: portNumber,
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
 });
 
