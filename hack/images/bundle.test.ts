@@ -26,7 +26,14 @@ test("every process starts from its bundle, as far as the settings that it does 
   for (const room of ["operator", "api-server", "builder", "node_modules"]) {
     await symlink(join(root, room), join(app, room));
   }
-  for (const name of ["operator", "api-server", "collector", "log-drains", "activator", "recovery"] as const) {
+  for (const name of [
+    "operator",
+    "api-server",
+    "collector",
+    "log-drains",
+    "activator",
+    "recovery",
+  ] as const) {
     const text = await readFile(join(app, bundleOf(name)), "utf8");
     expect(text).not.toMatch(/^import .* from "@slipway/m);
     const started = run(process.execPath, [join(app, bundleOf(name)), "backup"], { cwd: app });
