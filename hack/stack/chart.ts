@@ -83,15 +83,8 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       ...(input.ownIngress ? { probeUrl: `http://traefik.${ingressNamespace}` } : {}),
     },
     // The least there is: tests of sleep wait for it. None sleeps that has not chosen to.
-    ...(input.ownIngress
-      ? {
-          catalogSleepAfterSeconds: { basic: 10 },
-          sleep: {
-            enabled: true,
-            ingressMetricsUrl: `http://traefik-metrics.${ingressNamespace}:9000/metrics`,
-            resources: share("20m"),
-          },
-        }
+    ...(input.ownIngress && input.collector
+      ? { catalogSleepAfterSeconds: { basic: 10 }, sleep: { enabled: true, resources: share("20m") } }
       : {}),
     kubelet: { verify: input.kubeletsVerified },
     databases: {

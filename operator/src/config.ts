@@ -91,11 +91,8 @@ export interface Config {
     /** Milliseconds between two readings. */
     intervalMs: number;
   };
-  /** How projects sleep; without it none does. */
-  sleep?: {
-    /** Metrics of the ingress. */
-    metricsUrl: string;
-  };
+  /** Whether projects sleep. There is an activator then, and requests are counted. */
+  sleeps?: boolean;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
   /** Receivers of webhooks: those whose addresses may be private, and authorities of their certificates beside the public ones. */
@@ -170,8 +167,7 @@ export function loadConfig(env: Environment): Config {
             intervalMs: 10_000,
           }
         : undefined,
-    sleep:
-      e.SLIPWAY_INGRESS_METRICS_URL === undefined ? undefined : { metricsUrl: e.SLIPWAY_INGRESS_METRICS_URL },
+    sleeps: e.SLIPWAY_SLEEP === "true",
     builds:
       e.SLIPWAY_BUILDS_FILE === undefined
         ? undefined

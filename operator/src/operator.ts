@@ -110,14 +110,13 @@ export function createOperator(options: OperatorOptions): Manager {
   const deploymentRecords = new DeploymentRecords(options.recordDeployment);
   const routeCheck = new RouteCheck(probe, manager.clock);
   const requestScaler = config.requestScaling && new RequestScaler();
-  const sleep =
-    config.sleep &&
-    addSleep(manager, {
-      ...config.sleep,
-      namespace: config.namespace,
-      projects: () => stores.projects.list(),
-      catalog: () => catalog.current,
-    });
+  const sleep = config.sleeps
+    ? addSleep(manager, {
+        namespace: config.namespace,
+        projects: () => stores.projects.list(),
+        catalog: () => catalog.current,
+      })
+    : undefined;
   const kinds = projectKinds({
     applications: {
       sleep: options.sleep ?? sleep?.platform,
@@ -179,7 +178,7 @@ export function createOperator(options: OperatorOptions): Manager {
   );
   if (requestScaler && config.requestScaling) {
     addRequestScaling(manager, requestScaler, {
-      ...{ stores, projects },
+      ...{ stores, projects, observer: sleep?.requests },
       ingress: config.ingress,
       settings: config.requestScaling,
     });

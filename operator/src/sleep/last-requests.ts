@@ -1,101 +1,48 @@
-/** When projects were last requested: observed since this process leads, and unknown before. */
+/** When projects were last requested: observed since this process leads, and unknown before. Pure but for what it remembers. */
 
-import { lookup } from "node:dns/promises";
-import { type Clock, type Logger, sleep } from "@slipway/process";
-import { type Counters, readCounters } from "./counters.ts";
+import type { Reading, Round } from "../applications/requests/request-rates.ts";
 
-/** Pause between two readings. */
-const READ_MS = 5_000;
-/** After so long without a reading, nothing is known of the time between. */
+/** After so long without a complete round, nothing is known of the time between. */
 const GAP_MS = 60_000;
 
-export interface LastRequestsOptions {
-  clock: Clock;
-  log: Logger;
-  /** Metrics of the ingress; its host may have several addresses, each of which is one process of it. */
-  url: string;
-  /** Whether a project is to be observed. */
-  isWanted: () => boolean;
-  /** In place of the host's look-up, and of the reading of one address. */
-  addresses?: (host: string) => Promise<string[]>;
-  read?: (url: string, signal: AbortSignal) => Promise<Counters>;
-}
-
-const addressesOf = async (host: string): Promise<string[]> =>
-  (await lookup(host, { all: true })).map(({ address }) => address);
-
 export class LastRequests {
-  readonly #options: Required<LastRequestsOptions>;
-  /** Monotonic times. Since when every process of the ingress was observed without a gap; undefined before. */
+  /** Monotonic times. Since when everything was counted without a gap; undefined before. */
   #since: number | undefined;
-  #readAt = 0;
+  #readAt = Number.NEGATIVE_INFINITY;
+  /** Of projects that had a request since then. */
   readonly #last = new Map<string, number>();
-  #known = new Map<string, Counters>();
+  #known = new Map<string, Reading["counts"]>();
 
-  constructor(options: LastRequestsOptions) {
-    this.#options = { addresses: addressesOf, read: readCounters, ...options };
-  }
-
-  /** Seconds since the last request of any of these Services, at the least; undefined while it is unknown. */
-  idleSeconds(services: readonly string[]): number | undefined {
-    const now = this.#options.clock.monotonic();
+  /** Seconds since the last request, at the least; undefined while it is unknown. @param key `<organization>/<project>` */
+  idleSeconds(key: string, now: number): number | undefined {
     if (this.#since === undefined || now - this.#readAt > GAP_MS) {
       return undefined;
     }
-    const last = Math.max(this.#since, ...services.map((service) => this.#last.get(service) ?? 0));
-    return Math.max(0, Math.floor((this.#readAt - last) / 1_000));
+    return Math.floor((this.#readAt - (this.#last.get(key) ?? this.#since)) / 1_000);
   }
 
-  /** Reads until the signal aborts, while a project is to be observed. Never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock, isWanted, log } = this.#options;
-    while (!signal.aborted) {
-      if (isWanted()) {
-        await this.readOnce(signal).catch((error: unknown) => {
-          if (!signal.aborted) {
-            log.warn({ err: error }, "the metrics of the ingress cannot be read: projects do not sleep");
-          }
-        });
-      }
-      await sleep(clock, READ_MS, signal).catch(() => {});
+  /** A round in which requests may be missing begins all times again, and so does one whose processes are not those of the last. */
+  add({ at, complete, readings }: Round): void {
+    const known = new Map(readings.map(({ process, counts }) => [process, counts]));
+    const before = this.#known;
+    this.#known = known;
+    if (!complete || !readings.every((reading) => reading.complete)) {
+      this.#since = undefined;
+      return;
     }
-  }
-
-  /** @throws Error when a process of the ingress does not answer: it may have had any request meanwhile */
-  async readOnce(signal: AbortSignal): Promise<void> {
-    const { clock, url, addresses, read } = this.#options;
-    const { hostname } = new URL(url);
-    const known = new Map<string, Counters>();
-    const begunAt = clock.monotonic();
-    for (const address of await addresses(hostname)) {
-      known.set(address, await read(at(url, address), signal));
-    }
-    const now = clock.monotonic();
-    if (known.size === 0) {
-      throw new Error("the ingress has no address");
-    }
-    const isGap = this.#since === undefined || begunAt - this.#readAt > GAP_MS;
-    // One that has ended may have answered requests that were never read.
-    const hasLost = [...this.#known.keys()].some((address) => !known.has(address));
-    if (isGap || hasLost) {
-      this.#since = now;
+    const isGap = this.#since === undefined || at - this.#readAt > GAP_MS;
+    this.#readAt = at;
+    // One that has ended may have counted requests that were never read.
+    if (isGap || [...before.keys()].some((process) => !known.has(process))) {
+      this.#since = at;
       this.#last.clear();
     }
-    for (const [address, counters] of known) {
-      const before = this.#known.get(address);
-      for (const [service, count] of counters) {
-        if (count !== (before?.get(service) ?? 0)) {
-          this.#last.set(service, now);
+    for (const [process, counts] of known) {
+      for (const [key, count] of counts) {
+        if (count !== (before.get(process)?.get(key) ?? 0)) {
+          this.#last.set(key, at);
         }
       }
     }
-    this.#known = known;
-    this.#readAt = now;
   }
-}
-
-function at(url: string, address: string): string {
-  const one = new URL(url);
-  one.hostname = address.includes(":") ? `[${address}]` : address;
-  return one.href;
 }

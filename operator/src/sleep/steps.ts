@@ -18,7 +18,6 @@ import { isOwnIngress } from "../domains/project-domains.ts";
 import type { RouteCheck } from "../domains/route-check.ts";
 import type { LiveDeployment } from "../projects/pause.ts";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
-import { serviceNames } from "./counters.ts";
 import { decideSleep, isAsleep, isAtActivator, type SleepInput } from "./decision.ts";
 
 /** What of the platform matters to sleep; absent where no project sleeps. */
@@ -27,8 +26,8 @@ export interface SleepPlatform {
   activator: () => readonly string[];
   /** Namespace of the activator. */
   namespace: string;
-  /** Seconds since the last request of any of these Services of the ingress; undefined while unknown. */
-  idleSeconds: (services: readonly string[]) => number | undefined;
+  /** Seconds since the last request that reached a project; undefined while unknown. */
+  idleSeconds: (project: Project) => number | undefined;
 }
 
 export interface SleepDependencies {
@@ -161,7 +160,6 @@ export class SleepSteps {
   ): SleepInput {
     const { status, rollout, hosts, wakeMs, afterSeconds, platform } = from;
     const { metadata } = project;
-    const { name: id, namespace = "" } = metadata;
     const isReady = rollout.complete && rollout.wanted > 0 && rollout.serving >= rollout.wanted;
     const isConfirmed =
       status.sleep?.phase === "entering" &&
@@ -171,7 +169,7 @@ export class SleepSteps {
     return {
       sleep: status.sleep,
       afterSeconds,
-      idleSeconds: platform.idleSeconds(serviceNames(namespace, id, activatorServiceName(id))),
+      idleSeconds: platform.idleSeconds(project),
       isSettled: isReady && this.#mayEnter(project, status) && hosts.length > 0,
       isDeploying: status.deployments?.[0]?.status === "in_progress",
       isWakeRequested: isWakeRequested({ ...project, status }),

@@ -6,7 +6,7 @@ import type { ProjectQueue } from "../../projects/controller.ts";
 import type { ProjectStores } from "../../projects/stores.ts";
 import { readCounts } from "./counts-reader.ts";
 import { RequestScalingMetrics } from "./metrics.ts";
-import type { RequestScaler } from "./request-scaling.ts";
+import type { RequestScaler, RoundObserver } from "./request-scaling.ts";
 import { liveLeast, type ProjectTarget, targetOf } from "./target.ts";
 
 /** Adds it to the manager: it runs while this process leads, for the projects of its shard. */
@@ -18,17 +18,18 @@ export function addRequestScaling(
     settings: NonNullable<Config["requestScaling"]>;
     stores: ProjectStores;
     projects: ProjectQueue;
+    observer?: RoundObserver;
   },
 ): void {
   const { client, clock, log, registry } = manager;
-  const { ingress, settings, stores, projects } = options;
+  const { ingress, settings, stores, projects, observer } = options;
   const reader = {
     ...{ client, clock },
     ingress: { namespace: ingress.namespace, container: settings.ingressContainer },
     collectors: settings.collectors,
   };
   const scaling = {
-    ...{ clock, log, intervalMs: settings.intervalMs, metrics: new RequestScalingMetrics(registry) },
+    ...{ clock, log, observer, intervalMs: settings.intervalMs, metrics: new RequestScalingMetrics(registry) },
     targets: () =>
       stores.projects
         .list()

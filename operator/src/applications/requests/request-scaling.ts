@@ -6,11 +6,19 @@ import type { RequestScalingMetrics } from "./metrics.ts";
 import { RequestRates, type Round } from "./request-rates.ts";
 import type { ProjectTarget, RequestScaling } from "./target.ts";
 
+/** Who needs the counts beside those that are scaled. */
+export interface RoundObserver {
+  /** Whether they are to be read now. */
+  isWanted: () => boolean;
+  add: (round: Round) => void;
+}
+
 export interface RequestScalingOptions {
-  /** All projects that are scaled by requests. Without any nothing is read. */
+  /** All projects that are scaled by requests. Without any nothing is read, unless an observer wants it. */
   targets: () => readonly ProjectTarget[];
   /** Reads the counts. */
   read: (signal: AbortSignal) => Promise<Round>;
+  observer?: RoundObserver;
   /** A project needs another number of instances. */
   onChange: (project: ProjectTarget["project"]) => void;
   /** Milliseconds between two rounds. */
@@ -56,15 +64,16 @@ export class RequestScaler implements RequestScaling {
 
   /** Reads once, and decides. Never rejects. */
   async round(options: RequestScalingOptions, signal: AbortSignal): Promise<void> {
-    const { metrics, targets } = options;
+    const { metrics, targets, observer } = options;
     const found = targets();
     metrics.projects.set(found.length);
-    if (found.length > 0) {
+    if (found.length > 0 || observer?.isWanted()) {
       const round = await this.#read(options, signal);
       if (signal.aborted) {
         return;
       }
       this.#rates.add(round);
+      observer?.add(round);
     }
     this.#decide(found, options);
   }
