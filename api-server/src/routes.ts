@@ -113,6 +113,7 @@ import { pause, remove, resume } from "./projects/routes/lifecycle.ts";
 import { updatePreDeploy } from "./projects/routes/pre-deploy.ts";
 import { list, read } from "./projects/routes/reads.ts";
 import { updateDescription, updateImage, updateName, updatePlan } from "./projects/routes/settings.ts";
+import { updateSleep } from "./projects/routes/sleep.ts";
 import { createRegistryToken, readRegistryToken } from "./registry/token.ts";
 import { listDeleted, undelete } from "./undelete/routes.ts";
 import { attachVariableGroups } from "./variable-groups/routes/attach.ts";
@@ -156,6 +157,7 @@ export const routes: readonly AnyRoute[] = [
   updateHealth,
   updateCommand,
   updatePreDeploy,
+  updateSleep,
   updateDomain,
   updateCustomDomains,
   updateExposure,

@@ -143,6 +143,8 @@ export const failures = {
     new Failure(403, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no healthcheck`),
   autoscalingNotAvailable: (plan: string) =>
     new Failure(403, "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no autoscaling`),
+  sleepNotAvailable: (plan: string) =>
+    new Failure(403, "SLEEP_NOT_AVAILABLE_FOR_PLAN", `projects of plan ${plan} do not sleep`),
   networkAccessNotAvailable: (plan: string) =>
     new Failure(
       403,

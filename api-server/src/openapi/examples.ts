@@ -89,6 +89,7 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   bodyTooLarge: [1_048_576],
   healthcheckNotAvailable: ["free"],
   autoscalingNotAvailable: ["basic"],
+  sleepNotAvailable: ["business"],
   networkAccessNotAvailable: ["basic"],
   customSubdomainNotAvailable: ["free"],
   metricsNotAvailable: ["db-basic"],

@@ -12,6 +12,7 @@ export const PERMISSIONS = [
   "project.domain.update",
   "project.health.update",
   "project.pre-deploy.update",
+  "project.sleep.update",
   "project.envs.read",
   "project.envs.update",
   "project.image.update",

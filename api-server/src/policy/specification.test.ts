@@ -240,6 +240,8 @@ const scopes: [string, Permission][] = [
   ["PATCH /v1/project/:id/health", "project.health.update"],
   // Shows: docs/applications.md#authentication: pre-deploy command | `project.pre-deploy.update`
   ["PATCH /v1/project/:id/pre-deploy", "project.pre-deploy.update"],
+  // Shows: docs/applications.md#authentication: sleep | `project.sleep.update`
+  ["PATCH /v1/project/:id/sleep", "project.sleep.update"],
   // Shows: docs/applications.md#authentication: command | `project.image.update`
   ["PATCH /v1/project/:id/command", "project.image.update"],
   // Shows: docs/applications.md#authentication: subdomain | `project.domain.update`
@@ -370,6 +372,7 @@ describe("the scope of", () => {
   // Shows: docs/applications.md#authentication: description | `project.description.update`
   // Shows: docs/applications.md#authentication: health | `project.health.update`
   // Shows: docs/applications.md#authentication: pre-deploy command | `project.pre-deploy.update`
+  // Shows: docs/applications.md#authentication: sleep | `project.sleep.update`
   // Shows: docs/applications.md#authentication: command | `project.image.update`
   // Shows: docs/applications.md#authentication: one-off runs: list, read | `project.read`
   // Shows: docs/applications.md#authentication: one-off runs: cost summary | `project.billing.read`

@@ -172,6 +172,7 @@ export const policies = {
   },
   updateProjectHealth: onProject("project.health.update", { audited: true }),
   updateProjectPreDeploy: onProject("project.pre-deploy.update", { audited: true }),
+  updateProjectSleep: onProject("project.sleep.update", { audited: true }),
   readProjectEnvs: onProject("project.envs.read", { audited: false }),
   updateProjectEnvs: onProject("project.envs.update", { audited: true }),
   updateProjectVariableGroups: onProject("project.envs.update", { audited: true }),

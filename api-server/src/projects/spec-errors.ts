@@ -49,6 +49,12 @@ export function planErrors(spec: ProjectSpec, plan: HttpPlan): FieldError[] {
   return errors;
 }
 
+/** Refuses a time after which a project sleeps where its plan has none. A change of the plan keeps it: it has no effect there. */
+export function sleepFailure({ sleepAfterSeconds }: ProjectSpec, plan: HttpPlan): Failure | undefined {
+  const isRefused = sleepAfterSeconds !== undefined && plan.sleepAfterSeconds === undefined;
+  return isRefused ? failures.sleepNotAvailable(plan.plan) : undefined;
+}
+
 /** What the plan lacks: the first 403, or undefined. */
 export function capabilityFailure(spec: ProjectSpec, plan: HttpPlan): Failure | undefined {
   const { capabilities } = plan;

@@ -22,6 +22,7 @@ import {
   PRE_DEPLOY_TIMEOUT_SECONDS,
   preDeployCommand,
   preDeployTimeoutSeconds,
+  sleepAfterSeconds,
   terminationGracePeriodSeconds,
 } from "../project/parts.ts";
 import { COMMAND_MAX_BYTES, isCommandShort } from "../project/words.ts";
@@ -157,6 +158,11 @@ const short = (command: z.ZodArray<z.ZodString>) =>
   command.refine(isCommandShort, { message: `must be at most ${COMMAND_MAX_BYTES} bytes of UTF-8 in all` });
 export const patchCommandBody = z.strictObject({
   command: short(instanceCommand).nullable().describe("The whole command; null for the image's own."),
+});
+export const patchSleepBody = z.strictObject({
+  sleep_after_seconds: sleepAfterSeconds
+    .nullable()
+    .describe("Time without a request after which no instance runs until the next one; null for never."),
 });
 export const patchPreDeployBody = z
   .strictObject({

@@ -21,7 +21,7 @@ import type { Services } from "../../services.ts";
 import type { ChangeServices } from "../change.ts";
 import { readClaim } from "../claims.ts";
 import { type QuotaVersion, releaseProjectQuota, reserveProjectQuota } from "../quotas.ts";
-import { capabilityFailure } from "../spec-errors.ts";
+import { capabilityFailure, sleepFailure } from "../spec-errors.ts";
 import { type Attempt, failedAttempt, nothingToUndo } from "./outcome.ts";
 import { planCreation } from "./plan-creation.ts";
 import { envShards, variablesUsage } from "./secrets.ts";
@@ -43,8 +43,8 @@ export async function admitCreation(
   organizationId: string,
   { catalog, ledger, ...platform }: Pick<Services, "catalog" | "domainZone" | "ledger" | "reservedHostnames">,
 ): Promise<void> {
-  const lacking =
-    isInstanceType(spec.type) && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
+  const plan = isInstanceType(spec.type) ? requireHttpPlan(spec, catalog.current) : undefined;
+  const lacking = plan && (capabilityFailure(spec, plan) ?? sleepFailure(spec, plan));
   if (lacking) {
     throw lacking;
   }

@@ -62,6 +62,8 @@ describe("an operation that does not apply to the project's type", () => {
     ["PATCH", "from-git", "command", { command: ["node"] }],
     ["PATCH", "nightly", "command", { command: ["node"] }],
     ["PATCH", "nightly", "health", { termination_grace_period_seconds: 60 }],
+    // Shows: docs/applications.md#errors-other-operations: PATCH sleep | 400 `PROJECT_TYPE_MISMATCH`: no
+    ["PATCH", "nightly", "sleep", { sleep_after_seconds: 600 }],
     // Shows: docs/applications.md#errors-other-operations: PATCH pre-deploy | 400 `PROJECT_TYPE_MISMATCH`: no
     ["PATCH", "nightly", "pre-deploy", { pre_deploy_command: ["migrate"] }],
     ["PATCH", "store", "pre-deploy", { pre_deploy_command: ["migrate"] }],
@@ -126,6 +128,9 @@ describe("a body that breaks rules", () => {
     ["shop", "command", { command: [] }, ["command"]],
     ["shop", "command", { command: "node worker.js" }, ["command"]],
     ["shop", "command", { command: Array(5).fill("a".repeat(1_000)) }, ["command"]],
+    ["shop", "sleep", {}, ["sleep_after_seconds"]],
+    ["shop", "sleep", { sleep_after_seconds: 9 }, ["sleep_after_seconds"]],
+    ["shop", "sleep", { sleep_after_seconds: 604_801 }, ["sleep_after_seconds"]],
     ["shop", "pre-deploy", {}, ["body"]],
     ["shop", "pre-deploy", { pre_deploy_command: [] }, ["pre_deploy_command"]],
     ["shop", "pre-deploy", { pre_deploy_command: "npm run migrate" }, ["pre_deploy_command"]],
@@ -260,6 +265,33 @@ describe("PATCH command", () => {
       expect(response.json()).toEqual({ status: "success", message: "command updated" });
       expect(live("commands").spec.command).toEqual(command ?? undefined);
     }
+  });
+});
+
+describe("PATCH sleep", () => {
+  const after = (id: string) => live(id).spec.sleepAfterSeconds;
+
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/sleep` | `message`; no deployment
+  // Shows: docs/applications.md#errors-other-operations: PATCH sleep | 400 `PROJECT_TYPE_MISMATCH`: no
+  it("changes or removes the time, is refused where the plan has none, and never when it is removed", async () => {
+    const plan = harness.services.catalog.current.httpPlans.find(({ plan }) => plan === "basic");
+    if (plan === undefined) {
+      throw new Error("no such plan");
+    }
+    await harness.project("acme", "sleeper", { plan: "basic" });
+    const refused = await send("PATCH", "sleeper", "sleep", { sleep_after_seconds: 600 });
+    expect(refused.json()).toMatchObject({ status: "failed", code: "SLEEP_NOT_AVAILABLE_FOR_PLAN" });
+    expect(refused.statusCode).toBe(403);
+    expect(after("sleeper")).toBeUndefined();
+
+    plan.sleepAfterSeconds = 900;
+    const { spec } = live("sleeper");
+    const changed = await send("PATCH", "sleeper", "sleep", { sleep_after_seconds: 600 });
+    expect(changed.json()).toEqual({ status: "success", message: "sleep updated" });
+    expect(after("sleeper")).toBe(600);
+    plan.sleepAfterSeconds = undefined;
+    expect((await send("PATCH", "sleeper", "sleep", { sleep_after_seconds: null })).statusCode).toBe(200);
+    expect({ ...live("sleeper").spec, updatedAt: undefined }).toEqual({ ...spec, updatedAt: undefined });
   });
 });
 

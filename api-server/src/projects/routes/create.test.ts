@@ -162,6 +162,8 @@ describe("what the plan lacks", () => {
   it.each([
     [{ healthcheck: { enabled: true, path: "/healthz" } }, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN"],
     [{ autoscaling: { enabled: true, max_instances: 2 } }, "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN"],
+    // Shows: docs/applications.md#errors-project-creation: 403 | `SLEEP_NOT_AVAILABLE_FOR_PLAN`
+    [{ sleep_after_seconds: 600 }, "SLEEP_NOT_AVAILABLE_FOR_PLAN"],
     [{ network_access: somewhere }, "NETWORK_ACCESS_NOT_AVAILABLE_FOR_PLAN"],
     [{ network_access: everywhereBut }, "NETWORK_ACCESS_NOT_AVAILABLE_FOR_PLAN"],
     [{ subdomain: "my-shop" }, "CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN"],
