@@ -29,6 +29,8 @@ export interface Project extends ProjectItem {
   database?: { engine: string; version: string; running_version?: string };
   readiness?: { command: string[] };
   pre_deploy_command?: string[];
+  sleep_after_seconds?: number;
+  sleeping_since?: string;
   schedule?: { cron: string; next_scheduled_at?: string };
   missed_runs?: { total: number; reasons: { reason: string; count: number; last_scheduled_at: string }[] };
   last_deployment?: {

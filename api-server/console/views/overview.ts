@@ -30,6 +30,8 @@ const notice = (title: string, message = ""): HTMLElement =>
 function describe(project: Project, id: string): (HTMLElement | undefined)[] {
   const { additional_info: info, storage, schedule, missed_runs: missed, build_failure: failure } = project;
   const {
+    sleep_after_seconds: sleepAfter,
+    sleeping_since: asleepSince,
     last_termination: ended,
     pre_deploy_command: command,
     references,
@@ -69,6 +71,8 @@ function describe(project: Project, id: string): (HTMLElement | undefined)[] {
         ["Schedule (UTC)", schedule ? h("code", {}, schedule.cron) : undefined],
         ["Next run", schedule?.next_scheduled_at ? moment(schedule.next_scheduled_at) : undefined],
         ["Instances", schedule ? undefined : `${info.current_instances} of ${project.instances}`],
+        ["Sleeps", sleepAfter === undefined ? undefined : `after ${sleepAfter} s without a request`],
+        ["Asleep since", asleepSince ? fullMoment(asleepSince) : undefined],
         ["Each with", `${info.max_cpu} CPU, ${info.max_memory} memory`],
         ["Storage", storage.persistent ? `${storage.capacity} GB` : "not persistent"],
         ["Port", project.port === undefined ? undefined : String(project.port)],

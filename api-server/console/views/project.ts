@@ -127,7 +127,7 @@ function heading(found: Project, route: ProjectRoute): HTMLElement[] {
       "div",
       { class: "title" },
       h("h1", { tabindex: -1, "data-key": "title" }, text(found.name)),
-      badge(found.status),
+      badge(found.sleeping_since === undefined ? found.status : "sleeping"),
       h("span", { class: "quiet" }, `${found.type_project} · ${found.plan}`),
     ),
     h("nav", { class: "tabs", "aria-label": "Parts of the project" }, ...tabs),

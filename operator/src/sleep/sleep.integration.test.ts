@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, get, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { loadKubeConfig } from "@slipway/controller-runtime/kube-config";
@@ -15,6 +15,7 @@ import {
   type TestCluster,
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
+import { makePod, removePods, serving } from "../../../test/kit/operator/pods.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
 import { ActivatorCluster } from "./activator/cluster.ts";
@@ -109,8 +110,17 @@ async function startActivator() {
   const { port } = server.address() as AddressInfo;
   return {
     stop,
-    request: () => fetch(`http://127.0.0.1:${port}/`, { headers: { host } }).then((answer) => answer.text()),
+    request: () => textOf(port),
   };
+}
+
+/** Of an answer by an activator. @throws Error when the connection ends before */
+async function textOf(port: number): Promise<string> {
+  const [answer] = (await once(
+    get({ host: "127.0.0.1", port, headers: { host }, agent: false }),
+    "response",
+  )) as [IncomingMessage];
+  return (await answer.toArray()).join("");
 }
 
 /** What the EndpointSlice controller does. */
@@ -136,6 +146,13 @@ async function setEndpoints(ready: boolean): Promise<void> {
   await cluster.client.create<KubernetesObject>(resources.endpointSlices, slice as KubernetesObject);
 }
 
+/** What Kubernetes does for an instance that is wanted. */
+async function startInstance(): Promise<void> {
+  await makePod(cluster.client, ref, serving("registry.example/team/app:1.0.0", `sha256:${"a".repeat(64)}`));
+  await serveDeployment(cluster.client, ref);
+  await setEndpoints(true);
+}
+
 async function untilAsleep(): Promise<void> {
   isIdle = true;
   await cluster.client.patch(projectResource, ref, {
@@ -144,6 +161,7 @@ async function untilAsleep(): Promise<void> {
   await eventually(async () => (await phase()) === "asleep" && (await replicas()) === 0);
   isIdle = false;
   await setEndpoints(false);
+  await removePods(cluster.client, ref);
   await serveDeployment(cluster.client, ref);
 }
 
@@ -151,11 +169,12 @@ test("a project falls asleep behind the activator and wakes by a request, though
   const spec = { subdomain: "sleeper", sleepAfterSeconds: 10 };
   await cluster.client.create<Project>(projectResource, exampleProject(ref, spec));
   await eventually(() => exists(cluster.client, resources.deployments, ref));
-  await setEndpoints(true);
+  await startInstance();
   await whileServed(
     cluster.client,
     ref,
-    async () => (await project()).status?.phase === "running" && (await backend()) === ref.name,
+    async () =>
+      (await project()).status?.deployments?.[0]?.status === "succeeded" && (await backend()) === ref.name,
   );
   expect(
     await exists(cluster.client, resources.endpointSlices, { ...ref, name: activatorServiceName(ref.name) }),
@@ -175,8 +194,7 @@ test("a project falls asleep behind the activator and wakes by a request, though
   const answered = other.request();
   await killed.stop();
   expect(await lost).toBe("lost");
-  await serveDeployment(cluster.client, ref);
-  await setEndpoints(true);
+  await startInstance();
   expect(await answered).toBe("awake");
   await whileServed(cluster.client, ref, async () => (await phase()) === undefined);
   expect(await backend()).toBe(ref.name);
@@ -188,6 +206,8 @@ test("a project falls asleep behind the activator and wakes by a request, though
 test("a change wakes a project that sleeps, also one that is rejected", async () => {
   await untilAsleep();
   await cluster.client.patch(projectResource, ref, { spec: { description: "another" } });
+  await eventually(async () => (await replicas()) === 1);
+  await startInstance();
   await whileServed(
     cluster.client,
     ref,
@@ -196,6 +216,8 @@ test("a change wakes a project that sleeps, also one that is rejected", async ()
 
   await untilAsleep();
   await cluster.client.patch(projectResource, ref, { spec: { plan: "no-such-plan" } });
+  await eventually(async () => (await replicas()) === 1);
+  await startInstance();
   await whileServed(
     cluster.client,
     ref,
