@@ -135,6 +135,43 @@ describe.concurrent("notifications", () => {
   });
 });
 
+// Shows: docs/console.md#what-is-promised: alerts: which of them fire
+test.concurrent("alerts of a project are added, changed and removed", async () => {
+  await look(there, "desk", async (page) => {
+    await signIn({ ...there, key: there.notifier }, page, at(there.shop.id, "alerts"));
+    await page.getByText("No alerts").waitFor();
+    const save = async () => {
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("Saved.").waitFor();
+    };
+    const rule = page.getByRole("group", { name: "Rule" });
+    await page.getByText("Change", { exact: true }).click();
+    await page.getByRole("button", { name: "Add a rule" }).click();
+    await rule.getByLabel("Watches").selectOption("memory");
+    await rule.getByLabel("Name").fill("short-of-memory");
+    await rule.getByLabel("From percent").fill("100");
+    await save();
+    const row = page.getByRole("row", { name: /short-of-memory/ });
+    await row.getByText("100 %").waitFor();
+    expect(await row.innerText()).toMatch(/memory[\s\S]*300 s/);
+    await page.getByText("Change", { exact: true }).click();
+    await rule.getByLabel("From percent").fill("99");
+    await page.getByRole("button", { name: "Add a rule" }).click();
+    await rule.nth(1).getByLabel("Watches").selectOption("failed_deployment");
+    expect(await rule.nth(1).getByLabel("From percent").isDisabled()).toBe(true);
+    await save();
+    await row.getByText("99 %").waitFor();
+    const failed = page.getByRole("row", { name: /failed_deployment/ });
+    // The project's deployment has succeeded.
+    await failed.getByText("ok", { exact: true }).waitFor({ timeout: 120_000 });
+    await page.getByText("Change", { exact: true }).click();
+    await rule.first().getByRole("button", { name: "Remove" }).click();
+    await rule.first().getByRole("button", { name: "Remove" }).click();
+    await save();
+    await page.getByText("No alerts").waitFor();
+  });
+});
+
 describe.concurrent("a project", () => {
   // Shows: docs/console.md#what-is-promised: projects are found by name, type and status; text from
   test("is found, described as it is, and nothing that it says becomes markup", async () => {
@@ -326,6 +363,7 @@ test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async 
       run: [at(there.job.id, "runs", there.job.run), "Ended"],
       builds: [at(there.built.id, "builds"), "NPM_LOCKFILE_REQUIRED"],
       build: [at(there.built.id, "builds", there.built.build), "Ended"],
+      alerts: [at(there.job.id, "alerts"), "No alerts"],
     };
     for (const [name, [hash, sign]] of Object.entries(views)) {
       await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);

@@ -64,7 +64,7 @@ export class Api {
    * @throws ApiFailure; whatever the signal was aborted with
    */
   async change<Data>(
-    method: "POST" | "PATCH" | "DELETE",
+    method: "POST" | "PUT" | "PATCH" | "DELETE",
     path: string,
     body: object | undefined,
     signal: AbortSignal,

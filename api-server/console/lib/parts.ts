@@ -4,8 +4,8 @@ import { visible } from "./log-text.ts";
 
 /** Small elements that several views share. */
 
-const GOOD = new Set(["running", "succeeded", "success", "available", "active"]);
-const BAD = new Set(["failed", "failing", "deadline_exceeded", "unavailable"]);
+const GOOD = new Set(["running", "succeeded", "success", "available", "active", "ok"]);
+const BAD = new Set(["failed", "failing", "deadline_exceeded", "unavailable", "firing"]);
 const MOVING = new Set([
   "creating",
   "deploying",

@@ -9,6 +9,7 @@ describe("where one is", () => {
     ["#/project/p1", { view: "project", project: "p1", tab: "overview", item: undefined }],
     ["#/project/p1/runs/r1", { view: "project", project: "p1", tab: "runs", item: "r1" }],
     ["#/project/a%2Fb/logs", { view: "project", project: "a/b", tab: "logs" }],
+    ["#/project/p1/alerts", { view: "project", project: "p1", tab: "alerts" }],
     ["#/project/%zz", { view: "project", project: "%zz" }],
     ["#/project", { view: "missing" }],
     ["#/notifications", { view: "notifications", kind: undefined, item: undefined }],

@@ -21,7 +21,7 @@ export type Route =
 export const receiverKinds = ["webhooks", "email-recipients"] as const;
 export type ReceiverKind = (typeof receiverKinds)[number];
 
-export const tabs = ["overview", "traffic", "usage", "logs", "runs", "builds"] as const;
+export const tabs = ["overview", "traffic", "usage", "logs", "runs", "builds", "alerts"] as const;
 export type Tab = (typeof tabs)[number];
 
 const isTab = (text: string): text is Tab => (tabs as readonly string[]).includes(text);

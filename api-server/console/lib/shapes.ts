@@ -174,6 +174,22 @@ export interface DeliveryList {
   pagination: { page: number; limit: number; total: number; pages: number };
 }
 
+/** A rule of a project's alerts. */
+export interface AlertRule {
+  name: string;
+  metric: string;
+  /** Percent. */
+  threshold?: number;
+  for_seconds?: number;
+}
+
+/** A rule with its state. */
+export interface Alert extends AlertRule {
+  state: string;
+  since?: string;
+  value?: number;
+}
+
 export interface LogDrainItem {
   id: string;
   name: string;

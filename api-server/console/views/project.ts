@@ -5,6 +5,7 @@ import { link, type Tab } from "../lib/route.ts";
 import type { Project } from "../lib/shapes.ts";
 import { isPassing, poll } from "../lib/updates.ts";
 import { type Context, failed, loading, type ProjectContext, type ProjectRoute } from "../lib/view.ts";
+import { alerts } from "./alerts.ts";
 import { build, builds } from "./builds.ts";
 import { logSearch } from "./log-search.ts";
 import { logs } from "./logs.ts";
@@ -20,6 +21,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   logs: "Logs",
   runs: "Runs",
   builds: "Builds",
+  alerts: "Alerts",
 };
 
 const isDatabase = (type: string) => !["http", "worker", "job"].includes(type);
@@ -27,12 +29,14 @@ const isDatabase = (type: string) => !["http", "worker", "job"].includes(type);
 /** The parts of a project's page that there are for its type. */
 function tabsOf(type: string): Tab[] {
   if (type === "http") {
-    return ["overview", "traffic", "usage", "logs", "runs", "builds"];
+    return ["overview", "traffic", "usage", "logs", "runs", "builds", "alerts"];
   }
   if (type === "worker") {
-    return ["overview", "usage", "logs", "runs", "builds"];
+    return ["overview", "usage", "logs", "runs", "builds", "alerts"];
   }
-  return isDatabase(type) ? ["overview", "usage", "logs"] : ["overview", "runs", "logs", "builds"];
+  return isDatabase(type)
+    ? ["overview", "usage", "logs", "alerts"]
+    : ["overview", "runs", "logs", "builds", "alerts"];
 }
 
 const POLL_INTERVAL_MS = 5_000;
@@ -158,6 +162,9 @@ function part(of: ProjectContext): HTMLElement {
   }
   if (tab === "builds") {
     return item === undefined ? builds(of) : build(of, item);
+  }
+  if (tab === "alerts") {
+    return alerts(of);
   }
   return overview(of);
 }

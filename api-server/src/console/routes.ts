@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
-import { eventTypes } from "@slipway/crds";
+import { alertMetrics, eventTypes, isMeasured, typesOfAlertMetric } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
 import type { Answer } from "../http/exchange.ts";
@@ -97,6 +97,7 @@ function page(version: string, paths: readonly string[]): string {
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
 <meta name="event-types" content="${eventTypes.join(" ")}">
+<meta name="alert-metrics" content="${alertMetricsContent()}">
 <title>Slipway</title>
 <link rel="icon" type="image/svg+xml" href="${at("icon.svg")}">
 ${styles.map((path) => `<link rel="stylesheet" href="${at(path)}">`).join("\n")}
@@ -116,6 +117,12 @@ ${modules.map((path) => `<link rel="modulepreload" href="${at(path)}">`).join("\
 </html>
 `;
 }
+
+/** What a rule of an alert can watch: the metric, whether it has a threshold, and the types of project that have it. */
+const alertMetricsContent = (): string =>
+  alertMetrics
+    .map((one) => [one, isMeasured(one) ? "percent" : "", typesOfAlertMetric[one].join(",")].join(":"))
+    .join(" ");
 
 /**
  * Only what is served here, no script or style inside the page, and no way for a text to become markup at all. It shows logs and

@@ -20,19 +20,20 @@ export const CANARY = `<img src=x onerror=alert(1)><script>alert(2)</script>"&am
 /** Requests that the public project has answered. */
 export const REQUESTS = 12;
 
-const READING = ["read", "logs.read", "metrics.read", "billing.read"].map(
+const READING = ["read", "logs.read", "metrics.read", "billing.read", "alerts.read"].map(
   (permission) => `project.${permission} on project:*`,
 );
 
-const NOTIFYING = ["read", "update"].map(
-  (permission) => `organization.webhooks.${permission} on organization:*`,
-);
+const NOTIFYING = [
+  ...["read", "update"].map((permission) => `organization.webhooks.${permission} on organization:*`),
+  ...["read", "alerts.read", "alerts.update"].map((permission) => `project.${permission} on project:*`),
+];
 
 export interface Console {
   browser: LoneBrowser;
   /** Good for reading alone. */
   key: { api_key: string; api_key_id: string };
-  /** Good for notifications alone. */
+  /** Good for notifications and alerts alone. */
   notifier: { api_key: string; api_key_id: string };
   /** Public, with the canary as its description. */
   shop: { id: string; domain: string };
