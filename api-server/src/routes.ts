@@ -104,6 +104,7 @@ import {
 } from "./notifications/routes/webhooks.ts";
 import { docs, docsFile } from "./openapi/docs.ts";
 import { readOpenApi } from "./openapi/document.ts";
+import { updateAutoscaling } from "./projects/routes/autoscaling.ts";
 import { updateCommand } from "./projects/routes/command.ts";
 import { create } from "./projects/routes/create.ts";
 import { deployments, rollback } from "./projects/routes/deployments.ts";
@@ -156,6 +157,7 @@ export const routes: readonly AnyRoute[] = [
   updateDescription,
   updateHealth,
   updateCommand,
+  updateAutoscaling,
   updatePreDeploy,
   updateSleep,
   updateDomain,

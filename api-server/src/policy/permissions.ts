@@ -16,6 +16,7 @@ export const PERMISSIONS = [
   "project.envs.read",
   "project.envs.update",
   "project.image.update",
+  "project.autoscaling.update",
   "project.plan.update",
   "project.lifecycle.update",
   "project.schedule.update",

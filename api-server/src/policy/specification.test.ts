@@ -244,6 +244,8 @@ const scopes: [string, Permission][] = [
   ["PATCH /v1/project/:id/sleep", "project.sleep.update"],
   // Shows: docs/applications.md#authentication: command | `project.image.update`
   ["PATCH /v1/project/:id/command", "project.image.update"],
+  // Shows: docs/applications.md#authentication: autoscaling | `project.autoscaling.update`
+  ["PATCH /v1/project/:id/autoscaling", "project.autoscaling.update"],
   // Shows: docs/applications.md#authentication: subdomain | `project.domain.update`
   ["PATCH /v1/project/:id/domain", "project.domain.update"],
   // Shows: docs/applications.md#authentication: custom domains | `project.domain.update`
@@ -374,6 +376,7 @@ describe("the scope of", () => {
   // Shows: docs/applications.md#authentication: pre-deploy command | `project.pre-deploy.update`
   // Shows: docs/applications.md#authentication: sleep | `project.sleep.update`
   // Shows: docs/applications.md#authentication: command | `project.image.update`
+  // Shows: docs/applications.md#authentication: autoscaling | `project.autoscaling.update`
   // Shows: docs/applications.md#authentication: one-off runs: list, read | `project.read`
   // Shows: docs/applications.md#authentication: one-off runs: cost summary | `project.billing.read`
   // Shows: docs/applications.md#authentication: one-off runs: start | `project.run.start`

@@ -178,6 +178,7 @@ export const policies = {
   updateProjectVariableGroups: onProject("project.envs.update", { audited: true }),
   updateProjectImage: onProject("project.image.update", { audited: true }),
   updateProjectCommand: onProject("project.image.update", { audited: true }),
+  updateProjectAutoscaling: onProject("project.autoscaling.update", { audited: true }),
   updateProjectPlan: onProject("project.plan.update", { audited: true }),
   updateProjectSchedule: onProject("project.schedule.update", { audited: true }),
   pauseProject: onProject("project.lifecycle.update", { audited: true }),

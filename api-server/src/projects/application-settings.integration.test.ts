@@ -96,6 +96,59 @@ const succeeded = async (answer: Answer) => {
 const reservationOf = async ({ id }: Application) =>
   (await listQuotaReservations(ledger)).find((row) => row.project_id === id);
 
+describe("autoscaling", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/autoscaling` | `message`; no deployment
+  // Shows: docs/applications.md#project-settings: autoscaling: the whole autoscaling, the number of instances
+  it("is set, changed and removed, and nothing else of the project is", async () => {
+    const app = await application({ plan: "premium" });
+    const { autoscaling: _, instances: __, updatedAt: ___, ...others } = (await app.live()).spec;
+    const steps: [object, object | undefined, number][] = [
+      [
+        { instances: 2, autoscaling: { enabled: true, max_instances: 4, requests_per_second_target: 50 } },
+        { enabled: true, maxInstances: 4, requestsPerSecondTarget: 50 },
+        2,
+      ],
+      [
+        { autoscaling: { enabled: true, max_instances: 3, cpu_target_percentage: 70 } },
+        { enabled: true, maxInstances: 3, cpuTargetPercentage: 70 },
+        2,
+      ],
+      [{ autoscaling: null }, undefined, 2],
+      [{ instances: 1 }, undefined, 1],
+    ];
+    for (const [body, autoscaling, instances] of steps) {
+      const message = "autoscaling updated";
+      expect(await succeeded(app.send("PATCH", "autoscaling", body))).toEqual({ status: "success", message });
+      const { updatedAt: _at, ...spec } = (await app.live()).spec;
+      expect(spec).toEqual({ ...others, ...(autoscaling && { autoscaling }), instances });
+    }
+  });
+
+  // Shows: docs/applications.md#project-settings: autoscaling: the quota of more instances is reserved first
+  // Shows: docs/applications.md#errors-other-operations: PATCH autoscaling | 402 `ORGANIZATION_BLOCKED`: for
+  it("has the quota of more instances, and a blocked organization gets fewer alone", async () => {
+    const app = await application({ plan: "free" });
+    expect(await reservationOf(app)).toMatchObject({ slots: 1 });
+    await succeeded(app.send("PATCH", "autoscaling", { instances: 2 }));
+    expect(await reservationOf(app)).toMatchObject({ slots: 2 });
+    await refused(
+      app.send("PATCH", "autoscaling", { instances: 3 }),
+      409,
+      "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED",
+      {
+        limit: 2,
+      },
+    );
+    expect(await reservationOf(app)).toMatchObject({ slots: 2 });
+    expect((await app.live()).spec.instances).toBe(2);
+    await setOrganizationBlocked(ledger, app.organizationId, true);
+    await succeeded(app.send("PATCH", "autoscaling", { instances: 1 }));
+    expect(await reservationOf(app)).toMatchObject({ slots: 1 });
+    await refused(app.send("PATCH", "autoscaling", { instances: 2 }), 402, "ORGANIZATION_BLOCKED");
+    expect(await reservationOf(app)).toMatchObject({ slots: 1 });
+  });
+});
+
 describe("envs", () => {
   const envs = [
     { name: "ZULU", value: '$(HOME) %d "ü" \u{1f600}\n' },

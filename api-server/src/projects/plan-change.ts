@@ -13,7 +13,7 @@ import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldErrors } from "../http/validate.ts";
 import { specErrors } from "./change.ts";
-import { capabilityFailure, planErrors } from "./spec-errors.ts";
+import { capabilityFailure, inBody, planErrors } from "./spec-errors.ts";
 
 /** How `PATCH plan` words the fields of the spec. */
 export const PLAN_FIELDS = { paymentMode: "payment_mode" };
@@ -99,9 +99,6 @@ export function checkPlan(spec: ProjectSpec, before: ProjectSpec, catalog: Catal
     throw lacking;
   }
 }
-
-/** Creation has the settings of a project below `config`. */
-const inBody = (error: FieldError): FieldError => ({ ...error, field: error.field.replace(/^config\./, "") });
 
 function withCodes(errors: readonly FieldError[], type: ProjectType): FieldError[] {
   const code = type === "job" ? "SCHEDULED_JOB_PAYMENT_MODE_INVALID" : "PAYMENT_MODE_INVALID";

@@ -1,5 +1,6 @@
 import type { KubeError } from "@slipway/controller-runtime";
 import { type HttpPlan, isOpenAccess, type ProjectSpec } from "@slipway/crds";
+import { maxInstances } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import type { Failure, FieldError } from "../errors/failure.ts";
 import { projectResource } from "../resources.ts";
@@ -40,9 +41,8 @@ const pathOf = (field: string): PropertyKey[] =>
 /** What the plan's own numbers refuse in the body: 400. The plan is known and fits the type. */
 export function planErrors(spec: ProjectSpec, plan: HttpPlan): FieldError[] {
   const errors: FieldError[] = [];
-  const most = spec.autoscaling?.enabled ? spec.autoscaling.maxInstances : (spec.instances ?? 1);
   // What shares a countable limit is refused by that limit, which can say how much is left.
-  if (plan.limit === undefined && most > plan.maxInstances) {
+  if (plan.limit === undefined && maxInstances(spec) > plan.maxInstances) {
     const field = spec.autoscaling?.enabled ? "config.autoscaling.max_instances" : "config.instances";
     errors.push({ field, message: `plan ${plan.plan} allows at most ${plan.maxInstances} instances` });
   }
@@ -71,4 +71,17 @@ export function capabilityFailure(spec: ProjectSpec, plan: HttpPlan): Failure | 
     return failures.customSubdomainNotAvailable(plan.plan);
   }
   return undefined;
+}
+
+/** Creation has the settings of a project below `config`; operations that change one setting do not. */
+export const inBody = (error: FieldError): FieldError => ({
+  ...error,
+  field: error.field.replace(/^config\./, ""),
+});
+
+/** @throws Failure 503 for a target of requests where the platform counts none */
+export function requireCountedRequests({ autoscaling }: ProjectSpec, scalesByRequests: boolean): void {
+  if (autoscaling?.requestsPerSecondTarget !== undefined && !scalesByRequests) {
+    throw failures.projectFeatureUnavailable("scaling by requests");
+  }
 }

@@ -216,6 +216,8 @@ export const sleepAfterSeconds = integer(
   "Time without a request after which no instance of a public project runs until the next one, where its plan allows it; without it instances run all the time.",
 );
 
+export const instances = integer(1, 100, "How many instances run; with autoscaling, the least.");
+
 export const autoscaling = z
   .strictObject({
     enabled: z.boolean().describe("Whether the number of instances follows the load."),

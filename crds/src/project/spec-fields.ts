@@ -22,6 +22,7 @@ import {
   healthcheck,
   image,
   instanceCommand,
+  instances,
   job,
   networkAccess,
   preDeployCommand,
@@ -69,7 +70,7 @@ export const projectSpecFields = z
     build: build.optional(),
     github: github.optional(),
     port: integer(1, 65535, "Port that the application listens on; the platform sets PORT to it.").optional(),
-    instances: integer(1, 100, "How many instances run; with autoscaling, the least.").optional(),
+    instances: instances.optional(),
     storage: storage.optional(),
     envsFrom: mapOf(z.array(envSource).max(50), "name")
       .describe("Secrets whose keys become environment variables; a later one wins.")

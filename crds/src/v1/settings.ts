@@ -17,8 +17,10 @@ import {
 } from "../fields.ts";
 import { oneOffCommand, oneOffTimeoutSeconds } from "../jobrun.ts";
 import {
+  autoscaling,
   healthcheckFields,
   instanceCommand,
+  instances,
   PRE_DEPLOY_TIMEOUT_SECONDS,
   preDeployCommand,
   preDeployTimeoutSeconds,
@@ -150,6 +152,18 @@ export const patchHealthBody = z
     termination_grace_period_seconds: terminationGracePeriodSeconds
       .nullable()
       .describe("Time between SIGTERM and SIGKILL of an instance; null for 30. Absent, it stays.")
+      .optional(),
+  })
+  .refine((body) => Object.keys(body).length > 0, { message: "must have at least one member" })
+  .meta({ minProperties: 1 });
+export const patchAutoscalingBody = z
+  .strictObject({
+    autoscaling: snakeSchema(autoscaling)
+      .nullable()
+      .describe("The whole autoscaling; null removes it. Absent, it stays.")
+      .optional(),
+    instances: instances
+      .describe("How many instances run; with autoscaling, the least. Absent, it stays.")
       .optional(),
   })
   .refine((body) => Object.keys(body).length > 0, { message: "must have at least one member" })

@@ -20,7 +20,7 @@ export function quotaRequest(
   return { ...request, amount, limit: { scope: limit.scope, max: limit.max } };
 }
 
-/** Instances that a project may have without another request. */
-function maxInstances({ autoscaling, instances = 1 }: ProjectSpec): number {
+/** Instances that a project may have without another request. Pure. */
+export function maxInstances({ autoscaling, instances = 1 }: ProjectSpec): number {
   return autoscaling?.enabled ? Math.max(instances, autoscaling.maxInstances) : instances;
 }

@@ -21,7 +21,7 @@ import type { Services } from "../../services.ts";
 import type { ChangeServices } from "../change.ts";
 import { readClaim } from "../claims.ts";
 import { type QuotaVersion, releaseProjectQuota, reserveProjectQuota } from "../quotas.ts";
-import { capabilityFailure, sleepFailure } from "../spec-errors.ts";
+import { capabilityFailure, requireCountedRequests, sleepFailure } from "../spec-errors.ts";
 import { type Attempt, failedAttempt, nothingToUndo } from "./outcome.ts";
 import { planCreation } from "./plan-creation.ts";
 import { envShards, variablesUsage } from "./secrets.ts";
@@ -77,9 +77,7 @@ export function requirePlatform(
   if (spec.database?.restoreFrom !== undefined && !backups()) {
     throw failures.backupsUnavailable();
   }
-  if (spec.autoscaling?.requestsPerSecondTarget !== undefined && !scalesByRequests) {
-    throw failures.projectFeatureUnavailable("scaling by requests");
-  }
+  requireCountedRequests(spec, scalesByRequests);
 }
 
 /** What a creation depends on. */

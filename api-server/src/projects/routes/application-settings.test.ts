@@ -1,6 +1,7 @@
-import { organizationNamespace, type Project } from "@slipway/crds";
+import { organizationNamespace, type Project, patchAutoscalingBody } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
+import { checkAutoscaling, withAutoscaling } from "./autoscaling.ts";
 
 /** What the settings of an application refuse before they write, and what a job is answered. The ledger is unavailable. */
 
@@ -61,6 +62,9 @@ describe("an operation that does not apply to the project's type", () => {
     // Shows: docs/applications.md#errors-other-operations: PATCH command | 400 `PROJECT_TYPE_MISMATCH`: no
     ["PATCH", "from-git", "command", { command: ["node"] }],
     ["PATCH", "nightly", "command", { command: ["node"] }],
+    // Shows: docs/applications.md#errors-other-operations: PATCH autoscaling | 400 `PROJECT_TYPE_MISMATCH`: no
+    ["PATCH", "nightly", "autoscaling", { autoscaling: null }],
+    ["PATCH", "store", "autoscaling", { instances: 2 }],
     ["PATCH", "nightly", "health", { termination_grace_period_seconds: 60 }],
     // Shows: docs/applications.md#errors-other-operations: PATCH sleep | 400 `PROJECT_TYPE_MISMATCH`: no
     ["PATCH", "nightly", "sleep", { sleep_after_seconds: 600 }],
@@ -115,6 +119,15 @@ describe("a body that breaks rules", () => {
     ["nightly", "schedule", { cron: "60 * * * *" }, ["cron"]],
     // Shows: docs/applications.md#errors-every-operation: 400 | `VALIDATION_FAILED`, with `errors`: the
     ["nightly", "schedule", { cron: 5, timezone: "UTC" }, ["cron", "timezone"]],
+    ["shop", "autoscaling", {}, ["body"]],
+    ["shop", "autoscaling", { instances: 0 }, ["instances"]],
+    ["shop", "autoscaling", { autoscaling: { enabled: true } }, ["autoscaling.max_instances"]],
+    [
+      "shop",
+      "autoscaling",
+      { instances: 3, autoscaling: { enabled: true, max_instances: 2 } },
+      ["autoscaling.max_instances"],
+    ],
     ["shop", "health", {}, ["body"]],
     ["shop", "health", { healthcheck: { enabled: true } }, ["healthcheck.path"]],
     ["shop", "health", { healthcheck: { path: "/" } }, ["healthcheck.enabled"]],
@@ -226,6 +239,7 @@ describe("without a ledger", () => {
     ["GET", "historic/deployments", undefined, "LEDGER_UNAVAILABLE"],
     ["POST", "rollback", { deployment_id: "d1" }, "LEDGER_UNAVAILABLE"],
     ["PATCH", "plan", { plan: "basic" }, "LEDGER_UNAVAILABLE"],
+    ["PATCH", "autoscaling", { instances: 2 }, "LEDGER_UNAVAILABLE"],
   ] as const)("%s %s answers 503", async (method, operation, body, code) => {
     const response = await send(method, "shop", operation, body);
     expect([response.statusCode, response.json().code]).toEqual([503, code]);
@@ -292,6 +306,51 @@ describe("PATCH sleep", () => {
     plan.sleepAfterSeconds = undefined;
     expect((await send("PATCH", "sleeper", "sleep", { sleep_after_seconds: null })).statusCode).toBe(200);
     expect({ ...live("sleeper").spec, updatedAt: undefined }).toEqual({ ...spec, updatedAt: undefined });
+  });
+});
+
+describe("PATCH autoscaling", () => {
+  const scaled = { enabled: true, maxInstances: 5, requestsPerSecondTarget: 50 };
+  const services = (scalesByRequests = true) => ({ ...harness.services, scalesByRequests });
+  const spec = (change: Partial<Project["spec"]>) => ({ ...live("shop").spec, plan: "premium", ...change });
+
+  it.each([
+    [{ autoscaling: { enabled: true, max_instances: 3 } }, { enabled: true, maxInstances: 3 }, 2],
+    [{ instances: 4 }, scaled, 4],
+    [{ instances: 1, autoscaling: null }, undefined, 1],
+  ])("by %j replaces what it has, and nothing else", (body, autoscaling, instances) => {
+    const before = spec({ instances: 2, autoscaling: scaled });
+    const after = withAutoscaling(before, patchAutoscalingBody.parse(body));
+    expect(after).toEqual({ ...before, autoscaling, instances });
+    expect("autoscaling" in after).toBe(autoscaling !== undefined);
+  });
+
+  it("refuses more instances than the plan has, and not fewer, however many they are", () => {
+    const check = (instances: number, before: number) =>
+      checkAutoscaling(spec({ instances }), spec({ instances: before }), services());
+    expect(() => check(6, 5)).toThrow(
+      expect.objectContaining({
+        status: 400,
+        extra: expect.objectContaining({ errors: [expect.objectContaining({ field: "instances" })] }),
+      }),
+    );
+    check(6, 7);
+  });
+
+  // Shows: docs/applications.md#errors-other-operations: PATCH autoscaling | 403 `AUTOSCALING_NOT_AVAILABLE
+  it("refuses what the plan lacks and requests that are not counted, unless it was there before", () => {
+    const before = spec({ plan: "basic", instances: 1 });
+    const wanted = { ...before, autoscaling: { enabled: true, maxInstances: 1 } };
+    expect(() => checkAutoscaling(wanted, before, services())).toThrow(
+      expect.objectContaining({ status: 403, code: "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN" }),
+    );
+    checkAutoscaling(before, wanted, services());
+    const other = spec({ autoscaling: { ...scaled, requestsPerSecondTarget: 60 } });
+    expect(() => checkAutoscaling(other, spec({ autoscaling: scaled }), services(false))).toThrow(
+      expect.objectContaining({ status: 503, code: "PROJECT_FEATURE_UNAVAILABLE" }),
+    );
+    const fewer = spec({ autoscaling: { ...scaled, maxInstances: 4 } });
+    checkAutoscaling(fewer, spec({ autoscaling: scaled }), services(false));
   });
 });
 
