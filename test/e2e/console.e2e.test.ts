@@ -135,6 +135,35 @@ describe.concurrent("notifications", () => {
   });
 });
 
+// Shows: docs/console.md#what-is-promised: instances: how many, and by what
+test.concurrent("the number of instances is changed, and autoscaling refused where the plan has none", async () => {
+  await look(
+    there,
+    "desk",
+    async (page) => {
+      await signIn({ ...there, key: there.notifier }, page, at(there.free.id));
+      const change = async (instances: string) => {
+        await page.getByText("Change the instances").click();
+        await page.getByLabel("Instances at the least").fill(instances);
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.locator("details[open]").waitFor({ state: "detached" });
+      };
+      const least = page.locator("dl > div").filter({ hasText: "At the least" });
+      await change("2");
+      await page.getByText("Saved.").waitFor();
+      await least.getByText("2", { exact: true }).waitFor();
+      await change("1");
+      await least.getByText("1", { exact: true }).waitFor();
+      await page.getByText("Change the instances").click();
+      await page.getByLabel("More by their load").check();
+      await page.getByLabel("Instances at the most").fill("2");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("alert").getByText("has no autoscaling").waitFor();
+    },
+    refused(403),
+  );
+});
+
 // Shows: docs/console.md#what-is-promised: alerts: which of them fire
 test.concurrent("alerts of a project are added, changed and removed", async () => {
   await look(there, "desk", async (page) => {
@@ -142,6 +171,7 @@ test.concurrent("alerts of a project are added, changed and removed", async () =
     await page.getByText("No alerts").waitFor();
     const save = async () => {
       await page.getByRole("button", { name: "Save" }).click();
+      await page.locator("details[open]").waitFor({ state: "detached" });
       await page.getByText("Saved.").waitFor();
     };
     const rule = page.getByRole("group", { name: "Rule" });

@@ -19,6 +19,8 @@ export interface Project extends ProjectItem {
   domain?: string;
   exposure?: string;
   instances: number;
+  autoscaling?: Autoscaling;
+  request_scaling?: { instances: number; requests_per_second: number };
   storage: { persistent: boolean; capacity: number };
   payment_mode: string;
   port?: number;
@@ -54,6 +56,14 @@ export interface Project extends ProjectItem {
   build_failure?: { error_code?: string; error_message?: string };
   created_at: string;
   updated_at: string;
+}
+
+export interface Autoscaling {
+  enabled: boolean;
+  max_instances: number;
+  cpu_target_percentage?: number;
+  memory_target_percentage?: number;
+  requests_per_second_target?: number;
 }
 
 export interface PreDeployRun {

@@ -18,11 +18,22 @@ export function alerts(context: ProjectContext): HTMLElement {
   const to = outcome();
   /** What the form was made from. */
   let made: string | undefined;
+  let latest: Alert[] = [];
+  const renewForm = (found: Alert[]) => {
+    latest = found;
+    // While it is closed: what is being typed is not replaced by a refresh.
+    if (form.querySelector("details")?.open !== true && made !== JSON.stringify(found)) {
+      made = JSON.stringify(found);
+      form.replaceChildren(alertForm(context, found, { path, load, outcome: to, changed: saved }));
+    }
+  };
   const load = async () => (await api.get<{ alerts: Alert[] }>(path, {}, signal)).data.alerts;
   const saved = async () => {
     form.replaceChildren();
     made = undefined;
     await reload();
+    // They may have been read between the change and its answer, and are not shown again then.
+    renewForm(latest);
   };
   const reload = refreshed(
     place,
@@ -30,11 +41,7 @@ export function alerts(context: ProjectContext): HTMLElement {
       intervalMs: POLL_INTERVAL_MS,
       load,
       show: (found) => {
-        // While it is closed: what is being typed is not replaced by a refresh.
-        if (form.querySelector("details")?.open !== true && made !== JSON.stringify(found)) {
-          made = JSON.stringify(found);
-          form.replaceChildren(alertForm(context, found, { path, load, outcome: to, changed: saved }));
-        }
+        renewForm(found);
         return found.length === 0 ? empty("No alerts") : table("Alerts", columns, found);
       },
     },

@@ -5,6 +5,7 @@ import { badge, card, facts, fullMoment, moment, table, text } from "../lib/part
 import { link } from "../lib/route.ts";
 import type { Deployment, PreDeployRun, Project } from "../lib/shapes.ts";
 import { empty, type ProjectContext, refreshed } from "../lib/view.ts";
+import { scaling } from "./scaling.ts";
 
 const POLL_INTERVAL_MS = 10_000;
 
@@ -15,7 +16,14 @@ export function overview(context: ProjectContext): HTMLElement {
   show(context.project);
   context.onChange(show);
   const isDeployed = ["http", "worker", "job"].includes(context.project.type_project);
-  return h("div", { class: "stack" }, about, isDeployed ? deployments(context) : undefined);
+  const isScaled = ["http", "worker"].includes(context.project.type_project);
+  return h(
+    "div",
+    { class: "stack" },
+    about,
+    isScaled ? scaling(context) : undefined,
+    isDeployed ? deployments(context) : undefined,
+  );
 }
 
 /** What the project waits for. */

@@ -26,14 +26,16 @@ const READING = ["read", "logs.read", "metrics.read", "billing.read", "alerts.re
 
 const NOTIFYING = [
   ...["read", "update"].map((permission) => `organization.webhooks.${permission} on organization:*`),
-  ...["read", "alerts.read", "alerts.update"].map((permission) => `project.${permission} on project:*`),
+  ...["read", "alerts.read", "alerts.update", "autoscaling.update"].map(
+    (permission) => `project.${permission} on project:*`,
+  ),
 ];
 
 export interface Console {
   browser: LoneBrowser;
   /** Good for reading alone. */
   key: { api_key: string; api_key_id: string };
-  /** Good for notifications and alerts alone. */
+  /** Good for notifications, alerts and the number of instances alone. */
   notifier: { api_key: string; api_key_id: string };
   /** Public, with the canary as its description. */
   shop: { id: string; domain: string };
