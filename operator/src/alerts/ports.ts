@@ -69,8 +69,8 @@ const CONNECTIONS = 2;
 export function openAlertStore(settings: AnalyticsSettings): AlertStore {
   const store = openStore(settings, { connections: CONNECTIONS, timeoutMs: 15_000 });
   return {
-    usage: (selection, signal) => projectUsage(store, selection, STEP_SECONDS, signal),
-    requests: (selection, signal) => projectRequests(store, selection, signal),
+    usage: (selection, signal) => projectUsage(store, selection, STEP_SECONDS, { signal }),
+    requests: (selection, signal) => projectRequests(store, selection, { signal }),
     close: () => store.client.close(),
   };
 }

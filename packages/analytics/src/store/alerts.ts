@@ -1,16 +1,28 @@
 import { LONGEST_STEP_SECONDS, measuredSamples } from "./measured-samples.ts";
-import { rowsOf } from "./rows.ts";
+import { type ReadLimit, rowsOf } from "./rows.ts";
 import { name, type Place } from "./schema.ts";
 import { type Add, collectValues, type Statement } from "./statement.ts";
 import type { Store } from "./store.ts";
 
 /** What alerts of many projects watch, in one query for all of them. */
 
+/**
+ * What one query may read. The samples of 200 projects with three instances each are a third of it at the end of a day, whose samples are
+ * read whole: they are ordered by instance before the time.
+ */
+export const ALERTS_READ_LIMIT: ReadLimit = { rows: 5_000_000, bytes: 1_000_000_000 };
+
 export interface ProjectsSelection {
   projects: readonly { organization: string; project: string }[];
   /** Seconds since the epoch: `from` is in it, `to` is not. */
   from: number;
   to: number;
+}
+
+export interface AlertQueryOptions {
+  signal?: AbortSignal;
+  /** Another limit than {@link ALERTS_READ_LIMIT}. */
+  read?: ReadLimit;
 }
 
 /** One step of the instance that used most in it, each figure by itself; null for what is not known. */
@@ -37,15 +49,15 @@ export interface ProjectUsage {
 
 /**
  * What instances of projects used, in steps; of a project without samples there is nothing.
- * @throws StoreUnavailable
+ * @throws StoreUnavailable, which is busy where more than the limit would be read
  */
 export async function projectUsage(
   store: Store,
   selection: ProjectsSelection,
   stepSeconds: number,
-  signal?: AbortSignal,
+  { signal, read = ALERTS_READ_LIMIT }: AlertQueryOptions = {},
 ): Promise<ProjectUsage[]> {
-  const { rows } = await rowsOf<UsageRow>(store, usageOf(store, selection, stepSeconds), { signal });
+  const { rows } = await rowsOf<UsageRow>(store, usageOf(store, selection, stepSeconds), { signal, read });
   return rows.map(({ organization, project, points }) => ({
     organization,
     project,
@@ -105,14 +117,14 @@ export interface ProjectRequests {
 
 /**
  * Requests to projects by minute; of a project without any there is nothing.
- * @throws StoreUnavailable
+ * @throws StoreUnavailable, which is busy where more than the limit would be read
  */
 export async function projectRequests(
   store: Store,
   selection: ProjectsSelection,
-  signal?: AbortSignal,
+  { signal, read = ALERTS_READ_LIMIT }: AlertQueryOptions = {},
 ): Promise<ProjectRequests[]> {
-  const { rows } = await rowsOf<RequestsRow>(store, requestsOf(store, selection), { signal });
+  const { rows } = await rowsOf<RequestsRow>(store, requestsOf(store, selection), { signal, read });
   return rows.map(({ organization, project, counts }) => ({
     organization,
     project,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
 import type { InstanceSample } from "../instance-sample.ts";
-import { projectRequests, projectUsage } from "./alerts.ts";
+import { ALERTS_READ_LIMIT, projectRequests, projectUsage } from "./alerts.ts";
 import { insertEvents } from "./insert.ts";
 import { type HistoryPoint, metricHistory, sampledInstances } from "./metric-history.ts";
 import { insertSamples } from "./metrics.ts";
@@ -279,4 +279,22 @@ it("reads requests and those that failed of many projects, by minute", async () 
       ],
     },
   ]);
+});
+
+// Shows: docs/alerts.md#bounds: A query reads 5 million rows and 1 GB of the store at most
+it("reads no more for alerts than a query may, and says that it was too much", async () => {
+  const projects = [{ organization: "acme", project: "pshop" }];
+  const selection = { projects, from: BASE, to: BASE + 120 };
+  const most = ALERTS_READ_LIMIT;
+  for (const read of [
+    { ...most, rows: 1 },
+    { ...most, bytes: 10 },
+  ]) {
+    await expect(projectUsage(store, selection, 30, { read })).rejects.toMatchObject({ busy: true });
+  }
+  const requested = { ...selection, projects: [{ organization: "acme", project: "palert" }] };
+  await expect(projectRequests(store, requested, { read: { ...most, rows: 1 } })).rejects.toMatchObject({
+    busy: true,
+  });
+  expect(await projectUsage(store, selection, 30)).toHaveLength(1);
 });

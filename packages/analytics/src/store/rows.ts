@@ -39,22 +39,39 @@ const MOST_SECONDS = 10;
 /** Bytes of an answer, which is kept whole while it is read: many times the longest of the API's own queries. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
+/** What a query may read of the tables, before anything is left out of it. */
+export interface ReadLimit {
+  rows: number;
+  bytes: number;
+}
+
+export interface QueryOptions {
+  /** After which the store gives it up. */
+  seconds?: number;
+  /** Beyond which the store gives it up; without one only time and memory end it. */
+  read?: ReadLimit;
+  /** Cancels it. */
+  signal?: AbortSignal;
+}
+
 /**
  * Rows of a statement, and how many there would be without its LIMIT.
- * @param options.seconds after which the store gives it up
- * @param options.signal cancels it
  * @throws StoreUnavailable, also when it is cancelled, and for an answer of more than 8 MiB
  */
 export async function rowsOf<Row>(
   { client }: Store,
   { query, parameters }: Statement,
-  { seconds = MOST_SECONDS, signal }: { seconds?: number; signal?: AbortSignal } = {},
+  { seconds = MOST_SECONDS, read, signal }: QueryOptions = {},
 ): Promise<{ rows: Row[]; total: number }> {
   const answer = await ask(async () => {
     const { stream } = await client.exec({
       query: `${query}\nFORMAT JSON`,
       query_params: parameters,
-      clickhouse_settings: { ...LIMITS, max_execution_time: seconds },
+      clickhouse_settings: {
+        ...LIMITS,
+        max_execution_time: seconds,
+        ...(read && { max_rows_to_read: String(read.rows), max_bytes_to_read: String(read.bytes) }),
+      },
       abort_signal: signal,
     });
     // The client itself heeds the signal until the answer begins.

@@ -16,7 +16,7 @@ export interface StoreOptions {
 
 /**
  * The store does not answer, or not in time, or has no room: the same may work later.
- * `busy` says that it answered, but gave up for lack of time or memory.
+ * `busy` says that it answered, but gave up for lack of time or memory, or what would be read is too much.
  */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
@@ -46,8 +46,8 @@ export function openStore(settings: AnalyticsSettings, options: StoreOptions = {
   return { client, database, cluster };
 }
 
-/** Numbers of ClickHouse's errors for what takes too long, or too much memory, or comes while it does too much. */
-const BUSY = new Set(["159", "160", "202", "241", "307", "396"]);
+/** Numbers of ClickHouse's errors for what takes too long, reads too much, or takes too much memory, or comes while it does too much. */
+const BUSY = new Set(["158", "159", "160", "202", "241", "307", "396"]);
 /** Errors about a statement or its data, which will be the same the next time. */
 const isRefusal = (error: ClickHouseError): boolean =>
   [
