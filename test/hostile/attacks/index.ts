@@ -1,6 +1,7 @@
 /** Every attack, in the order in which they are tried. */
 import type { Attack } from "../attack.ts";
 import { adminCommands } from "./admin-commands.ts";
+import { alerts } from "./alerts.ts";
 import { backups } from "./backups.ts";
 import { buildDisk } from "./build-disk.ts";
 import { clockAhead } from "./clock-ahead.ts";
@@ -23,6 +24,7 @@ import { metricRanges } from "./metric-ranges.ts";
 import { oneOffRuns } from "./one-off-runs.ts";
 import { patterns } from "./patterns.ts";
 import { references } from "./references.ts";
+import { requestFlood } from "./request-flood.ts";
 import { silentDatabases } from "./silent-databases.ts";
 import { slowCreations } from "./slow-creations.ts";
 import { slowHeaders } from "./slow-headers.ts";
@@ -52,6 +54,8 @@ export const attacks: readonly Attack[] = [
   variableGroups,
   webhooks,
   email,
+  alerts,
+  requestFlood,
   creations,
   domains,
   backups,
