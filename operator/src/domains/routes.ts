@@ -5,6 +5,7 @@ import type { Project } from "@slipway/crds";
 import type { Rollout } from "../applications/rollout.ts";
 import { shortestDelay } from "../projects/kind.ts";
 import { childrenOf, type ProjectStores } from "../projects/stores.ts";
+import { isAtActivator } from "../sleep/decision.ts";
 import { tlsSecretName } from "./desired/ingress.ts";
 import type { Claimed } from "./project-claims.ts";
 import type { CustomRoute } from "./project-status.ts";
@@ -62,7 +63,9 @@ export function checkRoutes(
     if (isKnown && !written && !deps.routeCheck.isOpen(project, host)) {
       return undefined;
     }
-    if (rollout.serving === 0 || project.spec.paused) {
+    // While it sleeps, the activator answers in place of its instances.
+    const isAnswered = rollout.serving > 0 || isAtActivator(project.status?.sleep);
+    if (!isAnswered || project.spec.paused) {
       return isKnown && !written ? undefined : WAITS_FOR_INSTANCE;
     }
     checked.add(host);

@@ -68,6 +68,12 @@ describe("a project that enters a sleep", () => {
   });
 });
 
+it("says when it is the ingress because of which a project does not sleep", () => {
+  const late = { ...idle, sleep: sleepIn("entering"), now: new Date(now.getTime() + 121_000) };
+  expect(decideSleep(late)).toEqual({ sleep: undefined, isObstructed: true });
+  expect(decideSleep({ ...late, isWakeRequested: true })).toEqual({ sleep: undefined });
+});
+
 describe("a project that is asleep", () => {
   const asleep = sleepIn("asleep");
 

@@ -44,6 +44,8 @@ export interface SleepDecision {
   sleep: Sleep | undefined;
   /** Milliseconds until the decision is to be made again, in any case. */
   againInMs?: number;
+  /** It did not come to sleep, since the ingress does not send requests to the activator. */
+  isObstructed?: true;
 }
 
 /** Whether requests go to the activator. */
@@ -82,8 +84,11 @@ function whileRunning(input: SleepInput): SleepDecision {
 function whileEntering(input: SleepInput, sleep: Sleep): SleepDecision {
   const { confirmedMs, now } = input;
   const isLate = now.getTime() - Date.parse(sleep.since) > ENTER_MS;
-  if (isToRun(input, sleep) || !input.isSettled || isLate) {
+  if (isToRun(input, sleep) || !input.isSettled) {
     return { sleep: undefined };
+  }
+  if (isLate) {
+    return { sleep: undefined, isObstructed: true };
   }
   const leftMs = confirmedMs === undefined ? SECOND_MS : DRAIN_MS - confirmedMs;
   return leftMs > 0

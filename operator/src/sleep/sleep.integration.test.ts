@@ -165,6 +165,7 @@ async function untilAsleep(): Promise<void> {
   await serveDeployment(cluster.client, ref);
 }
 
+// Shows: docs/sleep.md#waking: a request is held by one activator: where that is killed, the ingress
 test("a project falls asleep behind the activator and wakes by a request, though the activator that received it is killed", async () => {
   const spec = { subdomain: "sleeper", sleepAfterSeconds: 10 };
   await cluster.client.create<Project>(projectResource, exampleProject(ref, spec));
@@ -201,6 +202,21 @@ test("a project falls asleep behind the activator and wakes by a request, though
   expect((await project()).status?.phase).toBe("running");
   // The ingress may follow later: the activator answers as before, and ends no sleep that there is not.
   expect(await other.request()).toBe("awake");
+});
+
+// Shows: docs/sleep.md#when-a-project-sleeps: not before it has served for that time itself: a new version
+test("a project that was woken serves for its time before it sleeps again, though its last request was long ago", async () => {
+  await untilAsleep();
+  await cluster.client.patch(projectResource, ref, { spec: { description: "one" } });
+  await eventually(async () => (await replicas()) === 1);
+  await startInstance();
+  isIdle = true;
+  await whileServed(cluster.client, ref, async () => (await phase()) === undefined);
+  const awakeAt = Date.now();
+  await untilAsleep();
+  const { status } = await project();
+  // Its own ten seconds, and those in which the activator has its requests.
+  expect(Date.parse(status?.sleep?.since ?? "") - awakeAt).toBeGreaterThan(19_000);
 });
 
 test("a change wakes a project that sleeps, also one that is rejected", async () => {

@@ -82,16 +82,16 @@ export class SleepSteps {
     const { status, rollout, hosts } = from;
     const addresses = platform?.activator() ?? [];
     const afterSeconds = sleepsAfterSeconds(project, plan);
-    if (platform === undefined || addresses.length === 0 || (afterSeconds === undefined && !status.sleep)) {
+    const isOut = project.spec.paused || (afterSeconds === undefined && !status.sleep);
+    if (platform === undefined || addresses.length === 0 || isOut) {
       status.sleep = undefined;
       this.forget(project);
       return { isAsleep: false };
     }
     const input = this.#input(project, { ...from, afterSeconds, platform });
-    const { sleep, againInMs } = decideSleep(input);
+    const { sleep, againInMs, isObstructed = false } = decideSleep(input);
     status.sleep = sleep;
-    if (sleep === undefined) {
-      const isObstructed = input.sleep?.phase === "entering" && !input.isWakeRequested;
+    if (sleep === undefined && input.sleep !== undefined) {
       this.#end(project, isObstructed);
     }
     const isProbed = sleep?.phase === "entering" && hosts.length > 0 && rollout.serving > 0;
@@ -166,17 +166,20 @@ export class SleepSteps {
       this.#isRouted(project) &&
       hosts.length > 0 &&
       hosts.map((host) => this.#deps.routeCheck.isAtActivator(project, host)).every((is) => is);
+    const readyMs = this.#elapsed(this.#readyAt, project, isReady);
+    const idleSeconds = platform.idleSeconds(project);
     return {
       sleep: status.sleep,
       afterSeconds,
-      idleSeconds: platform.idleSeconds(project),
+      // The request that has woken it is counted at its end, and a new version has had none.
+      idleSeconds: idleSeconds && Math.min(idleSeconds, Math.floor((readyMs ?? 0) / 1_000)),
       isSettled: isReady && this.#mayEnter(project, status) && hosts.length > 0,
       isDeploying: status.deployments?.[0]?.status === "in_progress",
       isWakeRequested: isWakeRequested({ ...project, status }),
       generation: metadata.generation ?? 0,
       isRouted: this.#isRouted(project),
       confirmedMs: this.#elapsed(this.#confirmedAt, project, isConfirmed),
-      readyMs: this.#elapsed(this.#readyAt, project, isReady),
+      readyMs,
       wakeMs,
       now: this.#deps.clock.now(),
       newId: () => randomUUID().slice(0, 8),

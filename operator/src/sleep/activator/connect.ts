@@ -9,6 +9,11 @@ export const HOLD_MS = 60_000;
 /** Longest time of one attempt: the network policy of a new instance may not be in force yet, and connections hang. */
 const CONNECT_MS = 1_000;
 const RETRY_MS = 100;
+/**
+ * How long a project that is falling asleep keeps a request until the operator has answered that it does not: an instance that takes it might be
+ * stopped meanwhile. After that the operator is away, and stops none.
+ */
+const ENTERING_MS = 3_000;
 
 /** Nobody answers for a project: it did not start in time, or is deleted. */
 export class NoInstanceError extends Error {}
@@ -32,6 +37,7 @@ export async function connectInstance(
   { clock, signal, holdMs = HOLD_MS }: { clock: Clock; signal: AbortSignal; holdMs?: number },
 ): Promise<Socket> {
   const ending = AbortSignal.any([signal, AbortSignal.timeout(holdMs)]);
+  const begunAt = clock.monotonic();
   for (let turn = 0; !ending.aborted; turn += 1) {
     const now = instances.current(project);
     if (now === undefined) {
@@ -39,7 +45,8 @@ export async function connectInstance(
     }
     // In every sleep that it enters meanwhile: what enters one has a request now.
     instances.wake(now);
-    const addresses = instances.addresses(now);
+    const isUndecided = now.isEntering && clock.monotonic() - begunAt < ENTERING_MS;
+    const addresses = isUndecided ? [] : instances.addresses(now);
     const address = addresses[turn % Math.max(1, addresses.length)];
     const socket = address && (await open(address, ending));
     if (socket) {

@@ -12,6 +12,8 @@ export interface SleepingProject {
   hosts: readonly string[];
   /** The sleep that it is in; undefined while it runs. */
   sleepId?: string;
+  /** It is falling asleep: its instances still run, and may be stopped. */
+  isEntering?: boolean;
   /** The sleep that was last asked to end. */
   wakeRequested?: string;
 }
@@ -43,6 +45,7 @@ export function sleepingProject({ metadata, spec, status }: Project): SleepingPr
   return {
     ...{ namespace, id, uid, organization, hosts },
     sleepId: status.sleep?.id,
+    isEntering: status.sleep?.phase === "entering",
     wakeRequested: metadata.annotations?.[annotations.wakeRequested],
   };
 }

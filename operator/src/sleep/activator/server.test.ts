@@ -10,7 +10,7 @@ import { ActivatorMetrics } from "./metrics.ts";
 import { type Address, hostnameOf, type SleepingProject } from "./projects.ts";
 import { activatorServer } from "./server.ts";
 
-const shop: SleepingProject = {
+const asleep: SleepingProject = {
   namespace: "slipway-org-acme",
   id: "pshop",
   uid: "u1",
@@ -26,7 +26,9 @@ let woken: string[];
 let wakes: () => void;
 let received: IncomingMessage[];
 
+let shop: SleepingProject;
 beforeEach(async () => {
+  shop = asleep;
   addresses = [];
   woken = [];
   received = [];
@@ -148,6 +150,19 @@ describe("a request for a project that sleeps", () => {
     await until(() => woken.length > 1);
     start();
     expect(await answered).toMatchObject({ status: 200, body: "PUT / text" });
+  });
+
+  // Shows: docs/sleep.md#when-a-project-sleeps: a request for a project that is falling asleep waits until
+  it("waits while the project is falling asleep, though an instance still runs, until that is decided", async () => {
+    shop = { ...shop, isEntering: true };
+    start();
+    const answered = send();
+    await until(() => woken.length > 0);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(received).toEqual([]);
+    shop = { ...shop, isEntering: false, sleepId: undefined };
+    wakes();
+    expect(await answered).toMatchObject({ status: 200 });
   });
 
   it("gets 503 when no instance answers in time", async () => {

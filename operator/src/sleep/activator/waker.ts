@@ -9,9 +9,11 @@ import type { SleepingProject } from "./projects.ts";
 export interface WakeLimits {
   perOrganization: number;
   total: number;
+  /** Of an organization, however many those of others are. */
+  reserved: number;
 }
 
-export const WAKES: WakeLimits = { perOrganization: 30, total: 300 };
+export const WAKES: WakeLimits = { perOrganization: 30, total: 300, reserved: 3 };
 const WINDOW_MS = 60_000;
 /** Pause before a wake that failed, or for which there is no share left, is tried again. */
 const RETRY_MS = 1_000;
@@ -81,7 +83,7 @@ export class Waker {
     }
     const own = this.#used.get(organization) ?? 0;
     const all = [...this.#used.values()].reduce((sum, one) => sum + one, 0);
-    if (own >= limits.perOrganization || all >= limits.total) {
+    if (own >= limits.perOrganization || (all >= limits.total && own >= limits.reserved)) {
       return false;
     }
     this.#used.set(organization, own + 1);
