@@ -231,12 +231,38 @@ describe("rendering", () => {
     [false, ["requestScaling.enabled=false"]],
     [false, ["requestScaling=null"]],
   ])("projects are scaled by requests where all of them are counted: %s", async (isScaled, sets) => {
-    const objects = await renderChart(valuesOf("everything"), sets);
+    const objects = await renderChart(valuesOf("everything"), [...sets, "sleep.enabled=false"]);
     const variables = objects
       .filter(({ kind }) => kind === "Deployment")
       .flatMap((object) => containersOf(object).flatMap(({ env = [] }) => env.map(({ name }) => name)));
     expect(variables).toContain("SLIPWAY_ANALYTICS_URL");
     expect(variables.includes("SLIPWAY_REQUEST_SCALING")).toBe(isScaled);
+  });
+
+  test("values of a release whose projects do not sleep are taken over, and sleep that is enabled over them has its defaults", async () => {
+    const without = await renderChart(valuesOf("everything"), [
+      "sleep=null",
+      "catalogSleepAfterSeconds=null",
+    ]);
+    const isActivator = ({ metadata }: Rendered) => metadata.name === "slipway-activator";
+    expect(without.filter(isActivator)).toEqual([]);
+    const only = ["replicas", "resources", "nodeSelector", "tolerations"].map((name) => `sleep.${name}=null`);
+    const objects = await renderChart(valuesOf("everything"), only);
+    const activator = objects.find((object) => object.kind === "Deployment" && isActivator(object));
+    expect(activator?.spec).toMatchObject({ replicas: 2 });
+    expect(containersOf(activator as Rendered)).toMatchObject([
+      { resources: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "512Mi" } } },
+    ]);
+  });
+
+  // Shows: docs/sleep.md#turning-it-on: needs `ingress.probeUrl` and the counts of requests
+  test.each([
+    ["analytics.enabled=false", "counts of requests"],
+    ["requestScaling.enabled=false", "counts of requests"],
+    ["requestScaling.besideOtlp=false", "counts of requests"],
+    ["ingress.probeUrl=", "ingress.probeUrl"],
+  ])("sleep is refused with %s", async (set, message) => {
+    await expect(renderChart(valuesOf("everything"), [set])).rejects.toThrow(message);
   });
 
   test("metrics that are enabled over such values have their defaults", async () => {
