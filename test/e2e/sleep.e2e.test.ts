@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { isLong } from "../kit/long.ts";
 import {
@@ -8,13 +9,18 @@ import {
   uniqueName,
   untilStatus,
 } from "./support/api.ts";
+import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
 import { throughIngress } from "./support/ingress.ts";
+import { killOperator, leader, systemNamespace } from "./support/operator.ts";
+import { killProcess } from "./support/process.ts";
 
-/** Sleeps of each project, and projects that sleep beside each other: 5 together, or 1,000 in the long form. */
-const [CYCLES, PROJECTS] = isLong ? [50, 20] : [2, 3];
-/** Requests that come for a project that sleeps at the same time. */
+/** Sleeps of each project, and projects that sleep beside each other: 10 together, or 1,000 in the long form. */
+const [CYCLES, PROJECTS] = isLong ? [50, 20] : [1, 10];
+/** Requests that come for a project at the same time. */
 const REQUESTS = 5;
+/** Sleeps whose end processes are killed in. */
+const KILLED = isLong ? 20 : 1;
 
 const call = apiClient();
 const made: string[] = [];
@@ -24,45 +30,114 @@ interface Sleeping {
   status: string;
   sleeping_since?: string;
 }
+interface Sleeper {
+  id: string;
+  domain: string;
+}
 const read = async (id: string) => (await call<Sleeping>("GET", `/v1/project/${id}`)).body.data;
+const random = (least: number, most: number) => least + Math.random() * (most - least);
 
-async function cycles(index: number): Promise<number[]> {
-  const project = await createProject(
-    call,
-    httpProject(uniqueName(`sleep${index}`), { sleep_after_seconds: 10 }),
-  );
+async function sleeper(name: string): Promise<Sleeper> {
+  const project = await createProject(call, httpProject(uniqueName(name), { sleep_after_seconds: 10 }));
   made.push(project.project_id);
-  const { project_id: id, domain } = project;
-  await untilStatus(call, id, "running");
-  const waits: number[] = [];
-  for (let cycle = 0; cycle < CYCLES; cycle += 1) {
-    await eventually(
-      async () =>
-        expect(await read(id)).toMatchObject({ status: "running", sleeping_since: expect.any(String) }),
-      { within: 90_000, every: 1_000 },
-    );
-    const began = performance.now();
-    const answers = await Promise.all(Array.from({ length: REQUESTS }, () => throughIngress(domain)));
-    waits.push(performance.now() - began);
-    expect(answers.map(({ status }) => status)).toEqual(Array(REQUESTS).fill(200));
-    // Through the time in which the ingress follows, too.
-    await eventually(async () => {
-      expect((await throughIngress(domain)).status).toBe(200);
-      expect(await read(id)).not.toHaveProperty("sleeping_since");
-    });
+  await untilStatus(call, project.project_id, "running");
+  return { id: project.project_id, domain: project.domain };
+}
+
+const untilAsleep = ({ id }: Sleeper) =>
+  eventually(
+    async () =>
+      expect(await read(id)).toMatchObject({ status: "running", sleeping_since: expect.any(String) }),
+    { every: 1_000 },
+  );
+const untilAwake = ({ id }: Sleeper) =>
+  eventually(async () => expect(await read(id)).not.toHaveProperty("sleeping_since"));
+
+/** Requests at the same time, all of which have to be answered. @returns how long the last took, in milliseconds */
+async function request({ domain }: Sleeper): Promise<number> {
+  const began = performance.now();
+  const answers = await Promise.all(Array.from({ length: REQUESTS }, () => throughIngress(domain)));
+  expect(answers.map(({ status }) => status)).toEqual(Array(REQUESTS).fill(200));
+  return performance.now() - began;
+}
+
+/** Wakes one that is asleep. Afterwards requests come through the time in which the ingress follows. */
+async function wake(project: Sleeper): Promise<number> {
+  await untilAsleep(project);
+  const took = await request(project);
+  await eventually(async () => {
+    await request(project);
+    expect(await read(project.id)).not.toHaveProperty("sleeping_since");
+  });
+  return took;
+}
+
+/** Requests at any moment of its way into a sleep: while it runs, its routes change, its instances end, or it has none. */
+async function surprise(project: Sleeper): Promise<void> {
+  await pause(random(15_000, 40_000));
+  for (let round = 0; round < 5; round += 1) {
+    await request(project);
+    await pause(random(0, 500));
   }
-  return waits;
 }
 
 // Shows: docs/sleep.md#waking: a request waits up to a minute, with its body unread, and is answered by an
 test(
   `${CYCLES * PROJECTS} sleeps end with the first request, and none is lost`,
   async () => {
-    const waits = (await Promise.all(Array.from({ length: PROJECTS }, (_, index) => cycles(index)))).flat();
+    const waits: number[] = [];
+    const cycles = async (index: number) => {
+      const project = await sleeper(`sleep${index}`);
+      for (let cycle = 0; cycle < CYCLES; cycle += 1) {
+        // Every third comes when it may.
+        if ((index + cycle) % 3 === 2) {
+          await surprise(project);
+        } else {
+          waits.push(await wake(project));
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: PROJECTS }, (_, index) => cycles(index)));
     const sorted = waits.toSorted((a, b) => a - b);
     const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] ?? 0;
     console.log(`${waits.length} wakes: p95 of the first answers ${Math.round(p95)} ms`);
     expect(p95).toBeLessThan(30_000);
   },
-  isLong ? 4 * 3_600_000 : 240_000,
+  isLong ? 4 * 3_600_000 : 300_000,
+);
+
+async function killActivator(): Promise<void> {
+  const pods = await cluster.core.listNamespacedPod({
+    namespace: systemNamespace,
+    labelSelector: "app.kubernetes.io/name=slipway-activator",
+  });
+  const names = pods.items.map(({ metadata }) => metadata?.name ?? "");
+  await killProcess(names[Math.floor(random(0, names.length))] ?? "", "dist/activator.js");
+}
+
+test(
+  "a project wakes though an activator and the leading operator are killed meanwhile, and who asks again is answered",
+  async () => {
+    const project = await sleeper("killed");
+    for (let round = 0; round < KILLED; round += 1) {
+      await untilAsleep(project);
+      let cut = 0;
+      const kill = (one: () => Promise<void>) =>
+        pause(random(0, 3_000)).then(() => eventually(one, { within: 60_000, every: 200 }));
+      const answered = Array.from({ length: 2 * REQUESTS }, () =>
+        eventually(
+          async () => {
+            const { status } = await throughIngress(project.domain).catch(() => ({ status: 0 }));
+            cut += status === 200 ? 0 : 1;
+            expect(status).toBe(200);
+          },
+          { within: 120_000 },
+        ),
+      );
+      await Promise.all([...answered, kill(killActivator), kill(async () => killOperator(await leader()))]);
+      console.log(`${cut} requests were cut off and sent again`);
+      await untilAwake(project);
+    }
+  },
+  isLong ? 3_600_000 : 300_000,
 );
