@@ -24,6 +24,8 @@ export interface JsonRequest {
   missing?: () => GitError;
   /** The failure for 403. */
   forbidden?: () => GitError;
+  /** The failure for 409: Gitea answers it about a repository without a commit. */
+  conflict?: () => GitError;
   /** The failure for 422: GitHub answers it to a ref that names no commit. */
   unprocessable?: () => GitError;
   /** Bytes of the list that the answer is a page of. */
@@ -103,7 +105,7 @@ const unexpectedResponse = (what: string) =>
 /** The message contains nothing of the answer's body, which may repeat what was sent. */
 function toGitError(
   { status, headers }: FetchResponse,
-  { missing, forbidden, unprocessable }: JsonRequest,
+  { missing, forbidden, conflict, unprocessable }: JsonRequest,
 ): GitError {
   const isLimited = status === 429 || (status === 403 && headers["x-ratelimit-remaining"] === "0");
   if (isLimited) {
@@ -124,6 +126,9 @@ function toGitError(
   }
   if (status === 404 && missing) {
     return missing();
+  }
+  if (status === 409 && conflict) {
+    return conflict();
   }
   if (status === 422 && unprocessable) {
     return unprocessable();

@@ -172,6 +172,25 @@ describe("a repository", () => {
     await expect(one.commit(id, "no-such-branch")).rejects.toEqual(failing("RefNotFound"));
   });
 
+  // Shows: docs/git.md#over-v1: 404 `GIT_REF_NOT_FOUND` | no such branch, tag or commit
+  it("that is empty has no commit, no branch and no tag, until its first push", async () => {
+    const { body } = await gitea.call("POST", "/user/repos", { name: "empty" });
+    const { id: number, full_name: path } = body as { id: number; full_name: string };
+    const one = client();
+    expect([await one.branches(String(number)), await one.tags(String(number))]).toEqual([[], []]);
+    await expect(one.commit(String(number), "main")).rejects.toEqual(failing("RefNotFound"));
+    const made = await gitea.call("POST", `/repos/${path}/contents/one.txt`, {
+      branch: "main",
+      message: "First",
+      content: Buffer.from("one").toString("base64"),
+    });
+    const { commit } = made.body as { commit: { sha: string } };
+    // The server may count it as empty for a while longer.
+    await expect
+      .poll(() => one.commit(String(number), "main").catch(String), { timeout: 60_000 })
+      .toEqual({ sha: commit.sha, title: "First" });
+  });
+
   it("is cloned from the instance's own address", async () => {
     const { username, token } = gitea;
     expect(await client().clone(id)).toEqual({ url: `${gitea.url}/${PATH}.git`, username, password: token });

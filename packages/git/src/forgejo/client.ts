@@ -1,5 +1,6 @@
 /** Forgejo and Gitea, through their API v1. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 import { GitError } from "../errors.ts";
 import { cursorOf, JsonApi, PAGE_SIZE, pageOf, readAll } from "../json-api.ts";
@@ -34,6 +35,9 @@ const EVENTS = ["push", "create", "release"];
 
 const noRepository = () => new GitError("RepositoryNotFound", "the credential sees no such repository");
 const noRef = () => new GitError("RefNotFound", "the repository has no such branch, tag or commit");
+
+/** Gitea counts a repository as empty until a while after its first push: for so long it is asked again, in milliseconds. */
+const EMPTY_RETRIES_MS = [200, 400, 800, 1_600];
 
 /** Names that are longer than any that is built from are left out. */
 const named = (name: string | undefined, commitSha: string) =>
@@ -124,11 +128,23 @@ export class ForgejoClient implements GitProvider {
   async commit(repositoryId: string, ref: string): Promise<Commit> {
     const path = await this.#path(repositoryId);
     const query = { sha: ref, limit: 1, stat: false, verification: false, files: false };
-    const [found] = await this.#api.request(`${path}/commits`, schemas.commits, { query, missing: noRef });
-    if (!found) {
-      throw noRef();
+    const empty = new GitError("RefNotFound", "the repository is empty");
+    for (const waitMs of [...EMPTY_RETRIES_MS, undefined]) {
+      try {
+        const ask = { query, missing: noRef, conflict: () => empty };
+        const [found] = await this.#api.request(`${path}/commits`, schemas.commits, ask);
+        if (!found) {
+          throw noRef();
+        }
+        return { sha: found.sha, title: found.commit.message };
+      } catch (error) {
+        if (error !== empty || waitMs === undefined) {
+          throw error;
+        }
+        await sleep(waitMs);
+      }
     }
-    return { sha: found.sha, title: found.commit.message };
+    throw empty;
   }
 
   async ensureHook(repositoryId: string, { url, secret }: HookOptions): Promise<Hook> {

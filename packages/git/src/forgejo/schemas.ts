@@ -3,8 +3,13 @@ import { bounded, PAGE_SIZE, refName, sha, title, webUrl } from "../json-api.ts"
 
 /** The parts of API v1's answers that are read; Gitea and Forgejo give the same. */
 
-/** A page: a server that returns more than was requested is no Git server. */
-const page = <Item extends z.ZodType>(item: Item) => z.array(item).max(PAGE_SIZE);
+/** A page: a server that returns more than was requested is no Git server. Gitea's branches of an empty repository are null. */
+const page = <Item extends z.ZodType>(item: Item) =>
+  z
+    .array(item)
+    .max(PAGE_SIZE)
+    .nullable()
+    .transform((items) => items ?? []);
 
 export const user = z.object({ login: bounded(255) });
 
