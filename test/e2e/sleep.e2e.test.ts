@@ -1,19 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { isLong } from "../kit/long.ts";
-import {
-  apiClient,
-  createProject,
-  deleteProjects,
-  httpProject,
-  uniqueName,
-  untilStatus,
-} from "./support/api.ts";
+import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
 import { throughIngress } from "./support/ingress.ts";
 import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { killProcess } from "./support/process.ts";
+import { createSleeper, expectAwake, type Sleeper, untilAsleep } from "./support/sleep.ts";
 
 /** Sleeps of each project, and projects that sleep beside each other: 10 together, or 1,000 in the long form. */
 const [CYCLES, PROJECTS] = isLong ? [50, 20] : [1, 10];
@@ -26,32 +20,13 @@ const call = apiClient();
 const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
 
-interface Sleeping {
-  status: string;
-  sleeping_since?: string;
-}
-interface Sleeper {
-  id: string;
-  domain: string;
-}
-const read = async (id: string) => (await call<Sleeping>("GET", `/v1/project/${id}`)).body.data;
 const random = (least: number, most: number) => least + Math.random() * (most - least);
 
 async function sleeper(name: string): Promise<Sleeper> {
-  const project = await createProject(call, httpProject(uniqueName(name), { sleep_after_seconds: 10 }));
-  made.push(project.project_id);
-  await untilStatus(call, project.project_id, "running");
-  return { id: project.project_id, domain: project.domain };
+  const project = await createSleeper(call, uniqueName(name));
+  made.push(project.id);
+  return project;
 }
-
-const untilAsleep = ({ id }: Sleeper) =>
-  eventually(
-    async () =>
-      expect(await read(id)).toMatchObject({ status: "running", sleeping_since: expect.any(String) }),
-    { every: 1_000 },
-  );
-const untilAwake = ({ id }: Sleeper) =>
-  eventually(async () => expect(await read(id)).not.toHaveProperty("sleeping_since"));
 
 /** Requests at the same time, all of which have to be answered. @returns how long the last took, in milliseconds */
 async function request({ domain }: Sleeper): Promise<number> {
@@ -63,11 +38,11 @@ async function request({ domain }: Sleeper): Promise<number> {
 
 /** Wakes one that is asleep. Afterwards requests come through the time in which the ingress follows. */
 async function wake(project: Sleeper): Promise<number> {
-  await untilAsleep(project);
+  await untilAsleep(call, project);
   const took = await request(project);
   await eventually(async () => {
     await request(project);
-    expect(await read(project.id)).not.toHaveProperty("sleeping_since");
+    await expectAwake(call, project);
   });
   return took;
 }
@@ -120,7 +95,7 @@ test(
   async () => {
     const project = await sleeper("killed");
     for (let round = 0; round < KILLED; round += 1) {
-      await untilAsleep(project);
+      await untilAsleep(call, project);
       let cut = 0;
       const kill = (one: () => Promise<void>) =>
         pause(random(0, 3_000)).then(() => eventually(one, { within: 60_000, every: 200 }));
@@ -136,7 +111,7 @@ test(
       );
       await Promise.all([...answered, kill(killActivator), kill(async () => killOperator(await leader()))]);
       console.log(`${cut} requests were cut off and sent again`);
-      await untilAwake(project);
+      await eventually(() => expectAwake(call, project));
     }
   },
   isLong ? 3_600_000 : 300_000,

@@ -26,6 +26,7 @@ import { patterns } from "./patterns.ts";
 import { references } from "./references.ts";
 import { requestFlood } from "./request-flood.ts";
 import { silentDatabases } from "./silent-databases.ts";
+import { sleepers } from "./sleepers.ts";
 import { slowCreations } from "./slow-creations.ts";
 import { slowHeaders } from "./slow-headers.ts";
 import { stalledBodies } from "./stalled-bodies.ts";
@@ -46,6 +47,7 @@ export const attacks: readonly Attack[] = [
   slowCreations,
   logStreams,
   execSessions,
+  sleepers,
   logFlood,
   metricRanges,
   logDrains,
