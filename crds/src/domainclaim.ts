@@ -34,6 +34,7 @@ export const domainClaimReasons = {
   RoutePending: "RoutePending",
   CertificateIssued: "CertificateIssued",
   CertificatePending: "CertificatePending",
+  CertificateFailed: "CertificateFailed",
   ProjectGone: "ProjectGone",
   Expired: "Expired",
   ProvedByAnother: "ProvedByAnother",
@@ -111,6 +112,13 @@ export const domainClaimStatus = z
     proofMissingSince: timestamp(
       "Since when the record that proved ownership has not been found.",
     ).optional(),
+    certificateFailure: z
+      .strictObject({
+        since: timestamp("When an issuance failed first, since one succeeded last."),
+        message: text(0, 1024, "Why that one failed, in the issuer's words."),
+      })
+      .describe("The certificate could not be issued or renewed; absent once it is.")
+      .optional(),
   })
   .describe("Where the claim stands.");
 export type DomainClaimStatus = z.output<typeof domainClaimStatus>;

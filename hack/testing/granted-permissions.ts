@@ -50,6 +50,8 @@ const UNSEEN: Readonly<Record<string, string>> = {
   "operator slipway.dev/backups delete": "deletes an expired Backup: backups/retention.test.ts, in memory",
   "operator slipway.dev/domainclaims get":
     "reads a claim that the cache does not have yet: domains/claims.test.ts, in memory",
+  "operator cert-manager.io/certificates get":
+    "reads why a certificate was not issued: domains/domains.integration.test.ts, with an issuer",
   "operator slipway.dev/builds delete":
     "deletes a Build that history no longer keeps: builds/completion.test.ts, in memory",
   "api-server slipway.dev/domainclaims patch":

@@ -212,6 +212,7 @@ export function createOperator(options: OperatorOptions): Manager {
     ownershipRetry: options.ownershipRetry,
     proofRetry: options.proofRetry,
     reservations: options.reservations,
+    certificatePeriodsMs: options.certificatePeriodsMs,
   });
 
   if (options.notifications) {

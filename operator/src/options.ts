@@ -67,6 +67,8 @@ export interface OperatorOptions {
   ownershipRetry?: BackoffOptions;
   /** Pauses between two look-ups of a domain that is proved: a day unless given. */
   proofRetry?: BackoffOptions;
+  /** Milliseconds between two reads of a certificate that is waited for, and of one that is in place: a minute and an hour unless given. */
+  certificatePeriodsMs?: { pending_issuance: number; active: number };
   /** Where reservations of custom domains are remembered: each claim counts alone unless given. */
   reservations?: ReservationLedger;
   /** In place of the one that probes `config.ingress.probeUrl`. */

@@ -9,7 +9,10 @@ import {
   organizationRules as databaseOrganizationRules,
   rules as databaseRules,
 } from "./databases/rules.ts";
-import { rules as domainClaimRules } from "./domains/controller.ts";
+import {
+  organizationRules as domainClaimOrganizationRules,
+  rules as domainClaimRules,
+} from "./domains/controller.ts";
 import {
   organizationRules as gitConnectionOrganizationRules,
   rules as gitConnectionRules,
@@ -59,6 +62,7 @@ export const clusterRules: PolicyRule[] = mergeRules([
 export const organizationRules: PolicyRule[] = mergeRules([
   ...organizationControllerOrganizationRules,
   ...projectOrganizationRules,
+  ...domainClaimOrganizationRules,
   ...jobRunOrganizationRules,
   ...observeOrganizationRules,
   ...databaseOrganizationRules,

@@ -17,6 +17,7 @@ export const eventTypes = [
   "backup.completed",
   "backup.failed",
   "certificate.issued",
+  "certificate.failed",
   "alert.firing",
   "alert.resolved",
 ] as const;

@@ -26,6 +26,7 @@ import {
 import { BY_WANTED_HOST, type ProjectStores } from "../projects/stores.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { domainClaimResource } from "../resources.ts";
+import { CertificateChecks, certificateRules } from "./certificates.ts";
 import { BY_PROJECT_UID } from "./claims.ts";
 import { createTxtLookup, OwnershipChecks } from "./ownership.ts";
 import { type DomainClaimDependencies, reap, reconcileClaim } from "./reconciler.ts";
@@ -38,10 +39,13 @@ export const rules: PolicyRule[] = [
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["get", "list", "watch"] },
 ];
 
+/** In organizations' namespaces. */
+export const organizationRules: PolicyRule[] = certificateRules;
+
 /** Adds it to a manager. */
 export function addDomainClaimController(manager: Manager, deps: DomainClaimDependencies): Controller {
   const { client, clock, recorder } = manager;
-  const { claims, projects, ownership, proofs, reservations } = deps;
+  const { claims, projects, ownership, proofs, reservations, certificates } = deps;
   const reportClaim = objectReconciler<DomainClaim, DomainClaimConditionCatalog>({
     client,
     clock,
@@ -59,6 +63,7 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
         ownership.forget(ref.name);
         proofs.forget(ref.name);
         reservations.drop(ref.name);
+        certificates.forget(ref.name);
       }
       return isReleased ? undefined : reportClaim(ref, context);
     },
@@ -89,6 +94,8 @@ interface DomainOptions extends Pick<ProjectStores, "projects" | "claims"> {
   ownershipRetry?: BackoffOptions;
   proofRetry?: BackoffOptions;
   reservations?: ReservationLedger;
+  /** Between two reads of a certificate. */
+  certificatePeriodsMs?: { pending_issuance: number; active: number };
 }
 
 /** Adds everything about the ownership of domains to a manager. */
@@ -107,6 +114,11 @@ export function addDomains(manager: Manager, options: DomainOptions): void {
     ownership: new OwnershipChecks({ ...checkOptions, retry: ownershipRetry }),
     proofs: new OwnershipChecks({ ...checkOptions, retry: proofRetry, repeats: true }),
     reservations: new Reservations(options.reservations ?? NO_RESERVATIONS, manager.log),
+    certificates: new CertificateChecks({
+      client: manager.client,
+      clock: manager.clock,
+      periodsMs: options.certificatePeriodsMs,
+    }),
   });
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { isAlreadyExists, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   type CustomDomainStatus,
@@ -26,6 +27,7 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
+import { certificateResource } from "./certificates.ts";
 import { customIngressName, tlsSecretName } from "./desired/ingress.ts";
 import type { ProbeResult } from "./ingress-probe.ts";
 
@@ -81,6 +83,7 @@ const start = (certificateIssuer?: string, proofRetry?: typeof RETRY) =>
     },
     reservedHostnames: ["admin", "status.example.com"],
     certificateIssuer,
+    certificatePeriodsMs: { pending_issuance: 100, active: 100 },
     clock,
   });
 async function restart(certificateIssuer?: string, proofRetry?: typeof RETRY): Promise<void> {
@@ -678,6 +681,55 @@ describe("certificates", () => {
     await claimSays(host, "Ready=True/Ready");
   });
 
+  // Shows: docs/webhooks.md#events: `certificate.failed` | a certificate
+  test("that fail are reported once, however often they are retried, until they are issued", async () => {
+    const failing = "failing.example.com";
+    await cluster.client.create(resources.customResourceDefinitions, certificateDefinition);
+    await running("unsafe", { customDomains: [failing] });
+    publish(failing, "alpha");
+    await claimSays(failing, "CertificateReady=False/CertificatePending");
+    const certificate = ref(tlsSecretName("unsafe", failing));
+    const report = (lastFailureTime: string | null, message: string) =>
+      cluster.client.patch(
+        certificateResource,
+        certificate,
+        { status: { lastFailureTime, conditions: [{ type: "Issuing", status: "False", message }] } },
+        { subresource: "status", fieldManager: "cert-manager" },
+      );
+    await eventually(() =>
+      cluster.client.create<KubernetesObject>(certificateResource, {
+        apiVersion: "cert-manager.io/v1",
+        kind: "Certificate",
+        metadata: certificate,
+      }),
+    );
+    await report("2026-11-21T12:00:00Z", "no authorization");
+    await claimSays(failing, "CertificateReady=False/CertificateFailed");
+    const first = await claimOf(failing);
+    expect(first?.status?.certificateFailure).toEqual({
+      since: "2026-11-21T12:00:00.000Z",
+      message: "no authorization",
+    });
+    await report("2026-11-21T13:00:00Z", "still none");
+    // Several reads later.
+    await sleep(1_000);
+    expect((await claimOf(failing))?.metadata.resourceVersion).toBe(first?.metadata.resourceVersion);
+
+    await report(null, "issued");
+    await cluster.client.create<KubernetesObject>(resources.secrets, {
+      metadata: { ...certificate, labels: (await routeOf("unsafe", failing))?.metadata?.labels },
+    });
+    await claimSays(failing, "CertificateReady=True/CertificateIssued");
+    await eventually(async () => (await claimOf(failing))?.status?.certificateFailure === undefined);
+    // A renewal that fails leaves the certificate in place.
+    await report("2026-12-21T12:00:00Z", "no authorization any more");
+    await eventually(
+      async () => (await claimOf(failing))?.status?.certificateFailure?.since === "2026-12-21T12:00:00.000Z",
+    );
+    await claimSays(failing, "CertificateReady=True/CertificateIssued");
+    await remove("unsafe");
+  });
+
   test("go with their domain", async () => {
     await patch("safe", { customDomains: [] });
     await eventually(async () => !(await claimOf(host)));
@@ -774,3 +826,29 @@ describe("the organization that proves a domain has it", () => {
     clock.aheadMs = 0;
   });
 });
+
+/** cert-manager's kind, as far as it is read here. */
+const certificateDefinition: KubernetesObject & { spec: object } = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "certificates.cert-manager.io" },
+  spec: {
+    group: "cert-manager.io",
+    scope: "Namespaced",
+    names: { kind: "Certificate", plural: "certificates", singular: "certificate" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: { status: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+          },
+        },
+      },
+    ],
+  },
+};

@@ -18,7 +18,9 @@ import {
   type Project,
   UNPROVED_DOMAIN_MS,
 } from "@slipway/crds";
+import { shortestDelay } from "../projects/kind.ts";
 import { projectResource } from "../resources.ts";
+import type { CertificateChecks } from "./certificates.ts";
 import { deleteClaim, isHolder } from "./claims.ts";
 import { challengeOf, type OwnershipChecks } from "./ownership.ts";
 import type { Reservations } from "./reservations.ts";
@@ -40,11 +42,12 @@ export interface DomainClaimDependencies {
   /** Repeats the look-up of proved claims. */
   proofs: OwnershipChecks;
   reservations: Reservations;
+  certificates: CertificateChecks;
 }
 
 type ClaimContext = Pick<
   ObjectContext<DomainClaim, DomainClaimConditionCatalog>,
-  "conditions" | "status" | "clock"
+  "conditions" | "status" | "clock" | "signal"
 >;
 
 /** Reports a claim: its proof, and the route of its project. */
@@ -64,8 +67,42 @@ export async function reconcileClaim(
     status.dnsRecords = recordsOf(claim, project, domainZone);
     result = await proveOwnership(claim, context, deps);
   }
-  setRouteConditions(claim, project, conditions);
-  return result;
+  const again = await observeCertificate(claim, project, context, deps);
+  setRouteConditions(claim, project, conditions, status.certificateFailure);
+  return soonest(result, again);
+}
+
+/**
+ * Records that the certificate of a custom domain could not be issued or renewed: once, until it is, however often that is retried.
+ * @returns when to read it again
+ */
+async function observeCertificate(
+  claim: DomainClaim,
+  project: Project | undefined,
+  { status, signal }: ClaimContext,
+  { certificates }: DomainClaimDependencies,
+): Promise<Result | undefined> {
+  const { hostname, kind } = claim.spec;
+  const custom = project?.status?.customDomains?.find((domain) => domain.hostname === hostname);
+  const { found, againInMs } =
+    kind === "custom" ? await certificates.check(claim, custom?.sslStatus, signal) : {};
+  if (againInMs === undefined) {
+    status.certificateFailure = undefined;
+    return undefined;
+  }
+  if (found) {
+    const { failure } = found;
+    status.certificateFailure = failure && {
+      ...{ since: failure.at, message: failure.message },
+      ...status.certificateFailure,
+    };
+  }
+  return { requeueAfterMs: againInMs };
+}
+
+function soonest(...results: readonly (Result | undefined)[]): Result | undefined {
+  const requeueAfterMs = shortestDelay(...results.map((result) => result?.requeueAfterMs));
+  return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
 }
 
 const FINAL_REASONS: ReadonlySet<string> = new Set<DomainClaimReason>(["Expired", "ProvedByAnother"]);

@@ -16,14 +16,18 @@ const entry = (status: "pending" | "active", sslStatus: "disabled" | "pending_is
   project({ customDomains: [{ hostname: HOST, status, sslStatus }] });
 
 /** The conditions of a claim after its project has reported the state of its route. */
-function conditionsFor(of: Project | undefined, verified = true): string[] {
+function conditionsFor(
+  of: Project | undefined,
+  verified = true,
+  failure?: DomainClaimStatus["certificateFailure"],
+): string[] {
   const conditions = new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) });
   if (verified) {
     setVerified("txt", now, {}, conditions);
   } else {
     setUnverified("missing", conditions);
   }
-  setRouteConditions(exampleClaim(HOST), of, conditions);
+  setRouteConditions(exampleClaim(HOST), of, conditions, failure);
   return conditions.list().map(({ type, status, reason }) => `${type}=${status}/${reason}`);
 }
 
@@ -57,6 +61,19 @@ test.each<[string, string[], Project | undefined, boolean?]>([
   ],
 ])("%s", (_, expected, of, verified) => {
   expect(conditionsFor(of, verified)).toEqual(expected);
+});
+
+test("a certificate that could not be issued is not ready for that reason, and one that is in place stays", () => {
+  const failure = { since: now, message: "no authorization" };
+  expect(conditionsFor(entry("active", "pending_issuance"), true, failure)).toEqual([
+    "Ready=False/CertificateFailed",
+    "CertificateReady=False/CertificateFailed",
+    "Routed=True/Routed",
+    V,
+  ]);
+  expect(conditionsFor(entry("active", "active"), true, failure)).toContain(
+    "CertificateReady=True/CertificateIssued",
+  );
 });
 
 test("a default domain is routed when its project reports so of that very domain", () => {

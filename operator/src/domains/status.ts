@@ -93,6 +93,7 @@ export function setRouteConditions(
   { spec: { hostname } }: DomainClaim,
   project: Project | undefined,
   conditions: ConditionSet<DomainClaimConditionCatalog>,
+  failure?: DomainClaimStatus["certificateFailure"],
 ): void {
   const custom = project?.status?.customDomains?.find((domain) => domain.hostname === hostname);
   const isDefault = project?.status?.domain === hostname;
@@ -105,7 +106,7 @@ export function setRouteConditions(
     const message = "The project's route is not in place yet.";
     conditions.set({ type: "Routed", status: "False", reason: "RoutePending", message });
   }
-  setCertificateReady(custom?.sslStatus, conditions);
+  setCertificateReady(custom?.sslStatus, failure, conditions);
   const obstacle = (["Verified", "Routed", "CertificateReady"] as const)
     .map((type) => conditions.get(type))
     .find((condition) => condition?.status === "False");
@@ -119,6 +120,7 @@ export function setRouteConditions(
 /** A platform that issues no certificates has no such condition. */
 function setCertificateReady(
   sslStatus: string | undefined,
+  failure: DomainClaimStatus["certificateFailure"],
   conditions: ConditionSet<DomainClaimConditionCatalog>,
 ): void {
   const type = "CertificateReady";
@@ -126,6 +128,9 @@ function setCertificateReady(
     conditions.remove(type);
   } else if (sslStatus === "active") {
     conditions.set({ type, status: "True", reason: "CertificateIssued" });
+  } else if (failure !== undefined) {
+    const message = `The certificate could not be issued since ${failure.since}: ${failure.message}`;
+    conditions.set({ type, status: "False", reason: "CertificateFailed", message });
   } else {
     const message = "The certificate is not issued yet.";
     conditions.set({ type, status: "False", reason: "CertificatePending", message });

@@ -105,7 +105,8 @@ test("a backup that has ended is an event, and one that is made is not", () => {
 });
 
 // Shows: docs/webhooks.md#events: `certificate.issued` | a custom domain
-test("a certificate of a custom domain is an event once it is in place", () => {
+// Shows: docs/webhooks.md#events: `certificate.failed` | a certificate
+test("a certificate of a custom domain is an event once it is in place, and once it could not be issued", () => {
   const claim = (status: "True" | "False", kind: DomainClaim["spec"]["kind"] = "custom") =>
     ({
       metadata: { name: "shop.example.com", uid: "u3" },
@@ -132,4 +133,22 @@ test("a certificate of a custom domain is an event once it is in place", () => {
   expect(eventsOfClaim(claim("True"))).toMatchObject([
     { type: "certificate.issued", organizationId: "acme", data: { hostname: "shop.example.com" } },
   ]);
+  const failing = (since: string, status: "True" | "False" = "False") => {
+    const { status: before, ...rest } = claim(status);
+    return { ...rest, status: { ...before, certificateFailure: { since, message: "no authorization" } } };
+  };
+  expect(eventsOfClaim(failing(LATER))).toMatchObject([
+    {
+      type: "certificate.failed",
+      projectId: "pshop",
+      occurredAt: new Date(LATER),
+      data: { hostname: "shop.example.com", message: "no authorization", is_renewal: false },
+    },
+  ]);
+  const renewal = eventsOfClaim(failing(LATER, "True"));
+  expect(renewal.map(({ type }) => type)).toEqual(["certificate.issued", "certificate.failed"]);
+  expect(renewal[1]?.data).toMatchObject({ is_renewal: true });
+  const ids = [failing(LATER), failing(LATER), failing(AT)].flatMap(eventsOfClaim).map(eventIdOf);
+  expect(ids[0]).toBe(ids[1]);
+  expect(ids[2]).not.toBe(ids[0]);
 });

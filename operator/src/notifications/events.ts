@@ -92,20 +92,37 @@ export function eventsOfBackup({ metadata, spec, status }: Backup): Notification
   ];
 }
 
-/** A certificate of a custom domain that is in place. */
+/** What became of the certificate of a custom domain: it is in place, or could not be issued or renewed. */
 export function eventsOfClaim({ metadata, spec, status }: DomainClaim): NotificationEvent[] {
-  const condition = findCondition(status?.conditions, "CertificateReady");
-  if (condition?.status !== "True" || spec.kind !== "custom") {
+  if (spec.kind !== "custom") {
     return [];
   }
+  const about = { organizationId: spec.organization, projectId: spec.projectRef.name };
+  const { hostname } = spec;
+  const condition = findCondition(status?.conditions, "CertificateReady");
+  const failure = status?.certificateFailure;
   return [
-    {
-      organizationId: spec.organization,
-      projectId: spec.projectRef.name,
-      type: "certificate.issued",
-      key: `${metadata.uid}/${condition.lastTransitionTime}`,
-      occurredAt: new Date(condition.lastTransitionTime),
-      data: { hostname: spec.hostname },
-    },
+    ...(condition?.status === "True"
+      ? [
+          {
+            ...about,
+            type: "certificate.issued" as const,
+            key: `${metadata.uid}/${condition.lastTransitionTime}`,
+            occurredAt: new Date(condition.lastTransitionTime),
+            data: { hostname },
+          },
+        ]
+      : []),
+    ...(failure
+      ? [
+          {
+            ...about,
+            type: "certificate.failed" as const,
+            key: `${metadata.uid}/${failure.since}`,
+            occurredAt: new Date(failure.since),
+            data: { hostname, message: failure.message, is_renewal: condition?.status === "True" },
+          },
+        ]
+      : []),
   ];
 }

@@ -123,6 +123,8 @@ export async function startOperator(
     dnsServers?: string[];
     ownershipRetry?: BackoffOptions;
     proofRetry?: BackoffOptions;
+    /** Milliseconds between two reads of a certificate. */
+    certificatePeriodsMs?: { pending_issuance: number; active: number };
     reservations?: ReservationLedger;
     clock?: Clock;
     recordDeployment?: RecordDeployment;
@@ -212,6 +214,7 @@ export async function startOperator(
     sleep: options.sleep,
     ownershipRetry: options.ownershipRetry,
     proofRetry: options.proofRetry,
+    certificatePeriodsMs: options.certificatePeriodsMs,
     reservations: options.reservations,
     manager: { leaderElection: options.leaderElection, port: undefined, clock: options.clock },
   });
