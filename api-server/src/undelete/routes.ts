@@ -9,7 +9,7 @@ import { policyOf } from "../policy/table.ts";
 import { lifecycleSchema, success } from "../projects/routes/schemas.ts";
 import { phaseOf } from "../projects/view.ts";
 import { listRestorable } from "./cluster.ts";
-import { undeleteProject } from "./undelete.ts";
+import { findUndeleted, undeleteProject } from "./undelete.ts";
 
 const deletedProject = z.object({
   project_id: z.string(),
@@ -84,18 +84,25 @@ export const undelete = defineRoute({
   handler: async ({ principal, request }, services) => {
     const { organizationId } = principal as Principal;
     const { id } = request.params as { id: string };
-    const records = PROJECT_ID.test(id)
-      ? await listRestorable(services.kube, organizationId, services.now())
-      : [];
+    if (!PROJECT_ID.test(id)) {
+      throw failures.deletedProjectNotFound();
+    }
+    const records = await listRestorable(services.kube, organizationId, services.now());
     const record = records.find(({ spec }) => spec.projectRef.name === id);
-    if (record === undefined) {
+    const undeleted =
+      record === undefined ? await findUndeleted({ organizationId, projectId: id }, services) : undefined;
+    const type = record?.spec.type ?? undeleted?.resource.spec.type;
+    if (type === undefined) {
       throw failures.deletedProjectNotFound();
     }
     const access = policyOf("createProject")?.access;
     if (access?.kind === "create") {
-      requireCreation(principal as Principal, access, record.spec.type);
+      requireCreation(principal as Principal, access, type);
     }
-    const project = await undeleteProject(record, organizationId, services);
+    const project = record ? await undeleteProject(record, organizationId, services) : undeleted;
+    if (project === undefined) {
+      throw failures.deletedProjectNotFound();
+    }
     request.writtenProjectId = id;
     const data = { project_id: id, status: phaseOf(project.resource) };
     return { status: 200, body: { status: "success", message: "project undeleted", data } };

@@ -2,6 +2,7 @@ import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   annotations,
   type DeletedProject,
+  fieldManagers,
   organizationNamespace,
   type Project,
   type ProjectSpec,
@@ -71,7 +72,7 @@ test("requests it, with the quota of its plan, and answers once the operator has
   const answer = undelete("pback", headers);
   await requested(record);
   expect(await reserved(organization)).toBe(1);
-  const project = await harness.admin.create<Project>(projectResource, {
+  const written: Project = {
     apiVersion: "slipway.dev/v1alpha1",
     kind: "Project",
     metadata: {
@@ -80,6 +81,9 @@ test("requests it, with the quota of its plan, and answers once the operator has
       annotations: { [annotations.undeletedFrom]: record.metadata.name },
     },
     spec: { ...exampleSpec, plan: "free" },
+  };
+  const project = await harness.admin.create<Project>(projectResource, written, {
+    fieldManager: fieldManagers.deletedProject,
   });
   await harness.admin.delete(deletedProjectResource, recordRef(record));
   const { name, namespace } = project.metadata;
@@ -87,6 +91,14 @@ test("requests it, with the quota of its plan, and answers once the operator has
   await harness.admin.patch(projectResource, { name, namespace }, whole);
   expect(await answer).toMatchObject({ status: "success", data: { project_id: "pback" } });
   expect(await reserved(organization)).toBe(1);
+  // A client that has lost the answer repeats its request.
+  expect(await undelete("pback", headers)).toMatchObject({
+    status: "success",
+    data: { project_id: "pback" },
+  });
+  expect(await reserved(organization)).toBe(1);
+  await harness.project(organization, "pnever");
+  expect(await undelete("pnever", headers)).toMatchObject({ code: "DELETED_PROJECT_NOT_FOUND" });
 });
 
 // Shows: docs/undelete.md#errors: 402, 409 | those of a creation

@@ -67,7 +67,7 @@ describe("GET /v1/organization/deleted-projects", () => {
 });
 
 describe("POST /v1/project/:id/undelete", () => {
-  // Shows: docs/undelete.md#errors: 404 | `DELETED_PROJECT_NOT_FOUND` | there is none, or it has expired
+  // Shows: docs/undelete.md#errors: 404 | `DELETED_PROJECT_NOT_FOUND` | there is none, or it has expired, and none was undeleted
   it("answers 404 for what was never deleted, and for what has expired", async () => {
     expect(await send("pnobody")).toMatchObject({ status: "failed", code: "DELETED_PROJECT_NOT_FOUND" });
     expect(await send("pgone")).toMatchObject({ code: "DELETED_PROJECT_NOT_FOUND" });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { annotations, type DeletedProject, type Project } from "@slipway/crds";
+import { annotations, type DeletedProject, fieldManagers, type Project } from "@slipway/crds";
 import type { Usage } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { withClusterErrors } from "../organizations/cluster-errors.ts";
@@ -102,6 +102,31 @@ async function waitUntilWhole(
   }
   throw failures.undeletePending();
 }
+
+/**
+ * The project of an undelete that has ended, so that a repeat of its request is answered as it was: it was created by the operator for
+ * a deleted one, which is in its managed fields. Undefined of any other.
+ * @throws Failure 503, also where the undelete has not ended yet and its record is gone
+ */
+export async function findUndeleted(
+  identity: ProjectIdentity,
+  { kube, projects }: Pick<UndeleteServices, "kube" | "projects">,
+): Promise<ApiProject | undefined> {
+  const live = await withClusterErrors(readLive(kube, identity));
+  if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isUndeleted(live)) {
+    return undefined;
+  }
+  if (live.metadata.annotations?.[annotations.undeletedFrom] !== undefined) {
+    throw failures.undeletePending();
+  }
+  return projects.observe(live);
+}
+
+/** Nothing else of a project that is not being deleted is written by this manager. */
+const isUndeleted = ({ metadata }: Project): boolean => {
+  const { managedFields = [] } = metadata as { managedFields?: { manager?: string }[] };
+  return managedFields.some(({ manager }) => manager === fieldManagers.deletedProject);
+};
 
 const isUndeletedFrom = ({ metadata }: Project, record: DeletedProject): boolean =>
   metadata.annotations?.[annotations.undeletedFrom] === record.metadata.name;

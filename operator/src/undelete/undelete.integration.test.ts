@@ -1,5 +1,5 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { type DeletedProject, labels, type Project } from "@slipway/crds";
+import { type DeletedProject, fieldManagers, labels, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   eventually,
@@ -133,6 +133,13 @@ describe("a project on a plan that retains volumes", () => {
     expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
     expect(after?.metadata.annotations).toEqual(before?.metadata.annotations);
     expect(after?.spec).toEqual(before?.spec);
+    // By which `/v1` knows that an undelete of it has ended, and of no project before its first.
+    const managersOf = (one: Project | undefined) => {
+      const { managedFields = [] } = (one?.metadata ?? {}) as { managedFields?: { manager: string }[] };
+      return managedFields.map(({ manager }) => manager);
+    };
+    expect(managersOf(after)).toContain(fieldManagers.deletedProject);
+    expect(managersOf(before)).not.toContain(fieldManagers.deletedProject);
     expect(after?.status?.deployments?.map(({ id }) => id)).toEqual(
       before?.status?.deployments?.map(({ id }) => id),
     );
