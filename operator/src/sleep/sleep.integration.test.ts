@@ -60,6 +60,8 @@ beforeAll(async () => {
   });
   for (const plan of operator.catalog.httpPlans) {
     plan.sleepAfterSeconds = 10;
+    plan.maxInstances = 3;
+    plan.capabilities.autoscaling = true;
   }
   instance = createServer((_, response) => void response.end("awake"));
   instance.listen(0, "127.0.0.1");
@@ -205,15 +207,19 @@ test("a project falls asleep behind the activator and wakes by a request, though
 });
 
 // Shows: docs/sleep.md#when-a-project-sleeps: not before it has served for that time itself: a new version
-test("a project that was woken serves for its time before it sleeps again, though its last request was long ago", async () => {
+test("a project that was woken serves for its time before it sleeps again, and has no autoscaler then", async () => {
+  const isAutoscaled = () => exists(cluster.client, resources.horizontalPodAutoscalers, ref);
   await untilAsleep();
-  await cluster.client.patch(projectResource, ref, { spec: { description: "one" } });
+  const autoscaling = { enabled: true, maxInstances: 3, cpuTargetPercentage: 50 };
+  await cluster.client.patch(projectResource, ref, { spec: { autoscaling } });
   await eventually(async () => (await replicas()) === 1);
   await startInstance();
   isIdle = true;
   await whileServed(cluster.client, ref, async () => (await phase()) === undefined);
   const awakeAt = Date.now();
+  expect(await isAutoscaled()).toBe(true);
   await untilAsleep();
+  expect(await isAutoscaled()).toBe(false);
   const { status } = await project();
   // Its own ten seconds, and those in which the activator has its requests.
   expect(Date.parse(status?.sleep?.since ?? "") - awakeAt).toBeGreaterThan(19_000);

@@ -29,7 +29,13 @@ export function addRequestScaling(
     collectors: settings.collectors,
   };
   const scaling = {
-    ...{ clock, log, observer, intervalMs: settings.intervalMs, metrics: new RequestScalingMetrics(registry) },
+    ...{
+      clock,
+      log,
+      observer,
+      intervalMs: settings.intervalMs,
+      metrics: new RequestScalingMetrics(registry),
+    },
     targets: () =>
       stores.projects
         .list()

@@ -4,6 +4,34 @@ import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { RequestScalingMetrics } from "./metrics.ts";
 import { RequestScaler } from "./request-scaling.ts";
 
+// Shows: docs/applications.md#scaling-by-requests: nothing is read as long as no project is scaled by them; after that one request for each
+test("counts are read once for all who need them, and by none for whom there is no need", async () => {
+  const clock = new FakeClock();
+  const rounds: number[] = [];
+  let isWanted = false;
+  let reads = 0;
+  const options = {
+    targets: () => [],
+    read: async () => {
+      reads += 1;
+      return { at: clock.monotonic(), readings: [], complete: true };
+    },
+    observer: { isWanted: () => isWanted, add: ({ at }: { at: number }) => void rounds.push(at) },
+    onChange: () => undefined,
+    intervalMs: 10_000,
+    metrics: new RequestScalingMetrics(new Registry()),
+    clock,
+    log: { warn: () => undefined },
+  };
+  const scaler = new RequestScaler();
+  const { signal } = new AbortController();
+  await scaler.round(options, signal);
+  expect(reads).toBe(0);
+  isWanted = true;
+  await scaler.round(options, signal);
+  expect([reads, rounds.length]).toEqual([1, 1]);
+});
+
 test("failures are logged when they are of other nodes than in the last round", async () => {
   const clock = new FakeClock();
   const logged: unknown[] = [];
