@@ -130,6 +130,7 @@ export async function startPlatform(log: string): Promise<Platform> {
         SLIPWAY_TOKEN_KEY_FILE: tokenKeyFile,
         // Builds are requested, and nothing runs them.
         SLIPWAY_BUILDS_FILE: join(dir, "builds.yaml"),
+        SLIPWAY_REQUEST_SCALING: "true",
         SLIPWAY_RATE_LIMIT_SCALE: "1000000",
         SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
         SLIPWAY_PORT: String(port),
