@@ -115,7 +115,7 @@ export const domainClaimStatus = z
     certificateFailure: z
       .strictObject({
         since: timestamp("When an issuance failed first, since one succeeded last."),
-        message: text(0, 1024, "Why that one failed, in the issuer's words."),
+        message: text(0, 1024, "Why that one failed, in the issuer's words, without addresses."),
       })
       .describe("The certificate could not be issued or renewed; absent once it is.")
       .optional(),

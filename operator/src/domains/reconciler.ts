@@ -20,7 +20,7 @@ import {
 } from "@slipway/crds";
 import { shortestDelay } from "../projects/kind.ts";
 import { projectResource } from "../resources.ts";
-import type { CertificateChecks } from "./certificates.ts";
+import { type CertificateChecks, failureAfter } from "./certificates.ts";
 import { deleteClaim, isHolder } from "./claims.ts";
 import { challengeOf, type OwnershipChecks } from "./ownership.ts";
 import type { Reservations } from "./reservations.ts";
@@ -83,21 +83,13 @@ async function observeCertificate(
   { certificates }: DomainClaimDependencies,
 ): Promise<Result | undefined> {
   const { hostname, kind } = claim.spec;
-  const custom = project?.status?.customDomains?.find((domain) => domain.hostname === hostname);
-  const { found, againInMs } =
-    kind === "custom" ? await certificates.check(claim, custom?.sslStatus, signal) : {};
-  if (againInMs === undefined) {
-    status.certificateFailure = undefined;
+  if (kind !== "custom") {
     return undefined;
   }
-  if (found) {
-    const { failure } = found;
-    status.certificateFailure = failure && {
-      ...{ since: failure.at, message: failure.message },
-      ...status.certificateFailure,
-    };
-  }
-  return { requeueAfterMs: againInMs };
+  const sslStatus = project?.status?.customDomains?.find((domain) => domain.hostname === hostname)?.sslStatus;
+  const { found, againInMs } = await certificates.check(claim, sslStatus, signal);
+  status.certificateFailure = failureAfter(status.certificateFailure, found, sslStatus);
+  return againInMs === undefined ? undefined : { requeueAfterMs: againInMs };
 }
 
 function soonest(...results: readonly (Result | undefined)[]): Result | undefined {

@@ -135,19 +135,19 @@ test("a certificate of a custom domain is an event once it is in place, and once
   ]);
   const failing = (since: string, status: "True" | "False" = "False") => {
     const { status: before, ...rest } = claim(status);
-    return { ...rest, status: { ...before, certificateFailure: { since, message: "no authorization" } } };
+    return {
+      ...rest,
+      status: { ...before, certificateFailure: { since, message: "at an internal server" } },
+    };
   };
-  expect(eventsOfClaim(failing(LATER))).toMatchObject([
-    {
-      type: "certificate.failed",
-      projectId: "pshop",
-      occurredAt: new Date(LATER),
-      data: { hostname: "shop.example.com", message: "no authorization", is_renewal: false },
-    },
-  ]);
+  const about = { organizationId: "acme", projectId: "pshop", type: "certificate.failed" };
+  const data = { hostname: "shop.example.com", reason: "not_issued", is_renewal: false };
+  expect(eventsOfClaim(failing(LATER))).toMatchObject([{ ...about, occurredAt: new Date(LATER), data }]);
   const renewal = eventsOfClaim(failing(LATER, "True"));
   expect(renewal.map(({ type }) => type)).toEqual(["certificate.issued", "certificate.failed"]);
-  expect(renewal[1]?.data).toMatchObject({ is_renewal: true });
+  expect(renewal[1]?.data).toEqual({ ...data, is_renewal: true });
+  // Of an issuance that succeeded after it had failed.
+  expect(eventsOfClaim(failing("2026-11-21T11:00:00Z", "True"))[1]?.data).toEqual(data);
   const ids = [failing(LATER), failing(LATER), failing(AT)].flatMap(eventsOfClaim).map(eventIdOf);
   expect(ids[0]).toBe(ids[1]);
   expect(ids[2]).not.toBe(ids[0]);

@@ -1,6 +1,6 @@
 /** Events that are observed in the state of objects. Whatever the ledger records itself (deployments, builds, runs), it makes events of. Pure. */
 
-import { findCondition } from "@slipway/controller-runtime";
+import { type Condition, findCondition } from "@slipway/controller-runtime";
 import {
   type Backup,
   type DomainClaim,
@@ -120,9 +120,15 @@ export function eventsOfClaim({ metadata, spec, status }: DomainClaim): Notifica
             type: "certificate.failed" as const,
             key: `${metadata.uid}/${failure.since}`,
             occurredAt: new Date(failure.since),
-            data: { hostname, message: failure.message, is_renewal: condition?.status === "True" },
+            // What the issuer says is of the platform's servers: it stays in the claim.
+            data: { hostname, reason: "not_issued", is_renewal: isRenewal(failure.since, condition) },
           },
         ]
       : []),
   ];
+}
+
+/** Whether a certificate was in place when one failed: a failure may be recorded for a while after the one that followed was issued. */
+function isRenewal(since: string, issued: Condition | undefined): boolean {
+  return issued?.status === "True" && Date.parse(since) >= Date.parse(issued.lastTransitionTime);
 }
