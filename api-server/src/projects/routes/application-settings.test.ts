@@ -351,7 +351,41 @@ describe("PATCH autoscaling", () => {
     );
     const fewer = spec({ autoscaling: { ...scaled, maxInstances: 4 } });
     checkAutoscaling(fewer, spec({ autoscaling: scaled }), services(false));
+    const off = spec({ autoscaling: { ...scaled, enabled: false } });
+    expect(() => checkAutoscaling(spec({ autoscaling: scaled }), off, services(false))).toThrow(
+      expect.objectContaining({ status: 503, code: "PROJECT_FEATURE_UNAVAILABLE" }),
+    );
   });
+
+  it.each<[string, boolean, Partial<Project["spec"]>]>([
+    ["more at the most", true, { autoscaling: { ...scaled, maxInstances: 6 } }],
+    ["more at the least", true, { instances: 3 }],
+    ["another target", true, { autoscaling: { ...scaled, cpuTargetPercentage: 70 } }],
+    ["fewer", false, { instances: 1, autoscaling: { ...scaled, maxInstances: 4 } }],
+    ["nothing else", false, {}],
+    ["none that is enabled", false, { autoscaling: { ...scaled, enabled: false } }],
+  ])(
+    "where the plan has no autoscaling any more, is refused unless it only reduces: %s",
+    (_, isRefused, change) => {
+      const { catalog } = harness.services;
+      const plans = catalog.current.httpPlans.map((plan) =>
+        plan.plan === "premium"
+          ? { ...plan, maxInstances: 100, capabilities: { ...plan.capabilities, autoscaling: false } }
+          : plan,
+      );
+      const without = {
+        ...services(),
+        catalog: { ...catalog, current: { ...catalog.current, httpPlans: plans } },
+      };
+      const before = spec({ instances: 2, autoscaling: scaled });
+      const check = () => checkAutoscaling({ ...before, ...change }, before, without as never);
+      if (isRefused) {
+        expect(check).toThrow(expect.objectContaining({ code: "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN" }));
+      } else {
+        check();
+      }
+    },
+  );
 });
 
 describe("PATCH pre-deploy", () => {

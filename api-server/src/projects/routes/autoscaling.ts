@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { findHttpPlan, type ProjectSpec, patchAutoscalingBody, toCamel } from "@slipway/crds";
 import { maxInstances } from "@slipway/ledger";
 import type { z } from "zod";
@@ -39,14 +40,29 @@ export function checkAutoscaling(
   if (errors.length > 0) {
     throw failures.validation(errors);
   }
-  const isNew = wanted.autoscaling?.enabled && !before.autoscaling?.enabled;
-  if (isNew && plan && !plan.capabilities.autoscaling) {
+  const isEnabled = wanted.autoscaling?.enabled ?? false;
+  if (isEnabled && plan && !plan.capabilities.autoscaling && !onlyReduces(wanted, before)) {
     throw failures.autoscalingNotAvailable(plan.plan);
   }
   const target = wanted.autoscaling?.requestsPerSecondTarget;
-  if (target !== before.autoscaling?.requestsPerSecondTarget) {
+  const isNew = isEnabled && !before.autoscaling?.enabled;
+  if (isNew || target !== before.autoscaling?.requestsPerSecondTarget) {
     requireCountedRequests(wanted, scalesByRequests);
   }
+}
+
+/** Whether an autoscaling that was enabled is left as it was, or with fewer instances. */
+function onlyReduces(wanted: ProjectSpec, before: ProjectSpec): boolean {
+  const targetsOf = ({ autoscaling }: ProjectSpec) => {
+    const { cpuTargetPercentage, memoryTargetPercentage, requestsPerSecondTarget } = autoscaling ?? {};
+    return [cpuTargetPercentage, memoryTargetPercentage, requestsPerSecondTarget];
+  };
+  return (
+    before.autoscaling?.enabled === true &&
+    (wanted.instances ?? 1) <= (before.instances ?? 1) &&
+    maxInstances(wanted) <= maxInstances(before) &&
+    isDeepStrictEqual(targetsOf(wanted), targetsOf(before))
+  );
 }
 
 export const updateAutoscaling = defineProjectRoute({
