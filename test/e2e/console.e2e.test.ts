@@ -153,8 +153,10 @@ test.concurrent("the number of instances is changed, and autoscaling refused whe
       await page.getByText("Saved.").waitFor();
       await least.getByText("2", { exact: true }).waitFor();
       await change("1");
-      await least.getByText("1", { exact: true }).waitFor();
+      // The form has what was saved, however soon it is opened.
       await page.getByText("Change the instances").click();
+      expect(await page.getByLabel("Instances at the least").inputValue()).toBe("1");
+      await least.getByText("1", { exact: true }).waitFor();
       await page.getByLabel("More by their load").check();
       await page.getByLabel("Instances at the most").fill("2");
       await page.getByRole("button", { name: "Save" }).click();

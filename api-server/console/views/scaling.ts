@@ -2,7 +2,7 @@ import { changeForm, outcome } from "../lib/actions.ts";
 import { projectPath } from "../lib/api.ts";
 import { type Child, h, replace } from "../lib/dom.ts";
 import { card, facts } from "../lib/parts.ts";
-import { type ScalingForm, scalingBody, scalingForm } from "../lib/scaling.ts";
+import { type ScalingForm, saveScaling, scalingForm } from "../lib/scaling.ts";
 import type { Project } from "../lib/shapes.ts";
 import type { ProjectContext } from "../lib/view.ts";
 
@@ -13,9 +13,7 @@ export function scaling(context: ProjectContext): HTMLElement {
   const to = outcome();
   /** What the form was made from. */
   let made: string | undefined;
-  let latest = context.project;
   const show = (project: Project) => {
-    latest = project;
     replace(about, describe(project));
     const now = JSON.stringify(scalingForm(project));
     // While it is closed: what is being typed is not replaced by a refresh.
@@ -24,28 +22,28 @@ export function scaling(context: ProjectContext): HTMLElement {
       form.replaceChildren(change(project));
     }
   };
+  const { api, route, signal } = context;
+  const requests = {
+    load: async () => (await api.get<Project>(projectPath(route.project), {}, signal)).data,
+    send: async (body: object) => {
+      await api.change("PATCH", projectPath(route.project, "autoscaling"), body, signal);
+    },
+  };
   const change = (project: Project) => {
     const { elements, read } = fields(project);
     const run = async () => {
-      const body = scalingBody(scalingForm(project), read());
-      if (body === undefined) {
-        return "Nothing is different.";
+      const saved = await saveScaling(scalingForm(project), read(), requests);
+      if (saved.isSaved) {
+        form.replaceChildren();
+        made = undefined;
       }
-      const path = projectPath(context.route.project, "autoscaling");
-      await context.api.change("PATCH", path, body, context.signal);
-      form.replaceChildren();
-      made = undefined;
-      // The project may have been read between the change and its answer.
-      show(latest);
-      return "Saved.";
+      if (saved.project) {
+        show(saved.project);
+      }
+      return saved.said;
     };
     const summary = h("summary", { "data-key": "change scaling" }, "Change the instances");
-    return h(
-      "details",
-      {},
-      summary,
-      changeForm("Save", { run, outcome: to, signal: context.signal }, ...elements),
-    );
+    return h("details", {}, summary, changeForm("Save", { run, outcome: to, signal }, ...elements));
   };
   show(context.project);
   context.onChange(show);
