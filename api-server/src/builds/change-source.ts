@@ -74,7 +74,7 @@ export async function checkSource(
   try {
     const opened = await openProjectSource({ spec: spec as ProjectSpec }, organizationId, services);
     const { branch = "" } = spec.source ?? spec.github ?? {};
-    const { sha, title } = await opened.call((server, id) => server.commit(id, branch));
+    const { sha, title } = await opened.call((server, id) => server.commit(id, branch, { isPushed: true }));
     return { opened, head: { branch, commitSha: sha, commitMessage: title } };
   } catch (error) {
     throw ofField(error, place);

@@ -37,7 +37,9 @@ export async function manualRequest(
     return { triggeredBy, ...(await latestVersion(mode, tagPattern, includePrereleases, opened)) };
   }
   const branch = wanted.branch ?? source.branch;
-  const { sha, title } = await opened.call((server, id) => server.commit(id, wanted.commitSha ?? branch));
+  const { sha, title } = await opened.call((server, id) =>
+    server.commit(id, wanted.commitSha ?? branch, { isPushed: true }),
+  );
   return { triggeredBy, branch, commitSha: sha, commitMessage: title };
 }
 

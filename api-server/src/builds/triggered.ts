@@ -111,7 +111,7 @@ async function requestOf(
 ): Promise<KnownRequest> {
   if (triggered.trigger === "push") {
     const { branch } = triggered;
-    const { sha, title } = await call((server, id) => server.commit(id, branch));
+    const { sha, title } = await call((server, id) => server.commit(id, branch, { isPushed: true }));
     return { triggeredBy: "push", branch, commitSha: sha, commitMessage: title };
   }
   const { trigger, tag, commitSha } = triggered;

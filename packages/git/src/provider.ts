@@ -57,6 +57,12 @@ export interface Page<Item> {
   nextCursor: string | undefined;
 }
 
+/** How a commit is asked for. */
+export interface CommitOptions {
+  /** The repository may have been pushed to just now: one that seems empty is asked about again, for a few seconds. */
+  isPushed?: boolean;
+}
+
 /** How the commit of a ref is fetched with Git itself. */
 export interface CloneAccess {
   /** HTTPS, without a credential. */
@@ -92,7 +98,7 @@ export interface GitProvider {
   /** Releases, the newest first, at most 1,000; drafts where the account sees them. */
   releases(repositoryId: string): Promise<Release[]>;
   /** The commit that a branch, a tag or an abbreviated id resolves to now. @throws GitError RefNotFound */
-  commit(repositoryId: string, ref: string): Promise<Commit>;
+  commit(repositoryId: string, ref: string, options?: CommitOptions): Promise<Commit>;
   /** Creates the hook with this URL, in place of an existing one. */
   ensureHook(repositoryId: string, wish: HookOptions): Promise<Hook>;
   /** Deletes the hooks with this URL; none is no failure. */

@@ -10,6 +10,7 @@ import {
   type Capabilities,
   type CloneAccess,
   type Commit,
+  type CommitOptions,
   type GitProvider,
   type Hook,
   type HookOptions,
@@ -28,6 +29,13 @@ export interface ForgejoOptions {
   username: string;
   /** A personal access token, or the user's password. */
   token: string;
+  emptyRetries?: EmptyRetries;
+}
+
+interface EmptyRetries {
+  pausesMs: readonly number[];
+  /** After the first answer, answers to what is asked again included. */
+  withinMs: number;
 }
 
 /** Events that hooks ask for. */
@@ -36,8 +44,8 @@ const EVENTS = ["push", "create", "release"];
 const noRepository = () => new GitError("RepositoryNotFound", "the credential sees no such repository");
 const noRef = () => new GitError("RefNotFound", "the repository has no such branch, tag or commit");
 
-/** Gitea counts a repository as empty until a while after its first push: for so long it is asked again, in milliseconds. */
-const EMPTY_RETRIES_MS = [200, 400, 800, 1_600];
+/** Gitea counts a repository as empty until a while after its first push: then it is asked again, however slowly it answers. */
+const EMPTY_RETRIES: EmptyRetries = { pausesMs: [200, 400, 800, 1_000], withinMs: 3_000 };
 
 /** Names that are longer than any that is built from are left out. */
 const named = (name: string | undefined, commitSha: string) =>
@@ -125,23 +133,38 @@ export class ForgejoClient implements GitProvider {
     });
   }
 
-  async commit(repositoryId: string, ref: string): Promise<Commit> {
+  async commit(repositoryId: string, ref: string, options: CommitOptions = {}): Promise<Commit> {
     const path = await this.#path(repositoryId);
-    const query = { sha: ref, limit: 1, stat: false, verification: false, files: false };
     const empty = new GitError("RefNotFound", "the repository is empty");
-    for (const waitMs of [...EMPTY_RETRIES_MS, undefined]) {
+    const once = async (signal?: AbortSignal): Promise<Commit> => {
+      const query = { sha: ref, limit: 1, stat: false, verification: false, files: false };
+      const ask = { query, missing: noRef, conflict: () => empty, ...(signal ? { signal } : {}) };
+      const [found] = await this.#api.request(`${path}/commits`, schemas.commits, ask);
+      if (!found) {
+        throw noRef();
+      }
+      return { sha: found.sha, title: found.commit.message };
+    };
+    try {
+      return await once();
+    } catch (error) {
+      if (error !== empty || !options.isPushed) {
+        throw error;
+      }
+    }
+    const { pausesMs, withinMs } = this.#options.emptyRetries ?? EMPTY_RETRIES;
+    const end = AbortSignal.timeout(withinMs);
+    for (const waitMs of pausesMs) {
       try {
-        const ask = { query, missing: noRef, conflict: () => empty };
-        const [found] = await this.#api.request(`${path}/commits`, schemas.commits, ask);
-        if (!found) {
-          throw noRef();
-        }
-        return { sha: found.sha, title: found.commit.message };
+        await sleep(waitMs, undefined, { signal: end });
+        return await once(end);
       } catch (error) {
-        if (error !== empty || waitMs === undefined) {
+        if (end.aborted) {
+          throw empty;
+        }
+        if (error !== empty) {
           throw error;
         }
-        await sleep(waitMs);
       }
     }
     throw empty;
