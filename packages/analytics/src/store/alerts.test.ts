@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { ALERTS_READ_LIMIT, projectRequests, projectUsage } from "./alerts.ts";
 import type { Store } from "./store.ts";
 
-// Shows: docs/alerts.md#bounds: A query reads 5 million rows and 1 GB of the store at most
+// Shows: docs/alerts.md#bounds: A query reads 20 million rows and 4 GB of the store at most
 it("asks the store to read no more for an evaluation than a query may", async () => {
   const settings: unknown[] = [];
   const exec = async (params: { clickhouse_settings?: object }) => {
@@ -23,5 +23,12 @@ it("asks the store to read no more for an evaluation than a query may", async ()
     max_memory_usage: "1000000000",
   };
   expect(settings).toEqual([expect.objectContaining(limits), expect.objectContaining(limits)]);
-  expect(ALERTS_READ_LIMIT).toEqual({ rows: 5_000_000, bytes: 1_000_000_000 });
+  expect(ALERTS_READ_LIMIT).toEqual({ rows: 20_000_000, bytes: 4_000_000_000 });
+});
+
+it("lets a full group of projects be read, of a large store's many parts", () => {
+  const [projects, granule, largeParts, rowBytes] = [200, 8_192, 10, 200];
+  const rows = projects * granule * largeParts;
+  expect(ALERTS_READ_LIMIT.rows).toBeGreaterThan(rows);
+  expect(ALERTS_READ_LIMIT.bytes).toBeGreaterThan(rows * rowBytes);
 });

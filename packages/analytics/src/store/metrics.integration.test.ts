@@ -281,7 +281,7 @@ it("reads requests and those that failed of many projects, by minute", async () 
   ]);
 });
 
-// Shows: docs/alerts.md#bounds: A query reads 5 million rows and 1 GB of the store at most
+// Shows: docs/alerts.md#bounds: A query reads 20 million rows and 4 GB of the store at most
 it("reads no more for alerts than a query may, and says that it was too much", async () => {
   const projects = [{ organization: "acme", project: "pshop" }];
   const selection = { projects, from: BASE, to: BASE + 120 };
@@ -297,4 +297,23 @@ it("reads no more for alerts than a query may, and says that it was too much", a
     busy: true,
   });
   expect(await projectUsage(store, selection, 30)).toHaveLength(1);
+});
+
+it("counts whole granules of what lies between the projects, in each part, which the limit leaves room for", async () => {
+  const [parts, projectsOfPart, rowsOfProject] = [3, 100, 300];
+  for (let part = 0; part < parts; part += 1) {
+    await store.client.command({
+      query: `INSERT INTO ${store.database}.metrics (organization, project, instance, pod, at, booted_at, memory_bytes)
+        SELECT 'crowd', concat('p', leftPad(toString(number % ${projectsOfPart}), 3, '0')), 'i${part}', 'pod',
+          toDateTime(${BASE} + intDiv(number, ${projectsOfPart}), 'UTC'), toDateTime(${BASE - 90_000}, 'UTC'), 1
+        FROM numbers(${projectsOfPart * rowsOfProject})`,
+    });
+  }
+  const projects = ["p010", "p040", "p070"].map((project) => ({ organization: "crowd", project }));
+  const selection = { projects, from: BASE, to: BASE + rowsOfProject };
+  const own = parts * projects.length * rowsOfProject;
+  const read = { ...ALERTS_READ_LIMIT, rows: 5 * own };
+  await expect(projectUsage(store, selection, 60, { read })).rejects.toMatchObject({ busy: true });
+  const usage = await projectUsage(store, selection, 60);
+  expect(usage.map(({ project }) => project).sort()).toEqual(["p010", "p040", "p070"]);
 });
