@@ -688,6 +688,8 @@ describe("certificates", () => {
     await running("unsafe", { customDomains: [failing] });
     publish(failing, "alpha");
     await claimSays(failing, "CertificateReady=False/CertificatePending");
+    // Nothing else of it changes from here on.
+    await claimSays(failing, "Routed=True/Routed");
     const certificate = ref(tlsSecretName("unsafe", failing));
     const report = (lastFailureTime: string | null, message: string) =>
       cluster.client.patch(
