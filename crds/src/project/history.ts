@@ -15,6 +15,8 @@ export function statusOfRecreated(status: Readonly<ProjectStatus>): ProjectStatu
     readyInstances: _5,
     lastTermination: _6,
     sleep: _7,
+    // What is billed is a history of one object.
+    billing: _8,
     ...history
   } = status;
   return withGenerations(history, 0) as ProjectStatus;

@@ -14,6 +14,7 @@ export {
   measuredAlertMetrics,
   typesOfAlertMetric,
 } from "./alerts.ts";
+export { BILLABLE_CHANGES_LISTED, type BillableStatusChange } from "./billing-status.ts";
 export * from "./conditions.ts";
 export { type DatabaseStatus, databaseStatus } from "./database-status.ts";
 export { statusOfRecreated, withGenerations } from "./history.ts";

@@ -12,6 +12,7 @@ import {
 } from "../fields.ts";
 import { jobRunPhases } from "../jobrun.ts";
 import { mapOf } from "../rule.ts";
+import { billingStatus } from "./billing-status.ts";
 import { missedReasons } from "./conditions.ts";
 import { databaseStatus } from "./database-status.ts";
 import { lastTermination } from "./last-termination.ts";
@@ -294,6 +295,7 @@ export const projectStatus = z
       })
       .describe("Why the newest build failed; absent when it did not.")
       .optional(),
+    billing: billingStatus.optional(),
     database: databaseStatus.optional(),
     job: z
       .strictObject({

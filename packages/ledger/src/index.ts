@@ -8,6 +8,7 @@ export type { AlertEnd, AlertKey, AlertState, RecordedAlert } from "./alert-even
 export * from "./alert-states.ts";
 export * from "./api-keys.ts";
 export * from "./audit.ts";
+export * from "./billable-changes.ts";
 export * from "./build-logs.ts";
 export * from "./build-triggers.ts";
 export * from "./builds.ts";

@@ -35,9 +35,8 @@ export async function startJobLedger(): Promise<TestJobLedger> {
       ledger.transaction().execute(async (transaction) => {
         await sql`set local session_replication_role = replica`.execute(transaction);
         await sql`
-          truncate job_runs, job_run_logs, charges, storage_hours, settlements, billing_cycles, retirements`.execute(
-          transaction,
-        );
+          truncate job_runs, job_run_logs, charges, storage_hours, settlements, billing_cycles, retirements,
+            billable_changes`.execute(transaction);
       }),
     stop: async () => {
       await Promise.all(pools.map((pool) => pool.destroy()));

@@ -19,6 +19,7 @@ import * as deploymentsOfAProject from "./0015-deployments-of-a-project.ts";
 import * as webhooks from "./0016-webhooks.ts";
 import * as alertStates from "./0017-alert-states.ts";
 import * as emailRecipients from "./0018-email-recipients.ts";
+import * as billableChanges from "./0019-billable-changes.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -40,6 +41,7 @@ export const migrations: Record<string, Migration> = {
   "0016-webhooks": webhooks,
   "0017-alert-states": alertStates,
   "0018-email-recipients": emailRecipients,
+  "0019-billable-changes": billableChanges,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */

@@ -1,0 +1,185 @@
+import type { BillableHistory, BillableState } from "@slipway/crds";
+import { sql } from "kysely";
+import type { Ledger } from "./connect.ts";
+
+/** What projects have that is billed, and from when on: docs/billing.md#what-is-recorded. */
+
+export interface BillableProject {
+  organizationId: string;
+  projectId: string;
+  projectUid: string;
+}
+
+/** One change of a project. */
+export interface NumberedChange {
+  /** Place in the project's history, from 1 up; with the project's uid it is the key. */
+  number: number;
+  at: Date;
+  /** What it has from then on; undefined when it was deleted. */
+  state: BillableState | undefined;
+}
+
+export interface BillableChangeRow extends BillableProject, NumberedChange {}
+
+export interface RecordedBillableChange {
+  projectUid: string;
+  number: number;
+  /**
+   * `differs`: the ledger has another change of that number, as after a cluster went back to an earlier state; `ahead`: it is later than the
+   * ledger's own time, and to be sent again.
+   */
+  outcome: "recorded" | "already" | "differs" | "ahead";
+}
+
+/** Most changes of one transaction. */
+const MAX_BATCH = 500;
+
+interface Row {
+  organization_id: string;
+  project_id: string;
+  project_uid: string;
+  number: number;
+  at: Date;
+  deleted: boolean;
+  plan: string | null;
+  payment_mode: BillableState["paymentMode"] | null;
+  renews: boolean | null;
+  instances: number | null;
+  paused: boolean | null;
+  billed_gb: number | null;
+}
+
+/**
+ * Writes changes. Existing ones stay as they are, so that a batch whose answer was lost is sent again.
+ * @returns an outcome for every change, in their order
+ * @throws when the database is away or the answer was lost, or when a change breaks a rule of the ledger: nothing of its batch of 500 is recorded then
+ */
+export async function recordBillableChanges(
+  ledger: Ledger,
+  changes: readonly BillableChangeRow[],
+): Promise<RecordedBillableChange[]> {
+  const results: RecordedBillableChange[] = [];
+  for (let start = 0; start < changes.length; start += MAX_BATCH) {
+    const batch = changes.slice(start, start + MAX_BATCH);
+    const transaction = ledger.transaction().setIsolationLevel("read committed");
+    results.push(...(await transaction.execute((connection) => recordBatch(connection, batch))));
+  }
+  return results;
+}
+
+async function recordBatch(
+  ledger: Ledger,
+  changes: readonly BillableChangeRow[],
+): Promise<RecordedBillableChange[]> {
+  const given = JSON.stringify(changes.map(rowOf));
+  const { rows: inserted } = await sql<Pick<Row, "project_uid" | "number">>`
+    insert into billable_changes (organization_id, project_id, project_uid, number, at, deleted, plan, payment_mode, renews,
+      instances, paused, billed_gb)
+    select organization_id, project_id, project_uid, number, at, deleted, plan, payment_mode, renews, instances, paused, billed_gb
+    from json_populate_recordset(null::billable_changes, ${given})
+    where at <= clock_timestamp() + interval '1 minute'
+    order by project_uid, number
+    on conflict do nothing
+    returning project_uid, number`.execute(ledger);
+  const isNew = new Set(inserted.map(keyOf));
+  const { rows: found } = await sql<Row>`
+    select c.* from json_populate_recordset(null::billable_changes, ${given}) g
+    join billable_changes c using (project_uid, number)`.execute(ledger);
+  const there = new Map(found.map((row) => [keyOf(row), row]));
+  return changes.map((change) => {
+    const { projectUid, number } = change;
+    const row = there.get(keyOf({ project_uid: projectUid, number }));
+    if (row === undefined) {
+      return { projectUid, number, outcome: "ahead" };
+    }
+    if (JSON.stringify(rowOf(changeOf(row))) !== JSON.stringify(rowOf(change))) {
+      return { projectUid, number, outcome: "differs" };
+    }
+    return { projectUid, number, outcome: isNew.delete(keyOf(row)) ? "recorded" : "already" };
+  });
+}
+
+/** The last change of each of some projects that have one. By uid. */
+export async function lastBillableChanges(
+  ledger: Ledger,
+  projectUids: readonly string[],
+): Promise<Map<string, NumberedChange>> {
+  const { rows } = await sql<Row>`
+    select c.* from unnest(${projectUids}::text[]) as uid
+    cross join lateral (select * from billable_changes where project_uid = uid order by number desc limit 1) c`.execute(
+    ledger,
+  );
+  return new Map(rows.map((row) => [row.project_uid, changeOf(row)]));
+}
+
+/** Projects that have begun and whose end is not recorded. */
+export async function openBillableProjects(ledger: Ledger): Promise<BillableProject[]> {
+  const { rows } = await sql<Pick<Row, "organization_id" | "project_id" | "project_uid">>`
+    select distinct on (project_uid) organization_id, project_id, project_uid from billable_changes c
+    where not exists (select from billable_changes e where e.project_uid = c.project_uid and e.deleted)
+    order by project_uid, number`.execute(ledger);
+  return rows.map(projectOf);
+}
+
+/** All that is recorded of some projects. */
+export async function billableHistories(
+  ledger: Ledger,
+  projectUids: readonly string[],
+): Promise<BillableHistory[]> {
+  const { rows } = await sql<Row>`
+    select * from billable_changes where project_uid = any (${projectUids}::text[]) order by project_uid, number`.execute(
+    ledger,
+  );
+  return [...Map.groupBy(rows, ({ project_uid }) => project_uid)].map(([projectUid, own]) => {
+    const changes = own.map(changeOf);
+    return {
+      projectUid,
+      changes: changes.flatMap(({ at, state }) => (state ? [{ ...state, at: at.getTime() }] : [])),
+      deletedAt: changes.find(({ state }) => state === undefined)?.at.getTime(),
+    };
+  });
+}
+
+const keyOf = ({ project_uid, number }: Pick<Row, "project_uid" | "number">) => `${project_uid}/${number}`;
+
+const projectOf = (row: Pick<Row, "organization_id" | "project_id" | "project_uid">): BillableProject => ({
+  organizationId: row.organization_id,
+  projectId: row.project_id,
+  projectUid: row.project_uid,
+});
+
+function rowOf({ organizationId, projectId, projectUid, number, at, state }: BillableChangeRow): Row {
+  return {
+    organization_id: organizationId,
+    project_id: projectId,
+    project_uid: projectUid,
+    number,
+    at,
+    deleted: state === undefined,
+    plan: state?.plan ?? null,
+    payment_mode: state?.paymentMode ?? null,
+    renews: state?.renews ?? null,
+    instances: state?.instances ?? null,
+    paused: state?.paused ?? null,
+    billed_gb: state?.billedGb ?? null,
+  };
+}
+
+function changeOf(row: Row): BillableChangeRow {
+  const { plan, payment_mode, renews, instances, paused, billed_gb } = row;
+  const isState =
+    plan !== null &&
+    payment_mode !== null &&
+    renews !== null &&
+    instances !== null &&
+    paused !== null &&
+    billed_gb !== null;
+  return {
+    ...projectOf(row),
+    number: row.number,
+    at: row.at,
+    state: isState
+      ? { plan, paymentMode: payment_mode, renews, instances, paused, billedGb: billed_gb }
+      : undefined,
+  };
+}
