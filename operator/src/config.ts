@@ -93,6 +93,8 @@ export interface Config {
   };
   /** Whether projects sleep. There is an activator then, and requests are counted. */
   sleeps?: boolean;
+  /** Whether plans of applications, workers and databases are metered. */
+  metersPlans?: boolean;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
   /** Receivers of webhooks: those whose addresses may be private, and authorities of their certificates beside the public ones. */
@@ -168,6 +170,7 @@ export function loadConfig(env: Environment): Config {
           }
         : undefined,
     sleeps: e.SLIPWAY_SLEEP === "true",
+    metersPlans: e.SLIPWAY_BILLING_METERING === "true",
     builds:
       e.SLIPWAY_BUILDS_FILE === undefined
         ? undefined

@@ -89,6 +89,7 @@ const variables = z.object({
   SLIPWAY_DATABASE_IMAGES_FILE: z.string().min(1).optional(),
   SLIPWAY_BACKUPS_FILE: z.string().min(1).optional(),
   SLIPWAY_BACKUPS_S3_DIR: z.string().min(1).optional(),
+  SLIPWAY_BILLING_METERING: z.enum(["true", "false"]).default("false"),
   SLIPWAY_LOG_DRAINS: z.enum(["true", "false"]).default("false"),
   SLIPWAY_REQUEST_SCALING: z.enum(["true", "false"]).default("false"),
   SLIPWAY_SLEEP: z.enum(["true", "false"]).default("false"),

@@ -29,6 +29,7 @@ import { openTracing } from "@slipway/process/tracing";
 import { alertLedger, openAlertStore } from "./alerts/ports.ts";
 import { parseBackupSettings } from "./backups/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
+import { ledgerMetering } from "./billing/metering.ts";
 import { ledgerBuilds } from "./builds/ledger.ts";
 import { openMountedBuildFiles } from "./builds/mounted-files.ts";
 import { addClusterCheck } from "./cluster-check.ts";
@@ -92,6 +93,7 @@ async function main(config: Config): Promise<void> {
       openStore: analytics && (() => openAlertStore(analytics)),
     },
     billing: ledgerBilling(ledger),
+    metering: config.metersPlans ? ledgerMetering(ledger) : undefined,
     ledgerTime: () => ledgerTime(ledger),
     runs: { record: (rows) => recordJobRuns(ledger, rows) },
     storeRunLog: ({ organizationId, projectId, runId, scheduledAt }, text) =>

@@ -9,6 +9,7 @@ import { RequestScaler } from "./applications/requests/request-scaling.ts";
 import { createBackups } from "./backups/controller.ts";
 import { mountedCredentials } from "./backups/s3-store.ts";
 import { addBilling } from "./billing/billing.ts";
+import { addMetering } from "./billing/metering.ts";
 import { addBuilds, createBuiltPull } from "./builds/controller.ts";
 import { LEASE_NAME } from "./config.ts";
 import { MemberAccess } from "./databases/common/member-access.ts";
@@ -89,6 +90,8 @@ export function createOperator(options: OperatorOptions): Manager {
     projects: stores.projects,
     catalog: () => catalog.current,
   });
+  const billableChanges =
+    options.metering && addMetering(manager, { ledger: options.metering, projects: stores.projects });
   const probe =
     options.ingressProbe ??
     (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);
@@ -163,6 +166,7 @@ export function createOperator(options: OperatorOptions): Manager {
       builtPull: options.builds && createBuiltPull(manager, options.builds),
       quotas,
       deploymentRecords,
+      billableChanges,
       variableRollouts: config.variableRollouts,
     },
     (listener) => {
@@ -176,6 +180,7 @@ export function createOperator(options: OperatorOptions): Manager {
     },
     (listener) => routeCheck.onAnswer(listener),
   );
+  billableChanges?.onRecorded((project) => projects.enqueue(project));
   if (requestScaler && config.requestScaling) {
     addRequestScaling(manager, requestScaler, {
       ...{ stores, projects, observer: sleep?.requests },

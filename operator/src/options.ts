@@ -5,6 +5,7 @@ import type { Tracing } from "@slipway/process/tracing";
 import type { AlertOptions } from "./alerts/controller.ts";
 import type { BackupSettings } from "./backups/settings.ts";
 import type { BillingLedger } from "./billing/billing.ts";
+import type { MeteringLedger } from "./billing/metering.ts";
 import type { BuildsOptions } from "./builds/controller.ts";
 import type { Config } from "./config.ts";
 import type { SampleLedger } from "./databases/metrics/add.ts";
@@ -59,6 +60,8 @@ export interface OperatorOptions {
   alerts?: Omit<AlertOptions, "projects">;
   /** Where storage is charged by the hour, and cycles are settled. */
   billing: BillingLedger;
+  /** Where plans are metered; without it they are not. */
+  metering?: MeteringLedger | undefined;
   /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; not compared without it. */
   ledgerTime?: () => Promise<Date>;
   /** In place of the one that charges a deleted job's storage up to the end. */

@@ -12,6 +12,7 @@ import {
   lastStartedHour,
   pricePerGbHour,
 } from "./storage-hours.ts";
+import { isWrongRow } from "./wrong-row.ts";
 
 /** The ledger's hours of storage. Each call may throw when the ledger is unavailable. */
 export interface StorageLedger {
@@ -231,7 +232,3 @@ export class StorageMeter {
     }
   }
 }
-
-/** Data exceptions and broken constraints of PostgreSQL. */
-const isWrongRow = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && /^2[23]/.test(String(error.code));

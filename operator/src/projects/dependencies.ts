@@ -7,6 +7,7 @@ import {
 } from "@slipway/controller-runtime";
 import { type Catalog, fieldManagers, GROUP, type Project } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
+import type { ChangeRecorder } from "../billing/change-recorder.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { Retention } from "../undelete/retention.ts";
 import type { DeploymentRecords } from "./deployments/records.ts";
@@ -34,6 +35,8 @@ export interface ProjectDependencies {
   variableRollouts: number;
   quotas: QuotaReservations;
   deploymentRecords: DeploymentRecords;
+  /** Records changes of what is billed; undefined where plans are not metered. */
+  billableChanges?: Pick<ChangeRecorder, "report" | "reportDeletion" | "hasEnded"> | undefined;
 }
 
 /** Finds the kind of a project; its type may be one that nothing here reconciles. */

@@ -18,6 +18,7 @@ import {
   type Project,
   type ProjectConditionCatalog,
 } from "@slipway/crds";
+import { BillingSteps } from "../billing/steps.ts";
 import { secretsOfRuns } from "../jobs/deletion.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import { collectResolvedSecrets } from "../references/garbage.ts";
@@ -94,6 +95,7 @@ class ProjectSteps {
   readonly #kindOf: (project: Project) => ProjectKind;
   readonly #references: ReferenceSteps;
   readonly #shared: SharedVariableSteps;
+  readonly #billing: BillingSteps;
 
   constructor(deps: ProjectDependencies) {
     this.#deps = deps;
@@ -101,6 +103,7 @@ class ProjectSteps {
     this.#kindOf = kindsOf(deps, this.#deployments);
     this.#references = new ReferenceSteps(deps);
     this.#shared = new SharedVariableSteps(deps);
+    this.#billing = new BillingSteps(deps);
   }
 
   /** Creates and keeps everything a project needs. */
@@ -114,7 +117,8 @@ class ProjectSteps {
     );
     const garbageInMs = await this.#collectGarbage(project, context);
     const observation = await kind.observe(project, applied, context);
-    const requeueAfterMs = shortestDelay(observation.requeueAfterMs, renewInMs, garbageInMs);
+    const reportInMs = this.#billing.report(project, context.status);
+    const requeueAfterMs = shortestDelay(observation.requeueAfterMs, renewInMs, garbageInMs, reportInMs);
     if (observation.refused) {
       throw retriedIn(observation.refused, requeueAfterMs);
     }
@@ -145,7 +149,10 @@ class ProjectSteps {
     if (!outcomeOfError(error).visible) {
       throw error;
     }
-    const requeueAfterMs = await kind.holdRejectedSpec(project, context);
+    const requeueAfterMs = shortestDelay(
+      await kind.holdRejectedSpec(project, context),
+      this.#billing.reportRejected(project, context.status),
+    );
     // Each spec that is rejected later than its references may have replaced values.
     throw retriedIn(
       error,
@@ -158,7 +165,9 @@ class ProjectSteps {
     const { client, stores, quotas, deploymentRecords } = this.#deps;
     const { conditions, signal } = context;
     this.#deployments.end(project, context.status);
-    const remaining = await this.#kindOf(project).finalize(project, context);
+    this.#billing.reportDeletion(project, context.status);
+    const remaining =
+      (await this.#kindOf(project).finalize(project, context)) ?? this.#billing.remaining(project);
     if (remaining) {
       const { reason, message, retryAfterMs } = remaining;
       conditions.set({ type: "Terminating", status: "True", reason, message });

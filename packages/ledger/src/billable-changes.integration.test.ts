@@ -57,7 +57,7 @@ describe("changes of projects", () => {
     ]);
   });
 
-  // Shows: docs/adr/0032-recorded-changes.md#decision: A second operator finds it there
+  // Shows: docs/adr/0032-recorded-changes.md#decision: a second operator finds it there
   test("are recorded once by several processes", async () => {
     const pools = [server.ledger, server.connect(), server.connect()];
     const answers = await Promise.all(

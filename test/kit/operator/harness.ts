@@ -20,6 +20,7 @@ import { readVerbs } from "../../../hack/cluster/control-plane.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import type { AllowList } from "../../../operator/src/applications/access.ts";
 import type { BillingLedger } from "../../../operator/src/billing/billing.ts";
+import type { MeteringLedger } from "../../../operator/src/billing/metering.ts";
 import type { Config } from "../../../operator/src/config.ts";
 import type { DatabaseImages } from "../../../operator/src/databases/settings.ts";
 import type { IngressProbe } from "../../../operator/src/domains/ingress-probe.ts";
@@ -135,6 +136,8 @@ export async function startOperator(
     identity?: string;
     /** Where storage is charged: nobody reads it unless given. */
     billing?: BillingLedger;
+    /** Where plans are metered: they are not unless given. */
+    metering?: MeteringLedger;
     /** Where the ends of runs' logs go: nowhere unless given. */
     storeRunLog?: StoreRunLog;
     /** Where runs are charged: everything is taken, and forgotten, unless given. */
@@ -202,6 +205,7 @@ export async function startOperator(
     registryLogin: options.registryLogin,
     closeMetering: options.closeMetering,
     openDeployments: { list: async () => [], supersede: async () => false },
+    metering: options.metering,
     billing: options.billing ?? unlimitedStorage(),
     ledgerTime: options.ledgerTime,
     storeRunLog: options.storeRunLog ?? (async () => {}),

@@ -1,0 +1,298 @@
+/**
+ * Records changes of what is billed: in the status of the project, in the write that reports what else the change has changed, and from there in the
+ * ledger. While the ledger is away only that waits, and the finalizers of deleted projects: docs/adr/0032-recorded-changes.md.
+ */
+
+import { type ObjectRef, type Store, WaitingError as Waiting } from "@slipway/controller-runtime";
+import {
+  BILLABLE_CHANGES_LISTED,
+  type BillableState,
+  organizationOfNamespace,
+  type Project,
+  type ProjectStatus,
+} from "@slipway/crds";
+import type { BillableChangeRow, NumberedChange, RecordedBillableChange } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
+import { changesOf, type KnownRecord, withState } from "./billable-changes.ts";
+import { inTurns } from "./turns.ts";
+import { isWrongRow } from "./wrong-row.ts";
+
+/** The ledger's changes. Each call may throw when the ledger is unavailable. */
+export interface ChangeLedger {
+  record(changes: readonly BillableChangeRow[]): Promise<readonly RecordedBillableChange[]>;
+  /** The last change of each project that has one. */
+  last(projectUids: readonly string[]): Promise<ReadonlyMap<string, NumberedChange>>;
+}
+
+export type ChangeOutcome = RecordedBillableChange["outcome"] | "refused";
+
+export interface ChangeRecorderOptions {
+  ledger: ChangeLedger;
+  projects: Store<Project>;
+  /** Whether the projects of a namespace are this shard's. */
+  owns: (namespace: string | undefined) => boolean;
+  /** One that throws while it may not be acted on. */
+  clock: Clock;
+  log: Logger;
+  onOutcome?: (outcome: ChangeOutcome, changes: number) => void;
+}
+
+/** Changes of one transaction, and the least time between two of them, in milliseconds. */
+const BATCH = 500;
+const PACE_MS = 1_000;
+/** Pause after a failure, in milliseconds. */
+const RETRY_MS = 5_000;
+/** Pause of a project whose changes the ledger does not take, in milliseconds. */
+const REFUSED_MS = 60_000;
+/** After this everything is compared again, in milliseconds. */
+const LONGEST_MS = 600_000;
+
+/** The changes of one project that the ledger may not have. */
+interface Pending {
+  project: Project;
+  rows: BillableChangeRow[];
+}
+
+export class ChangeRecorder {
+  readonly #options: ChangeRecorderOptions;
+  /** By uid. Empty at first: what the statuses list is sent again then, and changes nothing. */
+  readonly #known = new Map<string, KnownRecord>();
+  /** Those whose changes were not taken, by uid, until when they are left out, by the monotonic clock. */
+  readonly #refused = new Map<string, number>();
+  #wakeProject: (project: ObjectRef) => void = () => {};
+  #wake: AbortController | undefined;
+
+  constructor(options: ChangeRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Sets what has a project reconciled soon. */
+  onRecorded(wakeProject: (project: ObjectRef) => void): void {
+    this.#wakeProject = wakeProject;
+  }
+
+  /**
+   * Reports in a status what a project has now.
+   * @returns milliseconds after which to call again; undefined when there is no need to
+   */
+  report(project: Project, status: ProjectStatus, state: BillableState): number | undefined {
+    return this.#report(project, status, state);
+  }
+
+  /** Reports in a status that a project is deleted, where a history has begun. */
+  reportDeletion(project: Project, status: ProjectStatus): number | undefined {
+    return status.billing && this.#report(project, status, undefined);
+  }
+
+  #report(project: Project, status: ProjectStatus, state: BillableState | undefined): number | undefined {
+    const { uid = "", deletionTimestamp = "" } = project.metadata;
+    const listed = status.billing?.changes ?? [];
+    const known = this.#known.get(uid);
+    let at: Date;
+    try {
+      at = state === undefined ? new Date(deletionTimestamp) : this.#options.clock.now();
+    } catch (error) {
+      // What this process's clock says may not be charged by.
+      if (error instanceof Waiting) {
+        return RETRY_MS;
+      }
+      throw error;
+    }
+    const changes = withState(listed, state, { at, known });
+    if (changes !== listed) {
+      status.billing = { changes: [...changes] };
+    }
+    return undefined;
+  }
+
+  /** Whether the ledger has the end of a deleted project, or there is no history. */
+  hasEnded(project: Project): boolean {
+    const last = changesOf(project).at(-1);
+    const known = this.#known.get(project.metadata.uid ?? "");
+    return last === undefined || (last.state === undefined && isRecorded(last, known));
+  }
+
+  /** Records what statuses list until the signal aborts, at most one transaction in a second. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { projects, log } = this.#options;
+    this.#known.clear();
+    this.#refused.clear();
+    const unsubscribe = projects.subscribe(({ type, object }) => {
+      const uid = object.metadata.uid ?? "";
+      if (type === "delete") {
+        this.#known.delete(uid);
+        this.#refused.delete(uid);
+      } else if (this.#pendingOf(object).length > 0) {
+        this.#wake?.abort();
+      }
+    });
+    while (!signal.aborted) {
+      const wake = new AbortController();
+      this.#wake = wake;
+      let pauseMs = RETRY_MS;
+      try {
+        pauseMs = (await this.recordPending(signal)) ? 0 : this.#idleMs();
+      } catch (error) {
+        if (!signal.aborted) {
+          log.warn({ err: error }, "changes of projects could not be recorded");
+        }
+        await this.#pause(RETRY_MS, signal);
+        continue;
+      }
+      await this.#pause(pauseMs, AbortSignal.any([signal, wake.signal]));
+      // A change interrupts the pause before, and not this one.
+      await this.#pause(PACE_MS, signal);
+    }
+    unsubscribe();
+  }
+
+  /**
+   * Records a batch of what statuses list.
+   * @returns whether there is more
+   * @throws what the ledger throws: some may be recorded by then
+   */
+  async recordPending(signal: AbortSignal): Promise<boolean> {
+    const pending = inTurns(this.#pending(), ({ project }) => project.metadata.namespace ?? "");
+    const batch: Pending[] = [];
+    let size = 0;
+    for (const one of pending) {
+      if (size > 0 && size + one.rows.length > BATCH) {
+        break;
+      }
+      batch.push(one);
+      size += one.rows.length;
+    }
+    signal.throwIfAborted();
+    if (batch.length > 0) {
+      await this.#record(batch, signal);
+    }
+    return batch.length < pending.length;
+  }
+
+  /** Deleted projects first: their finalizers wait. */
+  #pending(): Pending[] {
+    const { projects, owns } = this.#options;
+    const now = this.#monotonic();
+    for (const [uid, until] of this.#refused) {
+      if (until <= now) {
+        this.#refused.delete(uid);
+      }
+    }
+    const pending = projects
+      .list()
+      .filter(({ metadata }) => owns(metadata.namespace) && !this.#refused.has(metadata.uid ?? ""))
+      .map((project) => ({ project, rows: this.#pendingOf(project) }))
+      .filter(({ rows }) => rows.length > 0);
+    const isDeleted = ({ project }: Pending) => project.metadata.deletionTimestamp !== undefined;
+    return [...pending.filter(isDeleted), ...pending.filter((one) => !isDeleted(one))];
+  }
+
+  #pendingOf(project: Project): BillableChangeRow[] {
+    const { namespace = "", name, uid = "" } = project.metadata;
+    const organizationId = organizationOfNamespace(namespace);
+    if (organizationId === undefined) {
+      return [];
+    }
+    const known = this.#known.get(uid);
+    return changesOf(project)
+      .filter((change) => !isRecorded(change, known))
+      .map((change) => ({ organizationId, projectId: name, projectUid: uid, ...change }));
+  }
+
+  async #record(batch: readonly Pending[], signal: AbortSignal): Promise<void> {
+    const { ledger, log, onOutcome } = this.#options;
+    let outcomes: readonly RecordedBillableChange[];
+    try {
+      outcomes = await ledger.record(batch.flatMap(({ rows }) => rows));
+    } catch (error) {
+      if (!isWrongRow(error)) {
+        throw error;
+      }
+      const [only, ...others] = batch;
+      if (only !== undefined && others.length === 0) {
+        this.#leaveOut(only.project);
+        onOutcome?.("refused", only.rows.length);
+        log.error({ err: error, project: only.project.metadata.name }, "changes of a project are refused");
+        return;
+      }
+      // One of them: halves find it with few transactions.
+      const half = Math.ceil(batch.length / 2);
+      for (const part of [batch.slice(0, half), batch.slice(half)]) {
+        await this.#pause(PACE_MS, signal);
+        signal.throwIfAborted();
+        await this.#record(part, signal);
+      }
+      return;
+    }
+    const byUid = Map.groupBy(outcomes, ({ projectUid }) => projectUid);
+    for (const [outcome, found] of Map.groupBy(outcomes, (one) => one.outcome)) {
+      onOutcome?.(outcome, found.length);
+    }
+    for (const { project } of batch) {
+      this.#note(project, byUid.get(project.metadata.uid ?? "") ?? []);
+    }
+    await this.#follow(batch.filter(({ project }) => differs(byUid.get(project.metadata.uid ?? ""))));
+  }
+
+  /** Notes what the ledger has, and has the project reconciled where that waits for it. */
+  #note({ metadata, status }: Project, outcomes: readonly RecordedBillableChange[]): void {
+    const { uid = "", namespace, name, deletionTimestamp } = metadata;
+    if (differs(outcomes)) {
+      return;
+    }
+    const ahead = outcomes.filter(({ outcome }) => outcome === "ahead").map(({ number }) => number);
+    const recorded = outcomes.map(({ number }) => number).filter((number) => number < Math.min(...ahead));
+    if (ahead.length > 0) {
+      this.#leaveOut({ metadata } as Project);
+    }
+    if (recorded.length === 0) {
+      return;
+    }
+    this.#known.set(uid, { number: Math.max(...recorded) });
+    const isFull = (status?.billing?.changes.length ?? 0) >= BILLABLE_CHANGES_LISTED - 1;
+    if (deletionTimestamp !== undefined || isFull) {
+      this.#wakeProject({ namespace, name });
+    }
+  }
+
+  /** The cluster went back to an earlier state: histories go on after what the ledger has. */
+  async #follow(batch: readonly Pending[]): Promise<void> {
+    if (batch.length === 0) {
+      return;
+    }
+    const { ledger, log } = this.#options;
+    const last = await ledger.last(batch.map(({ project }) => project.metadata.uid ?? ""));
+    for (const { project } of batch) {
+      const { uid = "", namespace, name } = project.metadata;
+      const goesOnAfter = last.get(uid);
+      if (goesOnAfter !== undefined) {
+        log.error({ project: name, namespace }, "the ledger has another history of a project, which goes on");
+        this.#known.set(uid, { number: goesOnAfter.number, goesOnAfter });
+        this.#wakeProject({ namespace, name });
+      }
+    }
+  }
+
+  #leaveOut({ metadata }: Project): void {
+    this.#refused.set(metadata.uid ?? "", this.#monotonic() + REFUSED_MS);
+  }
+
+  #idleMs(): number {
+    const next = Math.min(...this.#refused.values()) - this.#monotonic();
+    return Math.min(LONGEST_MS, Math.max(next, PACE_MS));
+  }
+
+  #monotonic(): number {
+    return this.#options.clock.monotonic();
+  }
+
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return sleep(this.#options.clock, ms, signal);
+  }
+}
+
+const isRecorded = ({ number }: NumberedChange, known: KnownRecord | undefined): boolean =>
+  known !== undefined && number <= known.number;
+
+const differs = (outcomes: readonly RecordedBillableChange[] = []): boolean =>
+  outcomes.some(({ outcome }) => outcome === "differs");
