@@ -263,6 +263,21 @@ describe("rendering", () => {
     ["ingress.probeUrl=", "ingress.probeUrl"],
   ])("sleep is refused with %s", async (set, message) => {
     await expect(renderChart(valuesOf("everything"), [set])).rejects.toThrow(message);
+  test.each([
+    [true, []],
+    [false, ["billing.metering.enabled=false"]],
+    [false, ["billing.metering=null"]],
+    [false, ["billing=null"]],
+  ])("plans are metered where that is turned on: %s", async (isMetered, sets) => {
+    const objects = await renderChart(valuesOf("everything"), sets);
+    const metering = objects
+      .filter(({ kind }) => kind === "Deployment")
+      .filter((object) =>
+        containersOf(object).some(({ env = [] }) =>
+          env.some(({ name }) => name === "SLIPWAY_BILLING_METERING"),
+        ),
+      );
+    expect(metering.length > 0).toBe(isMetered);
   });
 
   test("metrics that are enabled over such values have their defaults", async () => {

@@ -12,6 +12,7 @@ import { createRestartMetric } from "../../operator/src/applications/instance-re
 import { RequestScalingMetrics } from "../../operator/src/applications/requests/metrics.ts";
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
 import { addBilling } from "../../operator/src/billing/billing.ts";
+import { addMetering } from "../../operator/src/billing/metering.ts";
 import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
 import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobs/runs/metrics.ts";
 import { addObserve } from "../../operator/src/metrics/observe.ts";
@@ -75,6 +76,8 @@ function operatorRegistry(): Registry {
     projects,
     catalog: () => ({ storagePlans: [] }),
   });
+  const changes = { record: async () => [], last: async () => new Map(), open: async () => [] };
+  addMetering(manager, { ledger: { changes }, projects });
   manager.addController({ name: "jobrun", reconcile: async () => ({}), sources: [], workers: 1 });
   manager.metrics.leader.set({ name: "slipway-operator" }, 1);
   return manager.registry;
