@@ -45,6 +45,7 @@ export {
 } from "./notification-event.ts";
 export * from "./organizations.ts";
 export { ensurePartitions } from "./partitions.ts";
+export * from "./plan-charges.ts";
 export * from "./quota-request.ts";
 export * from "./quota-reservations.ts";
 export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";

@@ -20,6 +20,7 @@ import * as webhooks from "./0016-webhooks.ts";
 import * as alertStates from "./0017-alert-states.ts";
 import * as emailRecipients from "./0018-email-recipients.ts";
 import * as billableChanges from "./0019-billable-changes.ts";
+import * as planCharges from "./0020-plan-charges.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -42,6 +43,7 @@ export const migrations: Record<string, Migration> = {
   "0017-alert-states": alertStates,
   "0018-email-recipients": emailRecipients,
   "0019-billable-changes": billableChanges,
+  "0020-plan-charges": planCharges,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */
