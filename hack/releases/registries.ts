@@ -1,7 +1,7 @@
 /** The metrics of every process, as they are registered at its start. */
 
 import { createKubeMetrics, Manager, Store } from "@slipway/controller-runtime";
-import type { Backup, Build, JobRun, Project } from "@slipway/crds";
+import type { Backup, Build, Catalog, JobRun, Project } from "@slipway/crds";
 import { registerFiles, silentLogger } from "@slipway/process";
 import type { Registry } from "prom-client";
 import { ApiMetrics } from "../../api-server/src/http/api-metrics.ts";
@@ -77,7 +77,15 @@ function operatorRegistry(): Registry {
     catalog: () => ({ storagePlans: [] }),
   });
   const changes = { record: async () => [], last: async () => new Map(), open: async () => [] };
-  addMetering(manager, { ledger: { changes }, projects });
+  const charges = {
+    toMeter: async () => [],
+    histories: async () => [],
+    prices: async () => [],
+    recordPrices: async () => false,
+    record: async () => ({ recorded: 0, differing: [] }),
+  };
+  const catalog = () => ({}) as Catalog;
+  addMetering(manager, { ledger: { changes, charges }, projects, catalog });
   manager.addController({ name: "jobrun", reconcile: async () => ({}), sources: [], workers: 1 });
   manager.metrics.leader.set({ name: "slipway-operator" }, 1);
   return manager.registry;

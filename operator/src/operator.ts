@@ -91,7 +91,12 @@ export function createOperator(options: OperatorOptions): Manager {
     catalog: () => catalog.current,
   });
   const billableChanges =
-    options.metering && addMetering(manager, { ledger: options.metering, projects: stores.projects });
+    options.metering &&
+    addMetering(manager, {
+      ledger: options.metering,
+      projects: stores.projects,
+      catalog: () => catalog.current,
+    });
   const probe =
     options.ingressProbe ??
     (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);

@@ -105,6 +105,11 @@ export class ChangeRecorder {
     return undefined;
   }
 
+  /** Whether a project's status lists changes that the ledger may not have. */
+  hasPending(project: Project): boolean {
+    return this.#pendingOf(project).length > 0;
+  }
+
   /** Whether the ledger has the end of a deleted project, or there is no history. */
   hasEnded(project: Project): boolean {
     const last = changesOf(project).at(-1);

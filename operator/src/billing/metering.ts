@@ -1,20 +1,28 @@
 /** Adds the metering of plans to a manager, where it is turned on. */
 
 import type { Manager, Store } from "@slipway/controller-runtime";
-import type { Project } from "@slipway/crds";
+import { type Catalog, type Project, priceListOf } from "@slipway/crds";
 import {
+  billableHistories,
   type Ledger,
   lastBillableChanges,
+  listPrices,
   openBillableProjects,
+  projectsToMeter,
   recordBillableChanges,
+  recordPlanCharges,
+  recordPrices,
 } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Counter } from "prom-client";
 import { type ChangeOutcome, ChangeRecorder } from "./change-recorder.ts";
 import { type OpenHistories, runEndedProjects } from "./ended-projects.ts";
+import { type PlanChargeLedger, type PlanChargeOutcome, PlanMeter } from "./plan-meter.ts";
 
 /** Ledger operations of metering. */
 export interface MeteringLedger {
   changes: OpenHistories;
+  charges: PlanChargeLedger;
 }
 
 /** Metering on the PostgreSQL ledger. */
@@ -24,14 +32,24 @@ export const ledgerMetering = (ledger: Ledger): MeteringLedger => ({
     last: (projectUids) => lastBillableChanges(ledger, projectUids),
     open: () => openBillableProjects(ledger),
   },
+  charges: {
+    toMeter: () => projectsToMeter(ledger),
+    histories: (projectUids) => billableHistories(ledger, projectUids),
+    prices: () => listPrices(ledger),
+    recordPrices: (list) => recordPrices(ledger, list),
+    record: (windows) => recordPlanCharges(ledger, windows),
+  },
 });
 
-const OUTCOMES: readonly ChangeOutcome[] = ["recorded", "already", "differs", "ahead", "refused"];
+const CHANGE_OUTCOMES: readonly ChangeOutcome[] = ["recorded", "already", "differs", "ahead", "refused"];
+const CHARGE_OUTCOMES: readonly PlanChargeOutcome[] = ["recorded", "differs", "refused"];
+/** Between two comparisons of the catalog with the prices in the ledger, in milliseconds. */
+const PRICES_PERIOD_MS = 60_000;
 
-/** Each shard records the changes of its own projects, and their deletions wait for that. */
+/** Each shard records the changes and the charges of its own projects, and their deletions wait for the changes. The first one records prices. */
 export function addMetering(
   manager: Manager,
-  { ledger, projects }: { ledger: MeteringLedger; projects: Store<Project> },
+  { ledger, projects, catalog }: { ledger: MeteringLedger; projects: Store<Project>; catalog: () => Catalog },
 ): ChangeRecorder {
   const { client, trustedClock: clock, log, registry } = manager;
   const changes = new Counter({
@@ -40,8 +58,17 @@ export function addMetering(
     labelNames: ["outcome"],
     registers: [registry],
   });
-  for (const outcome of OUTCOMES) {
+  for (const outcome of CHANGE_OUTCOMES) {
     changes.inc({ outcome }, 0);
+  }
+  const charges = new Counter({
+    name: "slipway_plan_charges_total",
+    help: "Charges of plans by outcome: recorded, found otherwise in the ledger, or refused.",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
+  for (const outcome of CHARGE_OUTCOMES) {
+    charges.inc({ outcome }, 0);
   }
   const owns = (namespace: string | undefined) => manager.owns(namespace);
   const recorder = new ChangeRecorder({
@@ -62,5 +89,47 @@ export function addMetering(
     everyShard: true,
     run: (signal) => runEndedProjects({ ledger: ledger.changes, client, projects, owns, clock, log }, signal),
   });
+  const meter = new PlanMeter({
+    ledger: ledger.charges,
+    projects,
+    recorder,
+    owns,
+    clock,
+    log,
+    onOutcome: (outcome, count) => charges.inc({ outcome }, count),
+  });
+  manager.addRunnable({ name: "plan-meter", everyShard: true, run: (signal) => meter.run(signal) });
+  manager.addRunnable({
+    name: "prices",
+    run: (signal) => runPrices({ ledger: ledger.charges, catalog, clock, log }, signal),
+  });
   return recorder;
+}
+
+/** Records the catalog's prices from when it is known with them, until the signal aborts. */
+export async function runPrices(
+  {
+    ledger,
+    catalog,
+    clock,
+    log,
+  }: { ledger: Pick<PlanChargeLedger, "recordPrices">; catalog: () => Catalog; clock: Clock; log: Logger },
+  signal: AbortSignal,
+): Promise<void> {
+  let recorded: Catalog | undefined;
+  while (!signal.aborted) {
+    const current = catalog();
+    if (current !== recorded) {
+      try {
+        const isNew = await ledger.recordPrices(priceListOf(current, clock.now().getTime()));
+        recorded = current;
+        log.info({ isNew }, "prices are in the ledger");
+      } catch (error) {
+        if (!signal.aborted) {
+          log.warn({ err: error }, "prices could not be recorded");
+        }
+      }
+    }
+    await sleep(clock, PRICES_PERIOD_MS, signal);
+  }
 }

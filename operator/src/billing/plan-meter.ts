@@ -1,0 +1,224 @@
+/** Records what plans cost, once it cannot change any more: computed from recorded histories and prices by date, docs/billing.md. */
+
+import type { Store } from "@slipway/controller-runtime";
+import { type BillableHistory, type PriceList, type Project, planCharges } from "@slipway/crds";
+import type { MeteredProject, MeteredWindow, RecordedPlanCharges } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
+import { projectRefOf } from "../projects/quotas/reaper.ts";
+import { changesOf } from "./billable-changes.ts";
+import type { ChangeRecorder } from "./change-recorder.ts";
+import { isWrongRow } from "./wrong-row.ts";
+
+/** The ledger's charges of plans. Each call may throw when the ledger is unavailable. */
+export interface PlanChargeLedger {
+  toMeter(): Promise<readonly MeteredProject[]>;
+  histories(projectUids: readonly string[]): Promise<readonly BillableHistory[]>;
+  prices(): Promise<readonly PriceList[]>;
+  /** Records prices that are in force from now on, where they are others than the last ones. */
+  recordPrices(list: PriceList): Promise<boolean>;
+  record(windows: readonly MeteredWindow[]): Promise<RecordedPlanCharges>;
+}
+
+export type PlanChargeOutcome = "recorded" | "differs" | "refused";
+
+export interface PlanMeterOptions {
+  ledger: PlanChargeLedger;
+  projects: Store<Project>;
+  recorder: Pick<ChangeRecorder, "hasPending">;
+  owns: (namespace: string | undefined) => boolean;
+  /** One that throws while it may not be acted on. */
+  clock: Clock;
+  log: Logger;
+  onOutcome?: (outcome: PlanChargeOutcome, charges: number) => void;
+}
+
+const HOUR_MS = 3_600_000;
+/** A charge is recorded so long after it is final: changes from before are in the ledger by then, or known to be on their way. */
+export const METER_LAG_MS = 600_000;
+const PERIOD_MS = 60_000;
+/** The least time between two transactions that write, in milliseconds. */
+const PACE_MS = 1_000;
+/** Histories that are read together, and about as many charges are written together. */
+const PROJECTS = 200;
+const CHARGES = 2_000;
+/** Longest window of a project: what an outage delayed comes in several. */
+const LONGEST_WINDOW_MS = 7 * 24 * HOUR_MS;
+
+interface Due {
+  project: MeteredProject;
+  /** Number of the last change that the cluster knows; undefined for one that is gone. */
+  number: number | undefined;
+}
+
+export class PlanMeter {
+  readonly #options: PlanMeterOptions;
+  /** When something of a project can be final next, and its last change when that was computed. By uid. */
+  readonly #next = new Map<string, { at: number; number: number | undefined }>();
+
+  constructor(options: PlanMeterOptions) {
+    this.#options = options;
+  }
+
+  /** Records what is final until the signal aborts, what an outage delayed, too. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    this.#next.clear();
+    while (!signal.aborted) {
+      let isMore = false;
+      try {
+        isMore = await this.meter(signal);
+      } catch (error) {
+        if (!signal.aborted) {
+          log.warn({ err: error }, "plans could not be charged");
+        }
+      }
+      await sleep(clock, isMore ? PACE_MS : PERIOD_MS, signal);
+    }
+  }
+
+  /**
+   * Records what is final of projects that are due.
+   * @returns whether some were left for another window
+   * @throws what the ledger throws: some may be recorded by then
+   */
+  async meter(signal: AbortSignal): Promise<boolean> {
+    const { ledger, clock } = this.#options;
+    const until = clock.now().getTime() - METER_LAG_MS;
+    const lists = await ledger.prices();
+    if (lists.length === 0) {
+      return false;
+    }
+    const due = (await ledger.toMeter()).flatMap((project) => this.#dueOf(project, until));
+    let isMore = false;
+    for (let start = 0; start < due.length; start += PROJECTS) {
+      const some = due.slice(start, start + PROJECTS);
+      const histories = await ledger.histories(some.map(({ project }) => project.projectUid));
+      const byUid = new Map(histories.map((history) => [history.projectUid, history]));
+      let batch: { one: Due; window: MeteredWindow; history: BillableHistory }[] = [];
+      const write = async () => {
+        signal.throwIfAborted();
+        const isLeft = await this.#record(batch, until, signal);
+        isMore ||= isLeft;
+        batch = [];
+        await sleep(clock, PACE_MS, signal);
+      };
+      for (const one of some) {
+        const history = byUid.get(one.project.projectUid);
+        const window = history && this.#windowOf(one, history, lists, until);
+        if (window === undefined) {
+          continue;
+        }
+        batch.push({ one, window, history: history as BillableHistory });
+        if (batch.reduce((sum, { window: { charges } }) => sum + charges.length, 0) >= CHARGES) {
+          await write();
+        }
+      }
+      if (batch.length > 0) {
+        await write();
+      }
+    }
+    return isMore;
+  }
+
+  /** A project of this shard of which something may be final, and all of whose changes are in the ledger. */
+  #dueOf(project: MeteredProject, until: number): Due[] {
+    const { projects, recorder, owns } = this.#options;
+    const ref = projectRefOf(project);
+    if (!owns(ref.namespace)) {
+      return [];
+    }
+    const live = projects.get(ref.namespace, ref.name);
+    const isIt = live?.metadata.uid === project.projectUid;
+    const last = isIt ? changesOf(live).at(-1) : undefined;
+    const isEnding = live?.metadata.deletionTimestamp !== undefined && last?.state !== undefined;
+    if (isIt && (isEnding || recorder.hasPending(live))) {
+      return [];
+    }
+    const next = this.#next.get(project.projectUid);
+    const isDue = next === undefined || next.at < until || next.number !== last?.number;
+    return isDue ? [{ project, number: last?.number }] : [];
+  }
+
+  #windowOf(
+    { project, number }: Due,
+    history: BillableHistory,
+    lists: readonly PriceList[],
+    latest: number,
+  ): MeteredWindow | undefined {
+    const { log, onOutcome } = this.#options;
+    const { projectUid } = project;
+    const origin = history.changes[0]?.at ?? history.deletedAt ?? latest;
+    // One that is gone without an end gets one, from when it is.
+    if (origin >= latest || (number === undefined && history.deletedAt === undefined)) {
+      return undefined;
+    }
+    const since = project.until?.getTime();
+    const until = Math.min(latest, (since ?? origin) + LONGEST_WINDOW_MS);
+    try {
+      const charges = planCharges(history, lists, { since, until }).filter(({ finalAt }) => finalAt < until);
+      const ended = history.deletedAt !== undefined && history.deletedAt < until;
+      return { ...project, projectUid, until: new Date(until), ended, charges };
+    } catch (error) {
+      onOutcome?.("refused", 1);
+      log.error({ err: error, project: project.projectId, projectUid }, "a plan cannot be charged");
+      return undefined;
+    }
+  }
+
+  /** @returns whether a window ended before the latest instant */
+  async #record(
+    batch: readonly { one: Due; window: MeteredWindow; history: BillableHistory }[],
+    latest: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { ledger, clock, log, onOutcome } = this.#options;
+    // What has no charge, and has not ended, need not be noted yet: it is computed again.
+    const written = batch.filter(
+      ({ window: { charges, ended, until } }) => charges.length > 0 || ended || until.getTime() < latest,
+    );
+    try {
+      const { recorded, differing } =
+        written.length === 0
+          ? { recorded: 0, differing: [] }
+          : await ledger.record(written.map(({ window }) => window));
+      onOutcome?.("recorded", recorded);
+      if (differing.length > 0) {
+        onOutcome?.("differs", differing.length);
+        log.error({ keys: differing.slice(0, 10) }, "plans are charged otherwise than they should be");
+      }
+    } catch (error) {
+      if (!isWrongRow(error)) {
+        throw error;
+      }
+      const [only, ...others] = batch;
+      if (only !== undefined && others.length === 0) {
+        onOutcome?.("refused", only.window.charges.length);
+        log.error({ err: error, project: only.window.projectId }, "charges of a plan are refused");
+        return false;
+      }
+      const half = Math.ceil(batch.length / 2);
+      let isLeft = false;
+      for (const part of [batch.slice(0, half), batch.slice(half)]) {
+        await sleep(clock, PACE_MS, signal);
+        signal.throwIfAborted();
+        isLeft = (await this.#record(part, latest, signal)) || isLeft;
+      }
+      return isLeft;
+    }
+    let isLeft = false;
+    for (const { one, window, history } of batch) {
+      const until = window.until.getTime();
+      const origin = history.changes[0]?.at ?? until;
+      if (until < latest) {
+        this.#next.delete(one.project.projectUid);
+        isLeft = true;
+      } else if (window.ended) {
+        this.#next.delete(one.project.projectUid);
+      } else {
+        const at = origin + Math.ceil((until - origin) / HOUR_MS) * HOUR_MS;
+        this.#next.set(one.project.projectUid, { at, number: one.number });
+      }
+    }
+    return isLeft;
+  }
+}
