@@ -72,6 +72,8 @@ describe("migrations", () => {
       "0016-webhooks",
       "0017-alert-states",
       "0018-email-recipients",
+      "0019-billable-changes",
+      "0020-plan-charges",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
