@@ -97,6 +97,25 @@ test.each([
   expect(stateInForce(project, { status, template, catalog })).toEqual({ ...one, plan, instances: 2 });
 });
 
+// Shows: docs/billing.md#metering: is paid as it was, and not as the spec says of another plan
+test("a plan that waits or has failed does not change how the one in force is paid", () => {
+  const [newest, older] = deployments("premium", "basic");
+  const waiting = [newest, { ...older, settings: { plan: "basic", paymentMode: "hourly" } }];
+  const project = projectOf({ plan: "premium", paymentMode: "yearly" });
+  const status = statusOf({ desiredInstances: 1, deployments: waiting });
+  expect(stateInForce(project, { status, template: "hash-1", catalog })).toEqual(one);
+  expect(stateInForce(project, { status, template: "hash-0", catalog })).toMatchObject({
+    plan: "premium",
+    paymentMode: "yearly",
+  });
+  const database = projectOf({ type: "postgresql", plan: "db-premium", paymentMode: "yearly" });
+  const before = entry(1, { ...one, plan: "db-basic", paymentMode: "monthly" });
+  const failed = (billing?: object) =>
+    stateInForce(database, { status: statusOf({ plan: "db-basic", billing }), catalog });
+  expect(failed({ changes: [before] })).toMatchObject({ plan: "db-basic", paymentMode: "monthly" });
+  expect(failed()).toMatchObject({ plan: "db-basic", paymentMode: "hourly" });
+});
+
 test("of a database the plan that is in force, of a paused project what the spec has, and of a job nothing", () => {
   const database = projectOf({
     type: "postgresql",

@@ -44,10 +44,10 @@ export function stateInForce(
   { status, template, catalog }: { status: ProjectStatus; template?: string | undefined; catalog: Catalog },
 ): BillableState | undefined {
   const { spec } = project;
-  const plan = isInstanceType(spec.type) ? planOfInstances(spec.plan, status, template) : status.plan;
   const instances = spec.paused ? undefined : status.desiredInstances;
   const before = lastState(status);
-  return billableState(catalog, { ...spec, plan: plan ?? spec.plan }, { instances, before });
+  const contract = contractInForce(project, status, template);
+  return billableState(catalog, { ...spec, ...contract }, { instances, before });
 }
 
 /** The same of one whose spec is rejected: what it had, but for a pause, and for what its autoscaler has changed. */
@@ -62,19 +62,39 @@ export function stateOfRejected(
   );
 }
 
+type Contract = Pick<Project["spec"], "plan" | "paymentMode">;
+
 const lastState = ({ billing }: ProjectStatus): BillableState | undefined => {
   const last = billing?.changes.at(-1);
   return last && numberedChange(last).state;
 };
 
-/** The plan that instances were created for: an earlier one, while the version of the spec may not begin, or after it has failed. */
-function planOfInstances(
-  wanted: string,
-  { deployments = [] }: ProjectStatus,
+/**
+ * The plan that instances were created for, and how that one is paid: an earlier one, while the version of the spec may not begin, or after it
+ * has failed. What the spec says of the payment of another plan nobody has requested of this one.
+ */
+function contractInForce(
+  { spec: { type, plan, paymentMode } }: Project,
+  status: ProjectStatus,
   template: string | undefined,
-): string {
+): Contract {
+  const wanted = { plan, paymentMode };
+  const before = lastState(status);
+  if (!isInstanceType(type)) {
+    return status.plan === undefined || status.plan === plan
+      ? wanted
+      : { plan: status.plan, paymentMode: before?.paymentMode ?? "hourly" };
+  }
+  const { deployments = [] } = status;
   const live = deployments.find(({ settingsHash }) => settingsHash === template);
-  return live === undefined || live === deployments[0] ? wanted : live.settings.plan;
+  if (live === undefined || live === deployments[0]) {
+    return wanted;
+  }
+  const { settings } = live;
+  return {
+    plan: settings.plan,
+    paymentMode: settings.paymentMode ?? before?.paymentMode ?? "hourly",
+  };
 }
 
 /**
