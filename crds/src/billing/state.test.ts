@@ -53,6 +53,14 @@ test("a volume that is no longer requested is billed on; storage that was never 
   expect(billableState(shipped, { ...application, storage: undefined })?.billedGb).toBe(0);
 });
 
+// Shows: docs/billing.md#what-is-recorded: also once it is no longer requested, for the volume is kept
+test("a volume that is no longer requested is billed by its size, also after a free plan", () => {
+  const without = { ...application, storage: undefined };
+  const before = billableState(shipped, { ...without, plan: "free" }, { volumeGb: 5 });
+  expect(before?.billedGb).toBe(0);
+  expect(billableState(shipped, without, { before, volumeGb: 5 })?.billedGb).toBe(5);
+});
+
 // Shows: docs/billing.md#what-is-recorded: of a database the capacity beyond what the plan includes
 test("of a database the GB beyond what its plan includes are billed, for each instance or for the project", () => {
   expect(billableState(shipped, database)).toMatchObject({ instances: 3, billedGb: 12 });

@@ -8,6 +8,7 @@ import type { BillableState } from "./history.ts";
  * What is billed of a project, with the spec that is in force.
  * @param instances that exist under it; those of the spec unless given
  * @param before what was billed until now, if the project is not new
+ * @param volumeGb size of its volume, also where the spec does not request it any more
  * @returns undefined where the plan is not charged by its history: of jobs, and of plans that the catalog does not have
  */
 export function billableState(
@@ -16,7 +17,12 @@ export function billableState(
   {
     instances = spec.instances ?? 1,
     before,
-  }: { instances?: number; before?: BillableState | undefined } = {},
+    volumeGb = before?.billedGb ?? 0,
+  }: {
+    instances?: number | undefined;
+    before?: BillableState | undefined;
+    volumeGb?: number | undefined;
+  } = {},
 ): BillableState | undefined {
   const plan = findPlan(catalog, spec.plan);
   const { paymentMode, paused = false } = spec;
@@ -33,7 +39,7 @@ export function billableState(
       return 0;
     }
     if (offer === undefined) {
-      return persistent ? capacity : (before?.billedGb ?? 0);
+      return persistent ? capacity : volumeGb;
     }
     const volumes = { per_instance_gb: spec.instances ?? 1, per_project_gb: 1, none: 0 };
     return Math.max(0, capacity - offer.storage.included) * volumes[offer.billing.storage];

@@ -94,7 +94,11 @@ test.each([
 ])("of an application that runs %s", (_what, template, plan) => {
   const status = statusOf({ desiredInstances: 2, deployments: deployments("premium", "basic") });
   const project = projectOf({ plan: "premium", instances: 2 });
-  expect(stateInForce(project, { status, template, catalog })).toEqual({ ...one, plan, instances: 2 });
+  expect(stateInForce(project, { status, live: { template }, catalog })).toEqual({
+    ...one,
+    plan,
+    instances: 2,
+  });
 });
 
 // Shows: docs/billing.md#metering: is paid as it was, and not as the spec says of another plan
@@ -103,15 +107,15 @@ test("a plan that waits or has failed does not change how the one in force is pa
   const waiting = [newest, { ...older, settings: { plan: "basic", paymentMode: "hourly" } }];
   const project = projectOf({ plan: "premium", paymentMode: "yearly" });
   const status = statusOf({ desiredInstances: 1, deployments: waiting });
-  expect(stateInForce(project, { status, template: "hash-1", catalog })).toEqual(one);
-  expect(stateInForce(project, { status, template: "hash-0", catalog })).toMatchObject({
+  expect(stateInForce(project, { status, live: { template: "hash-1" }, catalog })).toEqual(one);
+  expect(stateInForce(project, { status, live: { template: "hash-0" }, catalog })).toMatchObject({
     plan: "premium",
     paymentMode: "yearly",
   });
   const database = projectOf({ type: "postgresql", plan: "db-premium", paymentMode: "yearly" });
   const before = entry(1, { ...one, plan: "db-basic", paymentMode: "monthly" });
   const failed = (billing?: object) =>
-    stateInForce(database, { status: statusOf({ plan: "db-basic", billing }), catalog });
+    stateInForce(database, { status: statusOf({ plan: "db-basic", billing }), live: {}, catalog });
   expect(failed({ changes: [before] })).toMatchObject({ plan: "db-basic", paymentMode: "monthly" });
   expect(failed()).toMatchObject({ plan: "db-basic", paymentMode: "hourly" });
 });
@@ -124,15 +128,18 @@ test("of a database the plan that is in force, of a paused project what the spec
     storage: { capacity: 1 },
   });
   const status = statusOf({ plan: "db-basic", desiredInstances: 2 });
-  expect(stateInForce(database, { status, catalog })).toMatchObject({ plan: "db-basic", instances: 2 });
+  expect(stateInForce(database, { status, live: {}, catalog })).toMatchObject({
+    plan: "db-basic",
+    instances: 2,
+  });
   const paused = projectOf({ instances: 3, paused: true });
-  expect(stateInForce(paused, { status: statusOf({ desiredInstances: 0 }), catalog })).toEqual({
+  expect(stateInForce(paused, { status: statusOf({ desiredInstances: 0 }), live: {}, catalog })).toEqual({
     ...one,
     instances: 3,
     paused: true,
   });
   expect(
-    stateInForce(projectOf({ type: "job", plan: "job-basic" }), { status: {}, catalog }),
+    stateInForce(projectOf({ type: "job", plan: "job-basic" }), { status: {}, live: {}, catalog }),
   ).toBeUndefined();
 });
 
@@ -140,15 +147,35 @@ test("of a database the plan that is in force, of a paused project what the spec
 test("a rejected spec changes nothing but a pause, and what the autoscaler has set", () => {
   const status = statusOf({ billing: { changes: [entry(1)] } });
   const rejected = (spec: object, replicas?: number) =>
-    stateOfRejected(projectOf(spec), { status, replicas });
+    stateOfRejected(projectOf(spec), { status, live: { replicas }, catalog });
   expect(rejected({ plan: "premium", instances: 5 })).toEqual(one);
   expect(rejected({ plan: "premium" }, 4)).toEqual({ ...one, instances: 4 });
   expect(rejected({ plan: "premium", paused: true }, 0)).toEqual({ ...one, paused: true });
   const resumed = statusOf({ billing: { changes: [entry(1, { ...one, paused: true })] } });
-  expect(stateOfRejected(projectOf({ plan: "premium" }), { status: resumed, replicas: 0 })?.paused).toBe(
-    true,
-  );
-  expect(stateOfRejected(projectOf({}), { status: {} })).toBeUndefined();
+  expect(
+    stateOfRejected(projectOf({ plan: "premium" }), { status: resumed, live: { replicas: 0 }, catalog })
+      ?.paused,
+  ).toBe(true);
+  expect(stateOfRejected(projectOf({}), { status: {}, live: {}, catalog })).toBeUndefined();
+});
+
+// Shows: docs/billing.md#metering: of one that runs, and of which nothing was recorded, the plan of its version
+test("a rejected project that runs is billed, though nothing was reported of it", () => {
+  const live = { replicas: 3, template: "hash-1", volumeGb: 7 };
+  const found = (status: object) =>
+    stateOfRejected(projectOf({ plan: "premium", paymentMode: "yearly", instances: 9 }), {
+      status: statusOf(status),
+      live,
+      catalog,
+    });
+  const expected = { ...one, instances: 3, billedGb: 7 };
+  expect(found({ deployments: deployments("premium", "basic") })).toEqual(expected);
+  expect(found({ plan: "basic" })).toEqual(expected);
+  expect(found({})).toEqual({ ...expected, plan: "premium" });
+  expect(stateOfRejected(projectOf({}), { status: {}, live: { ...live, before: one }, catalog })).toEqual({
+    ...one,
+    instances: 3,
+  });
 });
 
 test("an entry of a status is a change of the ledger", () => {

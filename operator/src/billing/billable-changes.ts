@@ -34,32 +34,59 @@ function stateOf(change: Omit<BillableStatusChange, "number" | "at" | "deleted">
   return { plan, paymentMode, renews, instances, paused, billedGb: change.billedGb ?? 0 };
 }
 
-/**
- * What is billed of a project whose spec was carried out.
- * @param status what a reconcile is about to write
- * @param template identifies the version that its Deployment has
- */
-export function stateInForce(
-  project: Project,
-  { status, template, catalog }: { status: ProjectStatus; template?: string | undefined; catalog: Catalog },
-): BillableState | undefined {
-  const { spec } = project;
-  const instances = spec.paused ? undefined : status.desiredInstances;
-  const before = lastState(status);
-  const contract = contractInForce(project, status, template);
-  return billableState(catalog, { ...spec, ...contract }, { instances, before });
+/** What there is of a project, beside its status. */
+export interface Live {
+  /** Instances that its Deployment or StatefulSet is to have; undefined where there is none. */
+  replicas?: number | undefined;
+  /** Identifies the version that its Deployment has. */
+  template?: string | undefined;
+  /** Size of its volume, also where the spec does not request it any more. */
+  volumeGb?: number | undefined;
+  /** What was reported of it last, where the status was not written. */
+  before?: BillableState | undefined;
 }
 
-/** The same of one whose spec is rejected: what it had, but for a pause, and for what its autoscaler has changed. */
+interface Found {
+  /** What a reconcile is about to write. */
+  status: ProjectStatus;
+  live: Live;
+  catalog: Catalog;
+}
+
+/** What is billed of a project whose spec was carried out. */
+export function stateInForce(project: Project, { status, live, catalog }: Found): BillableState | undefined {
+  const { spec } = project;
+  const before = live.before ?? lastState(status);
+  const contract = contractInForce(project, status, live.template, before);
+  // Those of a database are the spec's, also where a failure has kept the status as it was.
+  const desired = isInstanceType(spec.type) ? status.desiredInstances : undefined;
+  const instances = spec.paused ? undefined : desired;
+  return billableState(catalog, { ...spec, ...contract }, { instances, before, volumeGb: live.volumeGb });
+}
+
+/**
+ * The same of one whose spec is rejected: what it had, but for a pause, and for what its autoscaler has changed. One that runs, and of which nothing
+ * was reported, has the plan of its version, or else the one that its status or its spec has.
+ */
 export function stateOfRejected(
-  { spec }: Project,
-  { status, replicas }: { status: ProjectStatus; replicas?: number | undefined },
+  project: Project,
+  { status, live, catalog }: Found,
 ): BillableState | undefined {
-  const before = lastState(status);
-  const paused = before?.paused || spec.paused === true;
-  return (
-    before && { ...before, paused, instances: paused ? before.instances : (replicas ?? before.instances) }
-  );
+  const { spec } = project;
+  const { replicas, template, volumeGb } = live;
+  const before = live.before ?? lastState(status);
+  if (before === undefined) {
+    const version = status.deployments?.find(({ settingsHash }) => settingsHash === template)?.settings;
+    const plan = version?.plan ?? status.plan ?? spec.plan;
+    const contract: Contract = { plan, paymentMode: version?.paymentMode ?? "hourly" };
+    const instances = spec.paused ? undefined : replicas;
+    return replicas === undefined
+      ? undefined
+      : billableState(catalog, { ...spec, ...contract }, { instances, volumeGb });
+  }
+  const paused = before.paused || spec.paused === true;
+  const instances = paused || !isInstanceType(spec.type) ? before.instances : (replicas ?? before.instances);
+  return { ...before, paused, instances };
 }
 
 type Contract = Pick<Project["spec"], "plan" | "paymentMode">;
@@ -77,9 +104,9 @@ function contractInForce(
   { spec: { type, plan, paymentMode } }: Project,
   status: ProjectStatus,
   template: string | undefined,
+  before: BillableState | undefined,
 ): Contract {
   const wanted = { plan, paymentMode };
-  const before = lastState(status);
   if (!isInstanceType(type)) {
     return status.plan === undefined || status.plan === plan
       ? wanted

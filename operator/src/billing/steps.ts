@@ -1,18 +1,32 @@
 /** The steps of a project's reconcile that are about what is billed of it. The rules are in `billable-changes.ts`. */
 
-import { resources } from "@slipway/controller-runtime";
-import { annotations, type Project, type ProjectStatus } from "@slipway/crds";
+import { parseQuantity, resources } from "@slipway/controller-runtime";
+import { annotations, type BillableState, type Project, type ProjectStatus } from "@slipway/crds";
 import { DELETION_POLL_INTERVAL_MS } from "../projects/deletion.ts";
 import type { ProjectDependencies } from "../projects/dependencies.ts";
 import type { Remaining } from "../projects/kind.ts";
 import type { LiveDeployment } from "../projects/pause.ts";
 import { childOf } from "../projects/stores.ts";
-import { stateInForce, stateOfRejected } from "./billable-changes.ts";
+import { claimOf } from "../projects/volume.ts";
+import { type Live, stateInForce, stateOfRejected } from "./billable-changes.ts";
+
+type Dependencies = Pick<ProjectDependencies, "billableChanges" | "catalog" | "stores">;
+
+/** A state that was reported, and the number that the status had before. */
+interface Reported {
+  after: number;
+  state: BillableState;
+}
 
 export class BillingSteps {
-  readonly #deps: Pick<ProjectDependencies, "billableChanges" | "catalog" | "stores">;
+  readonly #deps: Dependencies;
+  /**
+   * What was reported last and changed a status, by uid: where the spec changed meanwhile that status is not written, but instances are as they
+   * were applied. It counts only while the status is the one from before.
+   */
+  readonly #reported = new Map<string, Reported>();
 
-  constructor(deps: Pick<ProjectDependencies, "billableChanges" | "catalog" | "stores">) {
+  constructor(deps: Dependencies) {
     this.#deps = deps;
   }
 
@@ -21,24 +35,36 @@ export class BillingSteps {
    * @returns milliseconds after which to report again; undefined when there is no need to
    */
   report(project: Project, status: ProjectStatus): number | undefined {
-    const { billableChanges, catalog } = this.#deps;
-    const template = this.#deployment(project)?.spec?.template?.metadata?.annotations;
-    const state =
-      billableChanges &&
-      stateInForce(project, { status, template: template?.[annotations.settingsHash], catalog: catalog() });
-    return state && billableChanges?.report(project, status, state);
+    return this.#report(project, status, stateInForce);
   }
 
   /** The same of a project whose spec is rejected. */
   reportRejected(project: Project, status: ProjectStatus): number | undefined {
-    const { billableChanges } = this.#deps;
-    const replicas = this.#deployment(project)?.spec?.replicas;
-    const state = billableChanges && stateOfRejected(project, { status, replicas });
-    return state && billableChanges?.report(project, status, state);
+    return this.#report(project, status, stateOfRejected);
+  }
+
+  #report(project: Project, status: ProjectStatus, stateOf: typeof stateInForce): number | undefined {
+    const { billableChanges, catalog } = this.#deps;
+    if (billableChanges === undefined) {
+      return undefined;
+    }
+    const { uid = "" } = project.metadata;
+    const after = lastNumber(status);
+    const reported = this.#reported.get(uid);
+    const before = reported?.after === after ? reported.state : undefined;
+    const state = stateOf(project, { status, live: { ...this.#live(project), before }, catalog: catalog() });
+    const againInMs = state && billableChanges.report(project, status, state);
+    if (state !== undefined && lastNumber(status) !== after) {
+      this.#reported.set(uid, { after, state });
+    } else if (before === undefined) {
+      this.#reported.delete(uid);
+    }
+    return againInMs;
   }
 
   /** Reports that a project is deleted. */
   reportDeletion(project: Project, status: ProjectStatus): void {
+    this.#reported.delete(project.metadata.uid ?? "");
     this.#deps.billableChanges?.reportDeletion(project, status);
   }
 
@@ -53,7 +79,20 @@ export class BillingSteps {
       : undefined;
   }
 
-  #deployment(project: Project): LiveDeployment | undefined {
-    return childOf<LiveDeployment>(this.#deps.stores, resources.deployments, project);
+  #live(project: Project): Live {
+    const { stores } = this.#deps;
+    const deployment = childOf<LiveDeployment>(stores, resources.deployments, project);
+    const instances = deployment ?? childOf<LiveDeployment>(stores, resources.statefulSets, project);
+    const size = parseQuantity(claimOf(stores, project)?.spec?.resources?.requests?.storage);
+    return {
+      replicas: instances?.spec?.replicas,
+      template: deployment?.spec?.template?.metadata?.annotations?.[annotations.settingsHash],
+      volumeGb: size === undefined ? undefined : Number(size / GB),
+    };
   }
 }
+
+/** In the unit of {@link parseQuantity}. */
+const GB = parseQuantity("1Gi") ?? 1n;
+
+const lastNumber = ({ billing }: ProjectStatus): number => billing?.changes.at(-1)?.number ?? 0;

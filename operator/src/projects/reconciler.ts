@@ -116,7 +116,11 @@ class ProjectSteps {
       this.#holdRejectedSpec(kind, project, error, context),
     );
     const garbageInMs = await this.#collectGarbage(project, context);
-    const observation = await kind.observe(project, applied, context);
+    const observation = await kind.observe(project, applied, context).catch((error: unknown) => {
+      // Its objects are applied, whatever is wrong with what became of them.
+      this.#billing.report(project, context.status);
+      throw error;
+    });
     const reportInMs = this.#billing.report(project, context.status);
     const requeueAfterMs = shortestDelay(observation.requeueAfterMs, renewInMs, garbageInMs, reportInMs);
     if (observation.refused) {
