@@ -71,7 +71,8 @@ export function planCharges(
     const amount = formatDecimal(timesDecimal(parseDecimal(price), BigInt(gb)));
     add("storage_hour", `${index}`, { ...span(index), gb, price, amount });
   }
-  const instances = Math.max(0, ...stretches.map((stretch) => stretch.instances));
+  // A history may be longer than the arguments of a call.
+  const instances = stretches.reduce((most, stretch) => Math.max(most, stretch.instances), 0);
   for (let instance = 0; instance < instances; instance += 1) {
     const { terms, unused, hourly } = contractsOf(stretches, instance, lists, deletedAt);
     for (const [index, { plan, price }] of hoursOfInstance(hours, hourly, lists)) {

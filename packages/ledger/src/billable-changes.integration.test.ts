@@ -108,6 +108,24 @@ describe("changes of projects", () => {
     expect(await count()).toBe(4);
   });
 
+  test("of a long history are recorded as fast as of a short one", async () => {
+    const many = (from: number) => Array.from({ length: 500 }, (_, index) => ({ ...change(1), number: from + index }));
+    await server.ledger.transaction().execute(async (transaction) => {
+      await sql`set local session_replication_role = replica`.execute(transaction);
+      await sql`insert into billable_changes (organization_id, project_id, project_uid, number, at, plan, payment_mode, renews,
+        instances, paused, billed_gb) select 'acme', 'shop', 'u1', n, ${change(1).at}, 'basic', 'hourly', true, 1, false, 0
+        from generate_series(1, 100000) n`.execute(transaction);
+    });
+    const took = async (rows: readonly BillableChangeRow[]) => {
+      const start = performance.now();
+      expect(new Set(await outcomes(rows))).toEqual(new Set(["recorded"]));
+      return performance.now() - start;
+    };
+    await took(many(200_001).map((row) => ({ ...row, projectUid: "warm" })));
+    const short = await took(many(1).map((row) => ({ ...row, projectUid: "short" })));
+    expect(await took(many(100_001))).toBeLessThan(10 * short + 1_000);
+  });
+
   test("at one instant, and after a gap, are recorded", async () => {
     const { at } = change(1);
     expect(await outcomes([change(1), change(2, { at }), change(9, { at })])).toEqual(
@@ -117,7 +135,10 @@ describe("changes of projects", () => {
 
   test("of projects that have not ended are listed until they have", async () => {
     await recordBillableChanges(server.ledger, [...history(2), change(1, { projectUid: "u2" })]);
-    const of = (projectUid: string) => ({ organizationId: "acme", projectId: "shop", projectUid });
+    const of = (projectUid: string) => ({
+      ...{ organizationId: "acme", projectId: "shop", projectUid },
+      meteredUntil: undefined,
+    });
     expect(await openBillableProjects(server.ledger)).toEqual([of("u1"), of("u2")]);
     await recordBillableChanges(server.ledger, [change(3, { state: undefined })]);
     expect(await openBillableProjects(server.ledger)).toEqual([of("u2")]);

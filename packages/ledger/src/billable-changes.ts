@@ -112,13 +112,20 @@ export async function lastBillableChanges(
   return new Map(rows.map((row) => [row.project_uid, changeOf(row)]));
 }
 
+/** A history without an end. */
+export interface OpenHistory extends BillableProject {
+  /** Up to when its charges are recorded; undefined: none are yet. */
+  meteredUntil: Date | undefined;
+}
+
 /** Projects that have begun and whose end is not recorded. */
-export async function openBillableProjects(ledger: Ledger): Promise<BillableProject[]> {
-  const { rows } = await sql<Pick<Row, "organization_id" | "project_id" | "project_uid">>`
-    select distinct on (project_uid) organization_id, project_id, project_uid from billable_changes c
-    where not exists (select from billable_changes e where e.project_uid = c.project_uid and e.deleted)
-    order by project_uid, number`.execute(ledger);
-  return rows.map(projectOf);
+export async function openBillableProjects(ledger: Ledger): Promise<OpenHistory[]> {
+  const { rows } = await sql<
+    Pick<Row, "organization_id" | "project_id" | "project_uid"> & { metered_until: Date | null }
+  >`
+    select organization_id, project_id, project_uid, metered_until from plan_meters where not deleted
+    order by project_uid`.execute(ledger);
+  return rows.map((row) => ({ ...projectOf(row), meteredUntil: row.metered_until ?? undefined }));
 }
 
 /** All that is recorded of some projects. */

@@ -33,9 +33,8 @@ export async function projectsToMeter(ledger: Ledger): Promise<MeteredProject[]>
     project_uid: string;
     metered_until: Date | null;
   }>`
-    select distinct on (c.project_uid) c.organization_id, c.project_id, c.project_uid, m.metered_until
-    from billable_changes c left join plan_meters m using (project_uid)
-    where m.ended is not true order by c.project_uid, c.number`.execute(ledger);
+    select organization_id, project_id, project_uid, metered_until from plan_meters where not ended
+    order by project_uid`.execute(ledger);
   return rows.map((row) => ({
     organizationId: row.organization_id,
     projectId: row.project_id,
@@ -54,7 +53,9 @@ export async function recordPlanCharges(
 ): Promise<RecordedPlanCharges> {
   const given = JSON.stringify(windows.flatMap((window) => window.charges.map((one) => rowOf(window, one))));
   const meters = JSON.stringify(
-    windows.map(({ projectUid, until, ended }) => ({
+    windows.map(({ organizationId, projectId, projectUid, until, ended }) => ({
+      organization_id: organizationId,
+      project_id: projectId,
       project_uid: projectUid,
       metered_until: until,
       ended,
@@ -77,8 +78,8 @@ export async function recordPlanCharges(
         transaction,
       );
       await sql`
-        insert into plan_meters (project_uid, metered_until, ended)
-        select project_uid, metered_until, ended from json_populate_recordset(null::plan_meters, ${meters})
+        insert into plan_meters (organization_id, project_id, project_uid, metered_until, ended)
+        select organization_id, project_id, project_uid, metered_until, ended from json_populate_recordset(null::plan_meters, ${meters})
         order by project_uid
         on conflict (project_uid) do update set
           metered_until = greatest(plan_meters.metered_until, excluded.metered_until),

@@ -43,10 +43,28 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   );
   await sql`
     create table plan_meters (
+      organization_id text collate "C" not null,
+      project_id text collate "C" not null,
       project_uid text collate "C" primary key,
-      metered_until timestamptz not null,
+      deleted boolean not null default false,
+      metered_until timestamptz,
       ended boolean not null default false
     )`.execute(db);
+  // What is found in histories without reading all of them.
+  await sql`create index plan_meters_open on plan_meters (project_uid) where not deleted`.execute(db);
+  await sql`create index plan_meters_unmetered on plan_meters (project_uid) where not ended`.execute(db);
+  await sql`
+    create function note_history() returns trigger language plpgsql as $$
+    begin
+      insert into plan_meters (organization_id, project_id, project_uid, deleted)
+        values (new.organization_id, new.project_id, new.project_uid, new.deleted)
+        on conflict (project_uid) do update set deleted = true where excluded.deleted;
+      return null;
+    end $$`.execute(db);
+  await sql`
+    create trigger note_history after insert on billable_changes for each row execute function note_history()`.execute(
+    db,
+  );
   await sql`
     create function refuse_past_prices() returns trigger language plpgsql as $$
     begin
