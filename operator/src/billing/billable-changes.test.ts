@@ -42,45 +42,50 @@ const statusOf = (status: object) => status as ProjectStatus;
 
 test("the same state again is no change, and the list stays the same one", () => {
   const list = [entry(1)];
-  expect(withState(list, { ...one }, { at: at(5), known: known(1) })).toBe(list);
+  expect(withState(list, { ...one }, { at: () => at(5), known: known(1) })).toBe(list);
 });
 
 test("another state is the next number, and what the ledger has is dropped with it", () => {
   const two = { ...one, instances: 2 };
-  expect(withState([], one, { at: at(1), known: undefined })).toEqual([entry(1)]);
-  expect(withState([entry(1)], two, { at: at(2), known: undefined })).toEqual([entry(1), entry(2, two)]);
-  expect(withState([entry(1), entry(2)], two, { at: at(3), known: known(2) })).toEqual([entry(3, two)]);
+  expect(withState([], one, { at: () => at(1), known: undefined })).toEqual([entry(1)]);
+  expect(withState([entry(1)], two, { at: () => at(2), known: undefined })).toEqual([
+    entry(1),
+    entry(2, two),
+  ]);
+  expect(withState([entry(1), entry(2)], two, { at: () => at(3), known: known(2) })).toEqual([entry(3, two)]);
 });
 
 // Shows: docs/billing.md#what-is-recorded: where a clock was set back, a change has the instant of the one before
 test("no change is earlier than the one before it", () => {
-  const [, change] = withState([entry(7)], { ...one, paused: true }, { at: at(2), known: undefined });
+  const [, change] = withState([entry(7)], { ...one, paused: true }, { at: () => at(2), known: undefined });
   expect(change).toEqual({ number: 8, at: at(7).toISOString(), ...one, paused: true });
 });
 
 test("a deletion is the last entry, once, and none where there is no history", () => {
-  const ended = withState([entry(1)], undefined, { at: at(2), known: known(1) });
+  const ended = withState([entry(1)], undefined, { at: () => at(2), known: known(1) });
   expect(ended).toEqual([{ number: 2, at: at(2).toISOString(), deleted: true }]);
-  expect(withState(ended, undefined, { at: at(3), known: undefined })).toBe(ended);
-  expect(withState(ended, one, { at: at(3), known: undefined })).toBe(ended);
-  expect(withState([], undefined, { at: at(1), known: undefined })).toEqual([]);
+  expect(withState(ended, undefined, { at: () => at(3), known: undefined })).toBe(ended);
+  expect(withState(ended, one, { at: () => at(3), known: undefined })).toBe(ended);
+  expect(withState([], undefined, { at: () => at(1), known: undefined })).toEqual([]);
 });
 
 // Shows: docs/adr/0032-recorded-changes.md#decision: At most 200 wait.
 test("a list that is full waits for the ledger, but a deletion does not", () => {
   const full = Array.from({ length: BILLABLE_CHANGES_LISTED - 1 }, (_, index) => entry(index + 1));
   const two = { ...one, instances: 2 };
-  expect(withState(full, two, { at: at(999), known: undefined })).toBe(full);
-  expect(withState(full, undefined, { at: at(999), known: undefined })).toHaveLength(BILLABLE_CHANGES_LISTED);
-  expect(withState(full, two, { at: at(999), known: known(198) })).toHaveLength(2);
+  expect(withState(full, two, { at: () => at(999), known: undefined })).toBe(full);
+  expect(withState(full, undefined, { at: () => at(999), known: undefined })).toHaveLength(
+    BILLABLE_CHANGES_LISTED,
+  );
+  expect(withState(full, two, { at: () => at(999), known: known(198) })).toHaveLength(2);
 });
 
 test("a history of which the ledger has another goes on after that, once", () => {
   const goesOnAfter = { number: 5, at: at(9), state: { ...one, instances: 3 } };
   const behind: KnownRecord = { number: 5, goesOnAfter };
-  const next = withState([entry(3)], one, { at: at(4), known: behind });
+  const next = withState([entry(3)], one, { at: () => at(4), known: behind });
   expect(next).toEqual([{ number: 6, at: at(9).toISOString(), ...one }]);
-  expect(withState(next, one, { at: at(10), known: behind })).toBe(next);
+  expect(withState(next, one, { at: () => at(10), known: behind })).toBe(next);
 });
 
 const deployments = (...plans: string[]): Deployment[] =>

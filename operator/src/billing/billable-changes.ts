@@ -127,12 +127,12 @@ function contractInForce(
 /**
  * The changes of a status once it reports what a project has now. The same ones while nothing has changed, and while too many wait for the ledger.
  * @param state undefined when the project was deleted
- * @param at when it came to have that, by the caller's clock
+ * @param at when it came to have that, by the caller's clock; called where something has changed
  */
 export function withState(
   changes: readonly BillableStatusChange[],
   state: BillableState | undefined,
-  { at, known }: { at: Date; known: KnownRecord | undefined },
+  { at, known }: { at: () => Date; known: KnownRecord | undefined },
 ): readonly BillableStatusChange[] {
   const listed = changes.at(-1);
   const goesOnAfter = isBehind(listed, known) ? known?.goesOnAfter : undefined;
@@ -149,7 +149,7 @@ export function withState(
   if (isFull || (last === undefined && state === undefined)) {
     return changes;
   }
-  const latest = Math.max(at.getTime(), last?.at.getTime() ?? 0);
+  const latest = Math.max(at().getTime(), last?.at.getTime() ?? 0);
   const change = { number: (last?.number ?? 0) + 1, at: new Date(latest).toISOString() };
   return [...unrecorded, state === undefined ? { ...change, deleted: true } : { ...change, ...state }];
 }

@@ -57,6 +57,12 @@ function start(): void {
         if (rows.some(({ projectUid }) => projectUid === wrong)) {
           throw Object.assign(new Error("violates check constraint"), { code: "23514" });
         }
+        const ends = [...ledger.values()].filter(({ state }) => state === undefined);
+        const isAfterEnd = (row: BillableChangeRow) =>
+          ends.some(({ projectUid, number }) => projectUid === row.projectUid && number < row.number);
+        if (rows.some(isAfterEnd)) {
+          throw Object.assign(new Error("is not in order"), { code: "23514" });
+        }
         return rows.map((row): RecordedBillableChange => {
           const { projectUid, number } = row;
           if (row.at.getTime() > clock.now().getTime() + 60_000) {
@@ -65,6 +71,9 @@ function start(): void {
           const key = `${projectUid}/${number}`;
           const there = ledger.get(key);
           ledger.set(key, there ?? row);
+          if (there && (there.state === undefined) !== (row.state === undefined)) {
+            return { projectUid, number, outcome: "differs" };
+          }
           const isSame = there?.state?.instances === row.state?.instances;
           return { projectUid, number, outcome: !there ? "recorded" : isSame ? "already" : "differs" };
         });
@@ -230,6 +239,7 @@ describe("a reconcile", () => {
     const status = statusOf(project);
     distrusted = true;
     expect(recorder.report(project, status, { ...one, instances: 2 })).toBe(5_000);
+    expect(recorder.report(project, status, one)).toBeUndefined();
     expect(status.billing?.changes).toEqual([entry(1)]);
   });
 
@@ -265,5 +275,56 @@ describe("a reconcile", () => {
     const status = statusOf(back);
     recorder.report(back, status, { ...one, instances: 9 });
     expect(status.billing?.changes.map(({ number, instances }) => [number, instances])).toEqual([[4, 9]]);
+  });
+
+  // Shows: docs/operations/alerts.md#slipwaybillablechangesnotrecorded: until it is deleted, which does not wait
+  test.each([
+    ["in its place", [entry(3), entry(4, 2)]],
+    ["before a change", [entry(3), entry(4, 2), entry(5)]],
+    ["before the only change", [entry(5)]],
+  ])(
+    "of a project whose end the ledger has %s is reported, and its deletion does not wait",
+    async (_, changes) => {
+      start();
+      put("p1", [entry(1), entry(2), entry(3), end(4)], { deleted: true });
+      await clock.advance(5_000);
+      stop.abort();
+      await running;
+      outcomes = [];
+      const back = put("p1", changes);
+      start();
+      await clock.advance(300_000);
+      expect(outcomes.filter((outcome) => outcome !== "differs 1")).toEqual([
+        ...(changes.length === 2 ? ["already 1"] : []),
+        "ended 1",
+      ]);
+      expect(recorder.hasPending(back)).toBe(false);
+      const deleted = put("p1", changes, { deleted: true });
+      recorder.reportDeletion(deleted, statusOf(deleted));
+      expect(recorder.hasEnded(deleted)).toBe(true);
+    },
+  );
+
+  test("of a deletion waits for its own end, where the ledger has another change of that number", async () => {
+    start();
+    put(
+      "p1",
+      [1, 2, 3, 4, 5, 6].map((number) => entry(number, number)),
+    );
+    await clock.advance(5_000);
+    stop.abort();
+    await running;
+    const back = put("p1", [entry(1, 1), end(2)], { deleted: true });
+    start();
+    await clock.advance(5_000);
+    expect(recorder.hasEnded(back)).toBe(false);
+    const status = statusOf(back);
+    recorder.reportDeletion(back, status);
+    expect(status.billing?.changes.map(({ number, deleted }) => [number, deleted])).toEqual([[7, true]]);
+    const ended = put("p1", status.billing?.changes ?? [], { deleted: true });
+    expect(recorder.hasEnded(ended)).toBe(false);
+    await clock.advance(5_000);
+    expect(recorder.hasEnded(ended)).toBe(true);
+    expect(ledger.get("uid-p1/7")?.state).toBeUndefined();
   });
 });

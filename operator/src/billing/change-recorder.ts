@@ -7,6 +7,7 @@ import { type ObjectRef, type Store, WaitingError as Waiting } from "@slipway/co
 import {
   BILLABLE_CHANGES_LISTED,
   type BillableState,
+  type BillableStatusChange,
   organizationOfNamespace,
   type Project,
   type ProjectStatus,
@@ -24,7 +25,8 @@ export interface ChangeLedger {
   last(projectUids: readonly string[]): Promise<ReadonlyMap<string, NumberedChange>>;
 }
 
-export type ChangeOutcome = RecordedBillableChange["outcome"] | "refused";
+/** `ended`: the ledger has the end of a project that exists, after which nothing can be recorded of it. */
+export type ChangeOutcome = RecordedBillableChange["outcome"] | "refused" | "ended";
 
 export interface ChangeRecorderOptions {
   ledger: ChangeLedger;
@@ -88,9 +90,10 @@ export class ChangeRecorder {
     const { uid = "", deletionTimestamp = "" } = project.metadata;
     const listed = status.billing?.changes ?? [];
     const known = this.#known.get(uid);
-    let at: Date;
+    const instant = () => (state === undefined ? new Date(deletionTimestamp) : this.#options.clock.now());
+    let changes: readonly BillableStatusChange[];
     try {
-      at = state === undefined ? new Date(deletionTimestamp) : this.#options.clock.now();
+      changes = withState(listed, state, { at: instant, known });
     } catch (error) {
       // What this process's clock says may not be charged by.
       if (error instanceof Waiting) {
@@ -98,7 +101,6 @@ export class ChangeRecorder {
       }
       throw error;
     }
-    const changes = withState(listed, state, { at, known });
     if (changes !== listed) {
       status.billing = { changes: [...changes] };
     }
@@ -114,6 +116,9 @@ export class ChangeRecorder {
   hasEnded(project: Project): boolean {
     const last = changesOf(project).at(-1);
     const known = this.#known.get(project.metadata.uid ?? "");
+    if (last !== undefined && known?.goesOnAfter !== undefined) {
+      return known.goesOnAfter.state === undefined;
+    }
     return last === undefined || (last.state === undefined && isRecorded(last, known));
   }
 
@@ -215,6 +220,9 @@ export class ChangeRecorder {
       }
       const [only, ...others] = batch;
       if (only !== undefined && others.length === 0) {
+        if (await this.#isEnded(only)) {
+          return;
+        }
         this.#leaveOut(only.project);
         onOutcome?.("refused", only.rows.length);
         log.error({ err: error, project: only.project.metadata.name }, "changes of a project are refused");
@@ -271,10 +279,41 @@ export class ChangeRecorder {
       const { uid = "", namespace, name } = project.metadata;
       const goesOnAfter = last.get(uid);
       if (goesOnAfter !== undefined) {
-        log.error({ project: name, namespace }, "the ledger has another history of a project, which goes on");
         this.#known.set(uid, { number: goesOnAfter.number, goesOnAfter });
+        if (goesOnAfter.state === undefined) {
+          this.#noteEnded(project);
+        } else {
+          log.error(
+            { project: name, namespace },
+            "the ledger has another history of a project, which goes on",
+          );
+        }
         this.#wakeProject({ namespace, name });
       }
+    }
+  }
+
+  /** Whether a project's changes are refused because the ledger has its end. */
+  async #isEnded({ project }: Pending): Promise<boolean> {
+    const { uid = "", namespace, name } = project.metadata;
+    const end = (await this.#options.ledger.last([uid])).get(uid);
+    if (end === undefined || end.state !== undefined) {
+      return false;
+    }
+    this.#known.set(uid, { number: end.number, goesOnAfter: end });
+    this.#noteEnded(project);
+    this.#wakeProject({ namespace, name });
+    return true;
+  }
+
+  /** Where it exists and is not being deleted, nothing is billed any more: only a new project is. */
+  #noteEnded({ metadata: { namespace, name, deletionTimestamp } }: Project): void {
+    if (deletionTimestamp === undefined) {
+      this.#options.onOutcome?.("ended", 1);
+      this.#options.log.error(
+        { project: name, namespace },
+        "the ledger has the end of a project that exists",
+      );
     }
   }
 
@@ -297,7 +336,10 @@ export class ChangeRecorder {
 }
 
 const isRecorded = ({ number }: NumberedChange, known: KnownRecord | undefined): boolean =>
-  known !== undefined && number <= known.number;
+  known !== undefined && (number <= known.number || isEnd(known.goesOnAfter));
+
+const isEnd = (change: NumberedChange | undefined): boolean =>
+  change !== undefined && change.state === undefined;
 
 const differs = (outcomes: readonly RecordedBillableChange[] = []): boolean =>
   outcomes.some(({ outcome }) => outcome === "differs");

@@ -41,7 +41,14 @@ export const ledgerMetering = (ledger: Ledger): MeteringLedger => ({
   },
 });
 
-const CHANGE_OUTCOMES: readonly ChangeOutcome[] = ["recorded", "already", "differs", "ahead", "refused"];
+const CHANGE_OUTCOMES: readonly ChangeOutcome[] = [
+  "recorded",
+  "already",
+  "differs",
+  "ahead",
+  "refused",
+  "ended",
+];
 const CHARGE_OUTCOMES: readonly PlanChargeOutcome[] = ["recorded", "differs", "refused"];
 /** Between two comparisons of the catalog with the prices in the ledger, in milliseconds. */
 const PRICES_PERIOD_MS = 60_000;
@@ -54,7 +61,7 @@ export function addMetering(
   const { client, trustedClock: clock, log, registry } = manager;
   const changes = new Counter({
     name: "slipway_billable_changes_total",
-    help: "Changes of what is billed by outcome: recorded, found in the ledger, found otherwise, ahead of the ledger's time, or refused by it.",
+    help: "Changes of what is billed by outcome: recorded, found in the ledger, found otherwise, ahead of the ledger's time, refused by it, or after an end that it has.",
     labelNames: ["outcome"],
     registers: [registry],
   });

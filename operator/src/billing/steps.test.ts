@@ -28,7 +28,9 @@ function stepsOf(objects: readonly (KubernetesObject & { spec: object })[]): Bil
     billableChanges: {
       report: (_, status, state) => {
         const before = status.billing?.changes ?? [];
-        status.billing = { changes: [...withState(before, state, { at: clock.now(), known: undefined })] };
+        status.billing = {
+          changes: [...withState(before, state, { at: () => clock.now(), known: undefined })],
+        };
         return undefined;
       },
       reportDeletion: () => undefined,
