@@ -2,15 +2,16 @@
 
 import type { KubeClient, Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import type { BillableChangeRow, BillableProject, NumberedChange } from "@slipway/ledger";
+import type { BillableChangeRow, NumberedChange, OpenHistory } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { projectRefOf } from "../projects/quotas/reaper.ts";
 import { projectResource } from "../resources.ts";
 import type { ChangeLedger } from "./change-recorder.ts";
+import { isWrongRow } from "./wrong-row.ts";
 
 export interface OpenHistories extends ChangeLedger {
   /** Projects that have begun and whose end is not recorded. */
-  open(): Promise<readonly BillableProject[]>;
+  open(): Promise<readonly OpenHistory[]>;
 }
 
 export interface EndedProjectsOptions {
@@ -26,10 +27,14 @@ const PERIOD_MS = 600_000;
 /** Most histories that are ended in one round. */
 const LIMIT = 500;
 
+/** When projects were last known to exist, by uid. */
+export type LastSeen = Map<string, Date>;
+
 /** Ends them every ten minutes until the signal aborts. */
 export async function runEndedProjects(options: EndedProjectsOptions, signal: AbortSignal): Promise<void> {
+  const seen: LastSeen = new Map();
   while (!signal.aborted) {
-    await endGoneProjects(options, signal).catch((error: unknown) => {
+    await endGoneProjects(options, seen, signal).catch((error: unknown) => {
       if (!signal.aborted) {
         options.log.warn({ err: error }, "histories of projects that are gone could not be ended");
       }
@@ -39,48 +44,93 @@ export async function runEndedProjects(options: EndedProjectsOptions, signal: Ab
 }
 
 /**
- * Ends histories whose object exists no more. Uids are given once: what is gone does not come back.
- * @throws KubeError, and whatever the ledger throws
+ * Ends histories whose object exists no more, when that was last known to exist: after a time in which nobody saw, no more is charged than was
+ * before. Uids are given once: what is gone does not come back.
+ * @throws whatever the ledger throws
  */
 export async function endGoneProjects(
   { ledger, client, projects, owns, clock, log }: EndedProjectsOptions,
+  seen: LastSeen,
   signal: AbortSignal,
 ): Promise<void> {
   if (!projects.hasSynced) {
     return;
   }
-  const gone: { project: BillableProject; at: Date }[] = [];
-  for (const project of await ledger.open()) {
+  const gone: { project: OpenHistory; at: Date | undefined }[] = [];
+  const open = await ledger.open();
+  const uids = new Set(open.map(({ projectUid }) => projectUid));
+  for (const uid of seen.keys()) {
+    if (!uids.has(uid)) {
+      seen.delete(uid);
+    }
+  }
+  for (const project of open) {
     const ref = projectRefOf(project);
     const isIt = (found: Project | undefined) => found?.metadata.uid === project.projectUid;
-    if (!owns(ref.namespace) || isIt(projects.get(ref.namespace, ref.name)) || gone.length >= LIMIT) {
+    if (!owns(ref.namespace) || gone.length >= LIMIT) {
       continue;
     }
-    // The memory may be behind: only the live state is proof.
-    const live = await client.getOrUndefined<Project>(projectResource, ref, { signal });
-    if (!isIt(live)) {
-      // One that was restored elsewhere is charged from its creation on.
-      const now = clock.now().getTime();
-      const next = Date.parse(live?.metadata.creationTimestamp ?? "");
-      gone.push({ project, at: new Date(Math.min(now, Number.isNaN(next) ? now : next)) });
+    const now = clock.now();
+    if (isIt(projects.get(ref.namespace, ref.name))) {
+      seen.set(project.projectUid, now);
+      continue;
+    }
+    try {
+      // The memory may be behind: only the live state is proof.
+      const live = await client.getOrUndefined<Project>(projectResource, ref, { signal });
+      if (isIt(live)) {
+        seen.set(project.projectUid, now);
+      } else {
+        gone.push({ project, at: seen.get(project.projectUid) ?? project.meteredUntil });
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ err: error, namespace: ref.namespace }, "whether a project is gone could not be read");
     }
   }
   const last = await ledger.last(gone.map(({ project }) => project.projectUid));
-  const ends = gone.flatMap(({ project, at }) => {
+  const ends = gone.flatMap(({ project: { meteredUntil: _, ...project }, at }) => {
     const before = last.get(project.projectUid);
-    return before === undefined ? [] : [{ ...project, ...endAfter(before, at) }];
+    // Another may have recorded the end since.
+    return before?.state === undefined ? [] : [{ ...project, ...endAfter(before, at) }];
   });
-  if (ends.length > 0) {
-    await ledger.record(ends);
-    log.warn({ projects: ends.length }, "ended histories of projects that are gone");
+  const recorded = await recordEnds(ends, ledger, log);
+  if (recorded > 0) {
+    log.warn({ projects: recorded }, "ended histories of projects that are gone");
+  }
+}
+
+/** One that the ledger refuses keeps back no other. @returns how many are recorded */
+async function recordEnds(
+  ends: readonly BillableChangeRow[],
+  ledger: ChangeLedger,
+  log: Logger,
+): Promise<number> {
+  if (ends.length === 0) {
+    return 0;
+  }
+  try {
+    return (await ledger.record(ends)).filter(({ outcome }) => outcome === "recorded").length;
+  } catch (error) {
+    if (!isWrongRow(error)) {
+      throw error;
+    }
+    if (ends.length === 1) {
+      log.error({ err: error, project: ends[0]?.projectId }, "the end of a project that is gone is refused");
+      return 0;
+    }
+    const half = Math.ceil(ends.length / 2);
+    return (
+      (await recordEnds(ends.slice(0, half), ledger, log)) + (await recordEnds(ends.slice(half), ledger, log))
+    );
   }
 }
 
 const endAfter = (
   { number, at: before }: NumberedChange,
-  at: Date,
+  at: Date | undefined,
 ): Pick<BillableChangeRow, "number" | "at" | "state"> => ({
   number: number + 1,
-  at: new Date(Math.max(at.getTime(), before.getTime())),
+  at: new Date(Math.max(at?.getTime() ?? 0, before.getTime())),
   state: undefined,
 });
