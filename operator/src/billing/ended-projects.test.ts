@@ -54,13 +54,12 @@ async function endsOf(
         },
       },
       client: {
-        getOrUndefined: async <T>(_: unknown, { name }: { name: string }) =>
-          {
-            if (name === "behind" && live.length === 0) {
-              throw new Error("unavailable");
-            }
-            return live.find(({ metadata }) => metadata.name === name) as T | undefined;
-          },
+        getOrUndefined: async <T>(_: unknown, { name }: { name: string }) => {
+          if (name === "behind" && live.length === 0) {
+            throw new Error("unavailable");
+          }
+          return live.find(({ metadata }) => metadata.name === name) as T | undefined;
+        },
       },
       projects: store,
       owns: (namespace) => namespace === "slipway-org-alpha",

@@ -109,7 +109,8 @@ describe("changes of projects", () => {
   });
 
   test("of a long history are recorded as fast as of a short one", async () => {
-    const many = (from: number) => Array.from({ length: 500 }, (_, index) => ({ ...change(1), number: from + index }));
+    const many = (from: number) =>
+      Array.from({ length: 500 }, (_, index) => ({ ...change(1), number: from + index }));
     await server.ledger.transaction().execute(async (transaction) => {
       await sql`set local session_replication_role = replica`.execute(transaction);
       await sql`insert into billable_changes (organization_id, project_id, project_uid, number, at, plan, payment_mode, renews,
