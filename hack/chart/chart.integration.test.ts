@@ -263,6 +263,8 @@ describe("rendering", () => {
     ["ingress.probeUrl=", "ingress.probeUrl"],
   ])("sleep is refused with %s", async (set, message) => {
     await expect(renderChart(valuesOf("everything"), [set])).rejects.toThrow(message);
+  });
+
   test.each([
     [true, []],
     [false, ["billing.metering.enabled=false"]],
