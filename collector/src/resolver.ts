@@ -8,7 +8,7 @@ import {
   resources,
   Store,
 } from "@slipway/controller-runtime";
-import { labels, ORGANIZATION_NAMESPACE_PREFIX } from "@slipway/crds";
+import { labels, ORGANIZATION_NAMESPACE_PREFIX, PROBE_USER_AGENT } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import type { AccessLine } from "./access-line.ts";
 import {
@@ -37,9 +37,6 @@ export const UNKNOWN_MS = 3_000;
 export function msUntilGivenUp({ event }: AccessLine, now: Date): number {
   return event.at + event.latencyUs / 1000 + UNKNOWN_MS - now.getTime();
 }
-
-/** What the platform's own probe calls itself. */
-const PROBE_AGENT = "slipway-probe";
 
 type PodView = KubernetesObject & { status?: { podIPs?: { ip: string }[] } };
 
@@ -101,7 +98,7 @@ export class Resolver {
   /** Whose a request is, or why it is nobody's. */
   resolve({ target, peer, event }: AccessLine): Owner | NoOwner {
     const now = this.#clock.monotonic();
-    if (event.userAgent === PROBE_AGENT && now < (this.#probes.get(peer) ?? 0)) {
+    if (event.userAgent === PROBE_USER_AGENT && now < (this.#probes.get(peer) ?? 0)) {
       return "probe";
     }
     if (target.service === "" && target.router === "" && !target.object) {

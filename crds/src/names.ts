@@ -89,6 +89,8 @@ export const annotations = {
   acceptDataLoss: `${GROUP}/accept-data-loss`,
   /** On a Project that sleeps: `status.sleep.id` of the sleep that is to end. The activator writes it when a request has come. */
   wakeRequested: `${GROUP}/wake-requested`,
+  /** On the slice by which the ingress reaches the activator for a project: the hosts that it routes, separated by commas. */
+  routedHosts: `${GROUP}/routed-hosts`,
   /** On the pods' template: `spec.restartedAt`. */
   restartedAt: `${GROUP}/restarted-at`,
   /** On the pods' template, and so on pods: hash of all that they are made from; see `status.deployments`. */

@@ -22,7 +22,7 @@ export function activatorServiceName(projectId: string): string {
 
 /**
  * Seconds without a request after which a project sleeps; undefined where it does not: its owner has not chosen to, its plan does not
- * allow it, or nobody but its organization reaches it.
+ * allow it, or its organization alone reaches it.
  */
 export function sleepsAfterSeconds(
   { spec }: Pick<Project, "spec">,

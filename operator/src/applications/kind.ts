@@ -135,6 +135,11 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
       hosts: [view.route?.host, ...(view.route?.customHosts ?? [])].filter((host) => host !== undefined),
       wakeMs: rolloutDeadlineSeconds(project, this.#deps.platform) * 1_000,
     });
+    if (sleep.isObstructed) {
+      const message =
+        "The ingress does not send its requests to the activator: it runs on, and is tried in an hour.";
+      context.event("Warning", "SleepObstructed", message);
+    }
     const wanted = { ...view, replaces, sleep: sleep.app, ...(sleep.isAsleep ? { replicas: 0 } : {}) };
     status.templateVersion = view.templateVersion;
     const gate = await this.#preDeploy.resolve(project, wanted, context);
@@ -178,8 +183,10 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     if (project.spec.paused) {
       summarizePause(rollout, context.conditions, context.status);
     }
-    await this.#sleep.wakeRejected(project, rollout, context.status, context.signal);
-    return this.#rejectedSpec.reconcile(project, rollout, context);
+    const wakeMs = rolloutDeadlineSeconds(project, this.#deps.platform) * 1_000;
+    const { status, signal } = context;
+    const sleepInMs = await this.#sleep.wakeRejected(project, { rollout, status, wakeMs }, signal);
+    return shortestDelay(sleepInMs, await this.#rejectedSpec.reconcile(project, rollout, context));
   }
 
   async finalize(project: Project, context: ProjectContext): Promise<Remaining | undefined> {

@@ -123,15 +123,13 @@ export class RouteCheck {
     return { removed: false, retryAfterMs: Math.min(retryAfterMs, leftMs) };
   }
 
-  /** Whether the ingress sends requests for a host, whose route leads to the activator, there. It is asked until it does. */
+  /** Whether the ingress, by its last answer, sends requests for a host there, whose route leads to the activator. It is asked as long as this is called: it may be several processes. */
   isAtActivator(owner: RouteOwner, host: string): boolean {
     if (!this.#probe) {
       return true;
     }
     const question = this.#question(owner, "activator", host);
-    if (!question.inPlace) {
-      this.#probeWhenDue(owner, "activator", host, question);
-    }
+    this.#probeWhenDue(owner, "activator", host, question);
     return question.inPlace;
   }
 
@@ -216,7 +214,10 @@ export class RouteCheck {
     question.seenAt = now;
     question.since = since;
     question.repeats = repeats;
-    question.inPlace = isInPlace(topic, result, leftMs <= 0);
+    // An ingress that does not answer has not led the host elsewhere.
+    const isUnanswered = result === "silent" || result === "unreachable";
+    const isStill = topic === "activator" && question.inPlace && isUnanswered;
+    question.inPlace = isStill || isInPlace(topic, result, leftMs <= 0);
     question.windowMs = topic === "removed" ? REMOVAL_MS : (doubtMs ?? 0);
     question.dueAt =
       now + (topic === "serves" ? Math.min(pauseMs(result, repeats), leftMs) : pauseMs(result, repeats));

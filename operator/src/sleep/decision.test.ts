@@ -1,6 +1,8 @@
 import { describe, expect, it, test } from "vitest";
-import { DRAIN_MS, decideSleep, SETTLE_MS, type SleepInput } from "./decision.ts";
+import { decideSleep, SETTLE_MS, type SleepInput } from "./decision.ts";
 
+/** A tenth of the time without a request. */
+const DRAIN_MS = 60_000;
 const now = new Date("2026-01-31T12:00:00.000Z");
 const idle: SleepInput = {
   sleep: undefined,
@@ -64,14 +66,31 @@ describe("a project that enters a sleep", () => {
     ["an instance fails", { isSettled: false }],
     ["the ingress does not follow", { confirmedMs: undefined, now: new Date(now.getTime() + 121_000) }],
   ])("runs on when %s", (_, input) => {
-    expect(phaseOf({ sleep: entering, confirmedMs: DRAIN_MS, ...input })).toBeUndefined();
+    expect(phaseOf({ sleep: entering, confirmedMs: DRAIN_MS, readyMs: 1, ...input })).toBeUndefined();
+  });
+
+  // Its instances were stopped by a process that ended before it wrote so, or an instance fails.
+  it.each<[string, Partial<SleepInput>]>([
+    ["without a request", { isSettled: false }],
+    ["and a request has come", { isSettled: false, isWakeRequested: true }],
+    ["and a request has come that is all that is known", { isWakeRequested: true }],
+  ])("keeps its requests at the activator until an instance is ready, where none is, %s", (_, input) => {
+    expect(phaseOf({ sleep: entering, confirmedMs: DRAIN_MS, readyMs: undefined, ...input })).toBe("waking");
+  });
+
+  it("waits for ten seconds at the least and for a minute at most", () => {
+    const asleepAfter = (afterSeconds: number, confirmedMs: number) =>
+      phaseOf({ sleep: entering, afterSeconds, confirmedMs }) === "asleep";
+    expect([asleepAfter(10, 9_999), asleepAfter(10, 10_000)]).toEqual([false, true]);
+    expect([asleepAfter(200, 19_999), asleepAfter(200, 20_000)]).toEqual([false, true]);
+    expect([asleepAfter(86_400, 59_999), asleepAfter(86_400, 60_000)]).toEqual([false, true]);
   });
 });
 
 it("says when it is the ingress because of which a project does not sleep", () => {
   const late = { ...idle, sleep: sleepIn("entering"), now: new Date(now.getTime() + 121_000) };
   expect(decideSleep(late)).toEqual({ sleep: undefined, isObstructed: true });
-  expect(decideSleep({ ...late, isWakeRequested: true })).toEqual({ sleep: undefined });
+  expect(decideSleep({ ...late, readyMs: 1, isWakeRequested: true })).toEqual({ sleep: undefined });
 });
 
 describe("a project that is asleep", () => {

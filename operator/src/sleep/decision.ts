@@ -2,8 +2,9 @@
 
 import type { Sleep } from "@slipway/crds";
 
-/** How long requests that were on their way to an instance have, once the ingress sends new ones to the activator. */
+/** How long requests that were on their way to an instance have, once the ingress sends new ones to the activator, at the least and at most. */
 export const DRAIN_MS = 10_000;
+const LONGEST_DRAIN_MS = 60_000;
 /** How long instances have been ready before the ingress sends requests to them again: it learns of them apart from their route. */
 export const SETTLE_MS = 3_000;
 /** The longest time in which the ingress must send requests to the activator; a project whose ingress does not runs on. */
@@ -83,14 +84,16 @@ function whileRunning(input: SleepInput): SleepDecision {
 /** Its instances still run: nothing is lost where it does not sleep after all. */
 function whileEntering(input: SleepInput, sleep: Sleep): SleepDecision {
   const { confirmedMs, now } = input;
-  const isLate = now.getTime() - Date.parse(sleep.since) > ENTER_MS;
+  const isLate = confirmedMs === undefined && now.getTime() - Date.parse(sleep.since) > ENTER_MS;
   if (isToRun(input, sleep) || !input.isSettled) {
-    return { sleep: undefined };
+    // Its instances may have been stopped already, by a reconcile whose status was never written.
+    const isStopped = input.readyMs === undefined;
+    return { sleep: isStopped ? enter(input, { ...sleep, phase: "waking" }) : undefined };
   }
   if (isLate) {
     return { sleep: undefined, isObstructed: true };
   }
-  const leftMs = confirmedMs === undefined ? SECOND_MS : DRAIN_MS - confirmedMs;
+  const leftMs = confirmedMs === undefined ? SECOND_MS : drainMs(input) - confirmedMs;
   return leftMs > 0
     ? { sleep, againInMs: Math.max(leftMs, SECOND_MS / 4) }
     : { sleep: enter(input, { ...sleep, phase: "asleep" }) };
@@ -112,6 +115,10 @@ function whileWaking({ readyMs, now, wakeMs }: SleepInput, sleep: Sleep): SleepD
   }
   return { sleep, againInMs: readyMs === undefined ? leftMs : Math.max(SETTLE_MS - readyMs, SECOND_MS / 4) };
 }
+
+/** A tenth of the time without a request, within the bounds. */
+const drainMs = ({ afterSeconds = 0 }: SleepInput): number =>
+  Math.min(LONGEST_DRAIN_MS, Math.max(DRAIN_MS, afterSeconds * 100));
 
 const isToRun = (
   { afterSeconds, isWakeRequested, isDeploying, generation }: SleepInput,

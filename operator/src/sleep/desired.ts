@@ -1,6 +1,6 @@
 /** The objects of a project that may sleep, beside those that every project has. */
 
-import { ACTIVATOR, activatorServiceName, SLEEPS_LABEL } from "@slipway/crds";
+import { ACTIVATOR, activatorServiceName, annotations, SLEEPS_LABEL } from "@slipway/crds";
 import type { HttpApp } from "../applications/app.ts";
 import type { DesiredObject } from "../desired.ts";
 import { childMetadata } from "../workload/app.ts";
@@ -24,7 +24,10 @@ export function activatorService(app: HttpApp): DesiredObject | undefined {
   };
 }
 
-/** Only the ingress uses it, which connects to the addresses as they are: they may be a Service's. */
+/**
+ * The ingress connects to the addresses as they are: they may be a Service's. The activator knows by it which hosts lead to the project, from the
+ * moment on at which they are routed. A slice's family never changes, so each has its own name.
+ */
 export function activatorEndpoints(app: HttpApp): DesiredObject | undefined {
   if (app.sleep === undefined) {
     return undefined;
@@ -32,15 +35,23 @@ export function activatorEndpoints(app: HttpApp): DesiredObject | undefined {
   const { addresses } = app.sleep.activator;
   const metadata = childMetadata(app);
   const name = activatorServiceName(app.id);
+  const isIPv6 = addresses.some((address) => address.includes(":"));
+  const hosts = [app.route?.host, ...(app.route?.customHosts ?? [])].filter((host) => host !== undefined);
   return {
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
     metadata: {
       ...metadata,
-      name,
-      labels: { ...metadata.labels, ...SLICE_MANAGER, "kubernetes.io/service-name": name },
+      name: isIPv6 ? `${name}-ipv6` : name,
+      labels: {
+        ...metadata.labels,
+        ...SLICE_MANAGER,
+        ...sleepLabels(app),
+        "kubernetes.io/service-name": name,
+      },
+      annotations: { [annotations.routedHosts]: hosts.join(",") },
     },
-    addressType: addresses.some((address) => address.includes(":")) ? "IPv6" : "IPv4",
+    addressType: isIPv6 ? "IPv6" : "IPv4",
     endpoints: [{ addresses: [...addresses], conditions: { ready: true } }],
     ports: [{ name: "http", port: 80, protocol: "TCP" }],
   };

@@ -9,6 +9,7 @@ import {
   isWakeRequested,
   type Project,
   type ProjectStatus,
+  type Sleep,
   sleepsAfterSeconds,
 } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
@@ -16,8 +17,10 @@ import type { AppSleep } from "../applications/app.ts";
 import type { Rollout } from "../applications/rollout.ts";
 import { isOwnIngress } from "../domains/project-domains.ts";
 import type { RouteCheck } from "../domains/route-check.ts";
+import { shortestDelay } from "../projects/kind.ts";
 import type { LiveDeployment } from "../projects/pause.ts";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
+import { BY_REFERENCE } from "../references/sources.ts";
 import { decideSleep, isAsleep, isAtActivator, type SleepInput } from "./decision.ts";
 
 /** What of the platform matters to sleep; absent where no project sleeps. */
@@ -46,13 +49,34 @@ export interface Resolved {
   isAsleep: boolean;
   /** Milliseconds until it is to be decided again, in any case. */
   againInMs?: number;
+  /** It did not come to sleep, since the ingress does not send requests to the activator. */
+  isObstructed?: boolean;
 }
+
+/** How long the objects of a project stay that is no longer to sleep: the ingress follows its routes later. */
+const KEPT_MS = 60_000;
+/** Pause before the activator's addresses are observed again where there are none for a moment. */
+const ADDRESSES_MS = 5_000;
 
 /** How long a project runs that could not enter its sleep, such as one whose ingress refuses the operator's probe. */
 const RETRY_MS = 3_600_000;
 
+type SliceView = KubernetesObject & { endpoints?: { addresses?: string[] }[] };
 type IngressView = KubernetesObject & {
   spec?: { rules?: { http?: { paths?: { backend?: { service?: { name?: string } } }[] } }[] };
+};
+
+/** Of a project whose spec is rejected: it wakes, whatever else is so. */
+const REJECTED = {
+  afterSeconds: undefined,
+  idleSeconds: undefined,
+  isSettled: false,
+  isDeploying: false,
+  isWakeRequested: true,
+  generation: 0,
+  isRouted: true,
+  confirmedMs: undefined,
+  newId: () => "",
 };
 
 export class SleepSteps {
@@ -62,6 +86,8 @@ export class SleepSteps {
   readonly #readyAt = new Map<string, number>();
   /** Monotonic times by the project's uid: until when it does not enter a sleep. */
   readonly #awakeUntil = new Map<string, number>();
+  /** Monotonic times by the project's uid: until when its objects stay that lead to the activator. */
+  readonly #keptUntil = new Map<string, number>();
 
   constructor(deps: SleepDependencies) {
     this.#deps = deps;
@@ -80,9 +106,11 @@ export class SleepSteps {
   ): Resolved {
     const { sleep: platform } = this.#deps;
     const { status, rollout, hosts } = from;
-    const addresses = platform?.activator() ?? [];
-    const afterSeconds = sleepsAfterSeconds(project, plan);
-    const isOut = project.spec.paused || (afterSeconds === undefined && !status.sleep);
+    const addresses = this.#addresses(project);
+    const afterSeconds = this.#isReferenced(project) ? undefined : sleepsAfterSeconds(project, plan);
+    const now = this.#deps.clock.monotonic();
+    const keptMs = (this.#keptUntil.get(project.metadata.uid ?? "") ?? now) - now;
+    const isOut = project.spec.paused || (afterSeconds === undefined && !status.sleep && keptMs <= 0);
     if (platform === undefined || addresses.length === 0 || isOut) {
       status.sleep = undefined;
       this.forget(project);
@@ -93,6 +121,12 @@ export class SleepSteps {
     status.sleep = sleep;
     if (sleep === undefined && input.sleep !== undefined) {
       this.#end(project, isObstructed);
+      this.#keptUntil.set(project.metadata.uid ?? "", now + KEPT_MS);
+    }
+    if (sleep !== undefined && input.sleep === undefined) {
+      // What was answered about an earlier sleep says nothing of this one.
+      this.#deps.routeCheck.retain(project, "activator", new Set());
+      this.#confirmedAt.delete(project.metadata.uid ?? "");
     }
     const isProbed = sleep?.phase === "entering" && hosts.length > 0 && rollout.serving > 0;
     return {
@@ -101,22 +135,50 @@ export class SleepSteps {
         routed: isAtActivator(sleep),
       },
       isAsleep: isAsleep(sleep),
-      againInMs: isProbed ? Math.min(againInMs ?? 1_000, 1_000) : againInMs,
+      againInMs: shortestDelay(
+        isProbed ? 1_000 : undefined,
+        againInMs,
+        platform.activator().length === 0 ? ADDRESSES_MS : undefined,
+        afterSeconds === undefined && keptMs > 0 ? keptMs : undefined,
+      ),
+      isObstructed,
     };
   }
 
-  /** Starts the instances of a project that sleeps and whose spec is rejected: what ran before is to run. */
+  /** Addresses of the activator; where its Service is away for a moment, those that the project's slice has. */
+  #addresses(project: Project): readonly string[] {
+    const { sleep: platform, stores } = this.#deps;
+    const addresses = platform?.activator() ?? [];
+    const [live] = childrenOf<SliceView>(stores, resources.endpointSlices, project);
+    return platform === undefined || addresses.length > 0
+      ? addresses
+      : (live?.endpoints?.[0]?.addresses ?? []);
+  }
+
+  /** Whether another project's references lead to it: requests from within the organization wake nothing. */
+  #isReferenced({ metadata, spec }: Project): boolean {
+    const { projects } = this.#deps.stores;
+    return [metadata.name, spec.name].some(
+      (text) => projects.byIndex(BY_REFERENCE, `${metadata.namespace}/${text}`).length > 0,
+    );
+  }
+
+  /**
+   * Starts the instances of a project that sleeps and whose spec is rejected: what ran before is to run.
+   * @returns milliseconds until it is to be called again
+   */
   async wakeRejected(
     project: Project,
-    rollout: Rollout,
-    status: ProjectStatus,
+    from: { rollout: Rollout; status: ProjectStatus; wakeMs: number },
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<number | undefined> {
     const { client, clock, stores } = this.#deps;
+    const { rollout, status, wakeMs } = from;
     const { sleep } = status;
     if (sleep === undefined || project.spec.paused) {
       status.sleep = undefined;
-      return;
+      this.#end(project, false);
+      return undefined;
     }
     const deployment = childOf<LiveDeployment>(stores, resources.deployments, project);
     if (deployment !== undefined && deployment.spec?.replicas === 0) {
@@ -125,16 +187,24 @@ export class SleepSteps {
       const options = { fieldManager: fieldManagers.project, signal };
       const written = await client.patch(resources.deployments, { name, namespace }, some, options);
       stores.children.find(({ resource }) => resource === resources.deployments)?.store.observe(written);
-      status.sleep = { ...sleep, phase: "waking", since: clock.now().toISOString() };
-      return;
     }
-    status.sleep = rollout.serving > 0 ? undefined : sleep;
+    const now = clock.now();
+    const waking: Sleep =
+      sleep.phase === "waking" ? sleep : { ...sleep, phase: "waking", since: now.toISOString() };
+    const readyMs = this.#elapsed(this.#readyAt, project, rollout.serving > 0);
+    const decided = decideSleep({ ...REJECTED, sleep: waking, readyMs, wakeMs, now });
+    status.sleep = decided.sleep;
+    if (decided.sleep === undefined) {
+      this.#end(project, false);
+    }
+    return decided.againInMs;
   }
 
   /** Forgets a project. */
   forget(project: Project): void {
     this.#end(project, false);
     this.#awakeUntil.delete(project.metadata.uid ?? "");
+    this.#keptUntil.delete(project.metadata.uid ?? "");
   }
 
   #end(project: Project, isObstructed: boolean): void {

@@ -1,4 +1,4 @@
-/** How many requests the activator has in hand, shared fairly by organization. */
+/** How many requests the activator has in hand, shared fairly by organization: those that wait, and apart from them those that are forwarded. */
 
 export interface RequestLimits {
   total: number;
@@ -6,7 +6,10 @@ export interface RequestLimits {
   perProject: number;
 }
 
+/** Of requests that wait. */
 export const LIMITS: RequestLimits = { total: 2_000, perOrganization: 400, perProject: 200 };
+/** Of requests and connections that are forwarded. */
+export const FORWARDED: RequestLimits = { total: 4_000, perOrganization: 1_000, perProject: 500 };
 
 interface Admitted {
   project: string;

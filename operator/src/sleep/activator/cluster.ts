@@ -22,6 +22,7 @@ import {
   type Address,
   type EndpointSlice,
   readyAddresses,
+  routedHosts,
   type SleepingProject,
   sleepingProject,
 } from "./projects.ts";
@@ -29,20 +30,15 @@ import {
 const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 const BY_HOST = "host";
 const BY_SERVICE = "service";
-/** How long the instances of a project are known that has just ceased to be one that may sleep: the ingress learns of it later. */
-const REMEMBERED_MS = 60_000;
 
 export class ActivatorCluster {
   readonly #client: KubeClient;
-  readonly #clock: Clock;
   readonly #projects: Reflector<Project>;
   readonly #slices: Reflector<EndpointSlice>;
-  readonly #remembered = new Map<string, { slice: EndpointSlice; until: number }>();
   readonly #waiting = new Map<string, Set<() => void>>();
 
   constructor({ client, clock, log }: { client: KubeClient; clock: Clock; log: Logger }) {
     this.#client = client;
-    this.#clock = clock;
     const events: ReflectorEvents = {
       onError: ({ resource, error }) =>
         log.warn({ resource: resource.plural, err: error }, "objects of the cluster cannot be watched"),
@@ -52,7 +48,6 @@ export class ActivatorCluster {
       resource: projectResource,
       store: new Store<Project>({
         clock,
-        indexers: { [BY_HOST]: (project) => sleepingProject(project)?.hosts ?? [] },
         transform: slimProject,
       }),
     });
@@ -62,14 +57,14 @@ export class ActivatorCluster {
       labelSelector: SLEEPS_LABEL,
       store: new Store<EndpointSlice>({
         clock,
-        indexers: { [BY_SERVICE]: (slice) => [serviceOf(slice)] },
+        indexers: {
+          [BY_SERVICE]: (slice) => [serviceOf(slice)],
+          [BY_HOST]: (slice) => routedHosts(slice)?.hosts ?? [],
+        },
       }),
     });
     this.#projects.store.subscribe(({ object }) => this.#notify(keyOf(object.metadata)));
-    this.#slices.store.subscribe(({ type, object }) => {
-      this.#remember(type === "delete" ? object : undefined);
-      this.#notify(serviceOf(object));
-    });
+    this.#slices.store.subscribe(({ object }) => this.#notify(serviceOf(object)));
   }
 
   get hasSynced(): boolean {
@@ -81,10 +76,12 @@ export class ActivatorCluster {
     await Promise.all([this.#projects.run(signal), this.#slices.run(signal)]);
   }
 
-  /** The project that a hostname leads to; undefined where none does, or two are said to for a moment. */
+  /** The project that the ingress sends a host's requests here for; undefined where there is none. */
   find(host: string): SleepingProject | undefined {
-    const found = host === "" ? [] : this.#projects.store.byIndex(BY_HOST, host);
-    return found.length === 1 && found[0] ? sleepingProject(found[0]) : undefined;
+    const [slice, ...others] = host === "" ? [] : this.#slices.store.byIndex(BY_HOST, host);
+    const { id = "" } = (slice && routedHosts(slice)) ?? {};
+    const project = this.#projects.store.get(slice?.metadata?.namespace, id);
+    return project && others.length === 0 ? sleepingProject(project) : undefined;
   }
 
   /** The project as it is now; undefined when it is deleted. */
@@ -95,16 +92,7 @@ export class ActivatorCluster {
 
   /** Instances of a project that are ready. */
   addresses({ namespace, id }: SleepingProject): Address[] {
-    const key = `${namespace}/${id}`;
-    const live = this.#slices.store.byIndex(BY_SERVICE, key);
-    const now = this.#clock.monotonic();
-    const slices =
-      live.length > 0
-        ? live
-        : [...this.#remembered.values()]
-            .filter(({ slice, until }) => serviceOf(slice) === key && until > now)
-            .map(({ slice }) => slice);
-    return slices.flatMap(readyAddresses);
+    return this.#slices.store.byIndex(BY_SERVICE, `${namespace}/${id}`).flatMap(readyAddresses);
   }
 
   /** Waits until something of a project has changed, or the signal aborts. */
@@ -136,18 +124,6 @@ export class ActivatorCluster {
     this.#projects.store.observe(await this.#client.patch<Project>(projectResource, ref, patch, options));
   }
 
-  #remember(deleted: EndpointSlice | undefined): void {
-    const now = this.#clock.monotonic();
-    for (const [name, { until }] of this.#remembered) {
-      if (until <= now) {
-        this.#remembered.delete(name);
-      }
-    }
-    if (deleted) {
-      this.#remembered.set(keyOf(deleted.metadata), { slice: deleted, until: now + REMEMBERED_MS });
-    }
-  }
-
   #notify(key: string): void {
     for (const end of [...(this.#waiting.get(key) ?? [])]) {
       end();
@@ -173,10 +149,6 @@ function slimProject({ apiVersion, kind, metadata, spec, status }: Project): Pro
       ...(wakeRequested === undefined ? {} : { annotations: { [annotations.wakeRequested]: wakeRequested } }),
     },
     spec: { type: spec?.type, exposure: spec?.exposure } as Project["spec"],
-    status: status && {
-      domain: status.domain,
-      customDomains: status.customDomains?.map((one) => ({ ...one, dnsRecords: undefined })),
-      sleep: status.sleep,
-    },
+    status: status && { sleep: status.sleep },
   } as Project;
 }

@@ -10,12 +10,12 @@ export const HOLD_MS = 60_000;
 const CONNECT_MS = 1_000;
 const RETRY_MS = 100;
 /**
- * How long a project that is falling asleep keeps a request until the operator has answered that it does not: an instance that takes it might be
- * stopped meanwhile. After that the operator is away, and stops none.
+ * How long a request for a project that is falling asleep waits until the operator has stopped that: an instance that takes it might be stopped
+ * meanwhile. After that the operator is away, and an instance is used all the same.
  */
-const ENTERING_MS = 3_000;
+const ENTERING_MS = 15_000;
 
-/** Nobody answers for a project: it did not start in time, or is deleted. */
+/** No instance answers for a project: it did not start in time, or is deleted. */
 export class NoInstanceError extends Error {}
 
 export interface Instances {
@@ -27,7 +27,7 @@ export interface Instances {
 }
 
 /**
- * Waits until an instance takes a connection.
+ * Waits until an instance takes a connection. What ends the wait does not end the connection.
  * @param signal ends the wait when the client has gone
  * @throws NoInstanceError when none does in time, or the signal aborts
  */
@@ -59,21 +59,33 @@ export async function connectInstance(
   throw new NoInstanceError("no instance answers in time");
 }
 
-/** The change may have come before it was waited for: it is looked for again soon in any case. */
+/** The change may have come before it was waited for: it is checked again soon in any case. */
 async function waitForChange(project: SleepingProject, instances: Instances, signal: AbortSignal) {
   const soon = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
   await instances.changed(project, soon);
 }
 
-/** Undefined when it cannot be connected to in time. */
+/**
+ * Undefined when it cannot be connected to in time. A signal that is given to `connect` would destroy the socket also once it is connected.
+ */
 function open({ host, port }: Address, signal: AbortSignal): Promise<Socket | undefined> {
   return new Promise((resolve) => {
-    const socket = connect({
-      host,
-      port,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]),
-    });
-    socket.once("connect", () => resolve(socket));
-    socket.on("error", () => resolve(undefined));
+    const socket = connect({ host, port });
+    const settle = (found: Socket | undefined) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abandon);
+      resolve(found);
+    };
+    const abandon = () => {
+      socket.destroy();
+      settle(undefined);
+    };
+    const timer = setTimeout(abandon, CONNECT_MS);
+    signal.addEventListener("abort", abandon);
+    socket.once("connect", () => settle(socket));
+    socket.on("error", () => settle(undefined));
+    if (signal.aborted) {
+      abandon();
+    }
   });
 }

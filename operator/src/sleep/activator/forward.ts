@@ -8,20 +8,26 @@ import { endToEnd, requestHeaders, upgradeHeaders } from "./headers.ts";
 
 /** How long a connection may be without a byte. */
 const IDLE_MS = 300_000;
+/** Longest time of a connection of another protocol: clients connect again, to an instance without the activator. */
+const UPGRADED_MS = 600_000;
+/** Bytes of the headers of a request, and of an answer: of many in hand they are in memory. */
+export const MAX_HEADER_BYTES = 64 * 1024;
 
-/** @throws Error when the instance, or the client, has ended the exchange before its end */
+/** @param isLast the client's connection ends with the answer. @throws Error when the instance, or the client, has ended the exchange before its end */
 export async function forward(
   incoming: IncomingMessage,
   response: ServerResponse,
   socket: Socket,
+  isLast: () => boolean,
 ): Promise<void> {
-  socket.setTimeout(IDLE_MS, () => socket.destroy(new Error("the instance is silent")));
+  boundSilence(socket);
   const outgoing = request({
     createConnection: () => socket,
     method: incoming.method,
     path: incoming.url,
     headers: requestHeaders(incoming),
     setHost: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
   });
   response.once("close", () => outgoing.destroy());
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
@@ -32,25 +38,35 @@ export async function forward(
   const sent = pipeline(incoming, outgoing).catch(() => {});
   const answer = await answered;
   outgoing.on("error", () => answer.destroy());
-  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer));
+  const headers = [...endToEnd(answer), ...(isLast() ? ["connection", "close"] : [])];
+  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
   await pipeline(answer, response);
   outgoing.destroy();
   await sent;
 }
 
-/** Forwards a request for another protocol, and then bytes in both directions until one side ends. */
+const boundSilence = (socket: Socket) =>
+  socket.setTimeout(IDLE_MS, () => socket.destroy(new Error("the instance is silent")));
+
+/**
+ * Forwards a request for another protocol, and then bytes in both directions until one side ends, both are silent, or it has lasted for long.
+ * @param onAnswer called before anything is written to the client
+ */
 export async function forwardUpgrade(
   incoming: IncomingMessage,
   client: Duplex,
   head: Buffer,
   socket: Socket,
+  onAnswer: () => void,
 ): Promise<void> {
+  boundSilence(socket);
   const outgoing = request({
     createConnection: () => socket,
     method: incoming.method,
     path: incoming.url,
     headers: upgradeHeaders(incoming),
     setHost: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
   });
   client.once("close", () => outgoing.destroy());
   const answered = new Promise<{ answer: IncomingMessage; rest: Buffer; isUpgraded: boolean }>(
@@ -65,6 +81,7 @@ export async function forwardUpgrade(
   const headers = isUpgraded
     ? [...endToEnd(answer), "connection", "Upgrade", "upgrade", answer.headers.upgrade ?? ""]
     : [...endToEnd(answer), "connection", "close"];
+  onAnswer();
   client.write(headOf(answer, headers));
   if (!isUpgraded) {
     await pipeline(answer, client);
@@ -72,7 +89,10 @@ export async function forwardUpgrade(
   }
   client.write(rest);
   socket.write(head);
-  await Promise.race([pipeline(socket, client, socket), onceClosed(client)]);
+  const ending = setTimeout(() => client.destroy(), UPGRADED_MS);
+  await Promise.race([pipeline(socket, client, socket), onceClosed(client)]).finally(() =>
+    clearTimeout(ending),
+  );
 }
 
 const onceClosed = (stream: Duplex): Promise<void> =>

@@ -1,17 +1,18 @@
 /** Receives requests for projects that sleep, has them woken, and forwards the requests: a process of the platform. */
 
 import { once } from "node:events";
+import type { Server } from "node:http";
 import { KubeClient, loadClusterConfig } from "@slipway/controller-runtime";
-import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slipway/process";
+import { createLogger, shutdownSignal, sleep, startOpsServer, systemClock } from "@slipway/process";
 import { ActivatorCluster } from "./cluster.ts";
-import { HOLD_MS } from "./connect.ts";
 import { ActivatorMetrics } from "./metrics.ts";
 import { activatorServer } from "./server.ts";
 import { type ActivatorSettings, activatorSettings } from "./settings.ts";
 import { Waker } from "./waker.ts";
 
-/** Milliseconds after which the process ends although an exchange has not. */
-const END_MS = HOLD_MS + 5_000;
+/** Milliseconds after which the process ends although an exchange has not: longer than the ingress keeps a connection that it does not use. */
+const END_MS = 100_000;
+const POLL_MS = 500;
 
 async function main(settings: ActivatorSettings): Promise<void> {
   const log = createLogger("activator", settings.logLevel);
@@ -32,6 +33,7 @@ async function main(settings: ActivatorSettings): Promise<void> {
   });
   const server = activatorServer({
     ...{ metrics, log },
+    isStopping: () => stopping.aborted,
     find: (host) => cluster.find(host),
     current: (project) => cluster.current(project),
     addresses: (project) => cluster.addresses(project),
@@ -51,16 +53,22 @@ async function main(settings: ActivatorSettings): Promise<void> {
   if (!stopping.aborted) {
     await once(stopping, "abort");
   }
-  setTimeout(() => process.exit(0), END_MS).unref();
-  const closed = once(server, "close");
+  // Connections are not closed here, which the ingress may be using for a request just now: each ends with its next answer, or by the ingress.
+  const endsAt = systemClock.monotonic() + END_MS;
+  while (systemClock.monotonic() < endsAt && (await connectionsOf(server)) > 0) {
+    await sleep(systemClock, POLL_MS, ended.signal);
+  }
+  server.closeAllConnections();
   server.close();
-  await closed;
   ended.abort();
   await following;
   await Promise.all([client.close(), ops.close()]);
   log.info({}, "ended");
   process.exit(0);
 }
+
+const connectionsOf = (server: Server): Promise<number> =>
+  new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
 
 try {
   await main(activatorSettings(process.env));

@@ -1,7 +1,8 @@
 /** Projects by the hostnames that lead to them, and the addresses of their instances. Pure but for its maps. */
 
 import type { KubernetesObject } from "@slipway/controller-runtime";
-import { annotations, organizationOfNamespace, type Project } from "@slipway/crds";
+import { annotations, labels, organizationOfNamespace, type Project } from "@slipway/crds";
+import { SLICE_MANAGER } from "../desired.ts";
 
 /** A project as the activator has it. */
 export interface SleepingProject {
@@ -9,7 +10,6 @@ export interface SleepingProject {
   id: string;
   uid: string;
   organization: string;
-  hosts: readonly string[];
   /** The sleep that it is in; undefined while it runs. */
   sleepId?: string;
   /** It is falling asleep: its instances still run, and may be stopped. */
@@ -28,6 +28,7 @@ export interface Address {
   port: number;
 }
 
+const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
 /** Who makes the slices of Services with a selector: no other slice is of instances. */
 const SLICE_CONTROLLER = "endpointslice-controller.k8s.io";
 
@@ -38,12 +39,8 @@ export function sleepingProject({ metadata, spec, status }: Project): SleepingPr
   if (organization === undefined || spec.type !== "http" || spec.exposure !== "public" || !status) {
     return undefined;
   }
-  const customs = (status.customDomains ?? []).filter((one) => one.status === "active");
-  const hosts = [status.domain ?? "", ...customs.map(({ hostname }) => hostname)].filter(
-    (host) => host !== "",
-  );
   return {
-    ...{ namespace, id, uid, organization, hosts },
+    ...{ namespace, id, uid, organization },
     sleepId: status.sleep?.id,
     isEntering: status.sleep?.phase === "entering",
     wakeRequested: metadata.annotations?.[annotations.wakeRequested],
@@ -55,9 +52,20 @@ export function hostnameOf(host: string | undefined): string {
   return /^([a-z0-9._-]{1,253}?)\.?(?::[0-9]{1,5})?$/.exec((host ?? "").toLowerCase())?.[1] ?? "";
 }
 
+/** The hosts that the operator routes to a project, and their project's id; undefined of any other slice. */
+export function routedHosts({
+  metadata,
+}: EndpointSlice): { id: string; hosts: readonly string[] } | undefined {
+  const { labels: own = {}, annotations: noted = {} } = metadata ?? {};
+  const id = own[labels.project];
+  return own[MANAGED_BY_LABEL] === SLICE_MANAGER[MANAGED_BY_LABEL] && id !== undefined
+    ? { id, hosts: (noted[annotations.routedHosts] ?? "").split(",").filter((host) => host !== "") }
+    : undefined;
+}
+
 /** Addresses of instances that are ready, in a slice of a project's own Service. */
 export function readyAddresses({ metadata, endpoints, ports }: EndpointSlice): Address[] {
-  if (metadata?.labels?.["endpointslice.kubernetes.io/managed-by"] !== SLICE_CONTROLLER) {
+  if (metadata?.labels?.[MANAGED_BY_LABEL] !== SLICE_CONTROLLER) {
     return [];
   }
   const port = ports?.find(({ name }) => name === "http")?.port;

@@ -15,7 +15,6 @@ const asleep: SleepingProject = {
   id: "pshop",
   uid: "u1",
   organization: "acme",
-  hosts: ["shop.test"],
   sleepId: "s1",
 };
 
@@ -27,18 +26,29 @@ let wakes: () => void;
 let received: IncomingMessage[];
 
 let shop: SleepingProject;
+let slowMs: number;
+let isStopping: boolean;
+let forwarded: RequestBounds;
 beforeEach(async () => {
   shop = asleep;
+  slowMs = 0;
+  isStopping = false;
+  forwarded = new RequestBounds();
   addresses = [];
   woken = [];
   received = [];
   wakes = () => {};
-  instance = createServer(async (incoming, response) => {
+  instance = createServer({ maxHeaderSize: 65_536 }, async (incoming, response) => {
     received.push(incoming);
     response.setHeader("connection", "keep-alive");
+    await new Promise((resolve) => setTimeout(resolve, slowMs));
     response.end(`${incoming.method} ${incoming.url} ${await text(incoming)}`);
   });
-  instance.on("upgrade", (_, socket) => {
+  instance.on("upgrade", ({ headers }, socket) => {
+    if (headers.upgrade !== "echo") {
+      socket.destroy();
+      return;
+    }
     socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n");
     socket.pipe(socket);
   });
@@ -55,7 +65,7 @@ afterEach(() => {
 
 async function startActivator(bounds = new RequestBounds(), holdMs = 5_000): Promise<Server> {
   const server = activatorServer({
-    find: (host) => (shop.hosts.includes(host) ? shop : undefined),
+    find: (host) => (host === "shop.test" ? shop : undefined),
     current: () => shop,
     addresses: () => addresses,
     changed: (_, signal) =>
@@ -67,6 +77,8 @@ async function startActivator(bounds = new RequestBounds(), holdMs = 5_000): Pro
     metrics: new ActivatorMetrics(),
     log: silentLogger,
     bounds,
+    forwarded,
+    isStopping: () => isStopping,
     holdMs,
   });
   server.listen(0, "127.0.0.1");
@@ -165,6 +177,54 @@ describe("a request for a project that sleeps", () => {
     expect(await answered).toMatchObject({ status: 200 });
   });
 
+  it("is answered by an instance that takes longer than a connection may take, also after its wait could have ended", async () => {
+    const server = await startActivator(new RequestBounds(), 500);
+    slowMs = 1_500;
+    start();
+    expect(await send({ method: "POST", body: "text" }, server)).toMatchObject({
+      status: 200,
+      body: "POST / text",
+    });
+    server.close();
+  });
+
+  it("with a body is none for another protocol, whatever it offers", async () => {
+    start();
+    const headers = {
+      connection: "Upgrade, HTTP2-Settings",
+      upgrade: "h2c",
+      "http2-settings": "AAMAAABkAAQ",
+    };
+    expect(await send({ method: "POST", body: "text", headers })).toMatchObject({
+      status: 200,
+      body: "POST / text",
+    });
+  });
+
+  it("may have large headers", async () => {
+    start();
+    expect(await send({ headers: { cookie: "x".repeat(40_000) } })).toMatchObject({ status: 200 });
+  });
+
+  it("keeps its project awake while it is forwarded", async () => {
+    shop = { ...shop, sleepId: undefined };
+    slowMs = 500;
+    start();
+    const answered = send();
+    await until(() => received.length === 1);
+    shop = { ...shop, sleepId: "s2", isEntering: true };
+    wakes();
+    await until(() => woken.includes("s2"));
+    expect(await answered).toMatchObject({ status: 200 });
+  });
+
+  it("is the last of its connection where the process is to end", async () => {
+    start();
+    expect((await send()).headers.connection).not.toBe("close");
+    isStopping = true;
+    expect((await send()).headers.connection).toBe("close");
+  });
+
   it("gets 503 when no instance answers in time", async () => {
     const server = await startActivator(new RequestBounds(), 50);
     expect(await send({}, server)).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
@@ -207,17 +267,46 @@ describe("a request for a project that sleeps", () => {
     expect(all).toMatch(/^HTTP\/1\.1 101 /);
     socket.write("ping");
     await until(() => all.endsWith("ping"));
+    // Longer than a connection may take.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    socket.write("pong");
+    await until(() => all.endsWith("pingpong"));
     socket.destroy();
+  });
+
+  it("for another protocol does not wait any more once it is connected, and ends without a word of ours where it gives way", async () => {
+    const bounds = new RequestBounds();
+    forwarded = new RequestBounds({ total: 2, perOrganization: 2, perProject: 2 });
+    const server = await startActivator(bounds);
+    start();
+    const open = () => {
+      const socket = connect(portOf(server), "127.0.0.1");
+      socket.write("GET / HTTP/1.1\r\nhost: shop.test\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n");
+      return { socket, all: text(socket).catch(() => "") };
+    };
+    const both = [open(), open()];
+    await until(() => forwarded.total === 2);
+    expect(bounds.total).toBe(0);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const release = forwarded.admit("other", "p", () => {});
+    expect(release).toBeDefined();
+    expect((await both[1]?.all)?.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    both[0]?.socket.destroy();
+    server.closeAllConnections();
+    server.close();
   });
 });
 
 describe("what wakes nothing", () => {
   it("is a host that no project has", async () => {
-    expect(await send({ host: "other.test" })).toMatchObject({ status: 404 });
+    expect(await send({ host: "other.test" })).toMatchObject({ status: 503 });
     expect(woken).toEqual([]);
   });
 
-  it("is a probe of the operator's", async () => {
+  it("is a probe of the operator's, which is answered as from the activator for hosts that lead to projects alone", async () => {
+    const unknown = await send({ host: "other.test", headers: { "user-agent": PROBE_USER_AGENT } });
+    expect(unknown.status).toBe(503);
+    expect(unknown.headers).not.toHaveProperty(ACTIVATOR_HEADER);
     const answer = await send({ headers: { "user-agent": PROBE_USER_AGENT } });
     expect(answer).toMatchObject({ status: 204, headers: { [ACTIVATOR_HEADER]: "1" } });
     expect(woken).toEqual([]);

@@ -35,7 +35,7 @@ const project = (
   id: string,
   change: Partial<SleepingProject> = {},
 ): SleepingProject => ({
-  ...{ namespace: `slipway-org-${organization}`, id, uid: id, organization, hosts: [], sleepId: "s1" },
+  ...{ namespace: `slipway-org-${organization}`, id, uid: id, organization, sleepId: "s1" },
   ...change,
 });
 const wake = async (...projects: SleepingProject[]) => {
