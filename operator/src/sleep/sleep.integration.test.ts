@@ -16,7 +16,7 @@ import {
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
 import { makePod, removePods, serving } from "../../../test/kit/operator/pods.ts";
-import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { exampleProject, exampleWorker } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
 import { ActivatorCluster } from "./activator/cluster.ts";
 import { ActivatorMetrics } from "./activator/metrics.ts";
@@ -245,4 +245,21 @@ test("a change wakes a project that sleeps, also one that is rejected", async ()
     ref,
     async () => (await replicas()) === 1 && (await phase()) === undefined,
   );
+});
+
+test("a project to which references of another one lead wakes, and does not fall asleep", async () => {
+  await cluster.client.patch(projectResource, ref, { spec: { plan: "basic" } });
+  await whileServed(cluster.client, ref, async () => (await project()).status?.phase === "running");
+  await untilAsleep();
+  const envsFrom = [{ name: "frontend-env", references: [{ reference: `${ref.name}.internal_url` }] }];
+  const frontend = exampleWorker({ namespace, name: "frontend" }, { envsFrom });
+  await cluster.client.create<Project>(projectResource, frontend);
+  isIdle = true;
+  await cluster.client.patch(projectResource, ref, {
+    metadata: { annotations: { "example.com/poke": "referenced" } },
+  });
+  await eventually(async () => (await replicas()) === 1);
+  await startInstance();
+  await whileServed(cluster.client, ref, async () => (await phase()) === undefined);
+  expect(await backend()).toBe(ref.name);
 });
