@@ -87,6 +87,8 @@ const e2eWorkers = isSlow ? 3 : 5;
 /** They stop a part of the platform that all others need, give the operator other settings, watch that it rests, or need its processors. */
 const wholeStack = [
   ...e2eFiles(
+    // Its browsers draw eighteen pages side by side, for which two processors are just enough.
+    "console",
     "replicas",
     "unchanged",
     "tracing",
