@@ -16,6 +16,8 @@ const SCALED_WITHIN_MS = 75_000;
 /** The flood starts as many instances as its project may have, and no more. */
 const BOUNDED = "instances up to the bound";
 const MOST = 2;
+/** Reads of projects count for the rate limits of the one who is measured, too. */
+const POLL_MS = 5_000;
 
 /** An application that is scaled by its requests. */
 async function scaledProject(projects: Projects, name: string, target: number) {
@@ -55,7 +57,7 @@ export const requestFlood: Attack = {
       let most = 0;
       while (!signal.aborted) {
         most = Math.max(most, (await instancesOf(own, flooded.id)) ?? 0);
-        await sleep(1_000, undefined, { signal }).catch(() => undefined);
+        await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
       }
       return most;
     };
@@ -69,7 +71,7 @@ export const requestFlood: Attack = {
           if ((await instancesOf(others, scaled.id)) === MOST) {
             return true;
           }
-          await sleep(1_000);
+          await sleep(POLL_MS);
         }
         return false;
       } finally {
