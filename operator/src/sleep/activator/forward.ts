@@ -1,6 +1,12 @@
 /** Forwards a request to an instance over a connection that is open, and its answer back, as streams. */
 
-import { type IncomingMessage, request, type ServerResponse, STATUS_CODES } from "node:http";
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -20,15 +26,7 @@ export async function forward(
   socket: Socket,
   isLast: () => boolean,
 ): Promise<void> {
-  boundSilence(socket);
-  const outgoing = request({
-    createConnection: () => socket,
-    method: incoming.method,
-    path: incoming.url,
-    headers: requestHeaders(incoming),
-    setHost: false,
-    maxHeaderSize: MAX_HEADER_BYTES,
-  });
+  const outgoing = requestOver(socket, incoming, requestHeaders(incoming));
   response.once("close", () => outgoing.destroy());
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     outgoing.once("response", resolve);
@@ -45,8 +43,16 @@ export async function forward(
   await sent;
 }
 
-const boundSilence = (socket: Socket) =>
+/** The same request over a connection to an instance, which ends when it is silent for too long. */
+function requestOver(socket: Socket, { method, url }: IncomingMessage, headers: string[]): ClientRequest {
   socket.setTimeout(IDLE_MS, () => socket.destroy(new Error("the instance is silent")));
+  return request({
+    createConnection: () => socket,
+    ...{ method, path: url, headers },
+    setHost: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  });
+}
 
 /**
  * Forwards a request for another protocol, and then bytes in both directions until one side ends, both are silent, or it has lasted for long.
@@ -59,15 +65,7 @@ export async function forwardUpgrade(
   socket: Socket,
   onAnswer: () => void,
 ): Promise<void> {
-  boundSilence(socket);
-  const outgoing = request({
-    createConnection: () => socket,
-    method: incoming.method,
-    path: incoming.url,
-    headers: upgradeHeaders(incoming),
-    setHost: false,
-    maxHeaderSize: MAX_HEADER_BYTES,
-  });
+  const outgoing = requestOver(socket, incoming, upgradeHeaders(incoming));
   client.once("close", () => outgoing.destroy());
   const answered = new Promise<{ answer: IncomingMessage; rest: Buffer; isUpgraded: boolean }>(
     (resolve, reject) => {
