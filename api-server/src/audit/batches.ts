@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isRefusedRow } from "@slipway/ledger";
 
 export interface BatchOptions<T> {
   /** Writes all of them or none. */
@@ -142,10 +143,4 @@ export class BatchWriter<T extends object> {
       this.#counts.delete(key);
     }
   }
-}
-
-/** Whether PostgreSQL refused what is in a row (classes 22 and 23), so that another attempt would fail, too. */
-export function isRefusedRow(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return typeof code === "string" && /^2[23]/.test(code);
 }

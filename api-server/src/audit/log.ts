@@ -7,10 +7,11 @@ import {
   beginAudits,
   finishAudits,
   insertAuditEntries,
+  isRefusedRow,
   type Ledger,
 } from "@slipway/ledger";
 import type { Logger } from "pino";
-import { BatchWriter, isRefusedRow } from "./batches.ts";
+import { BatchWriter } from "./batches.ts";
 
 /** The audit log: writes a row before a call changes anything, and its outcome in batches afterwards. */
 

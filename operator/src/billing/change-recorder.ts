@@ -8,15 +8,18 @@ import {
   BILLABLE_CHANGES_LISTED,
   type BillableState,
   type BillableStatusChange,
-  organizationOfNamespace,
   type Project,
   type ProjectStatus,
 } from "@slipway/crds";
-import type { BillableChangeRow, NumberedChange, RecordedBillableChange } from "@slipway/ledger";
+import {
+  type BillableChangeRow,
+  type NumberedChange,
+  type RecordedBillableChange,
+  recordInParts,
+} from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
-import { changesOf, type KnownRecord, withState } from "./billable-changes.ts";
-import { inTurns } from "./turns.ts";
-import { isWrongRow } from "./wrong-row.ts";
+import { type KnownRecord, withState } from "./billable-changes.ts";
+import { batchOf, hasEnded, inOrder, type PendingChanges, pendingOf } from "./pending-changes.ts";
 
 /** The ledger's changes. Each call may throw when the ledger is unavailable. */
 export interface ChangeLedger {
@@ -48,12 +51,6 @@ const RETRY_MS = 5_000;
 const REFUSED_MS = 60_000;
 /** After this everything is compared again, in milliseconds. */
 const LONGEST_MS = 600_000;
-
-/** The changes of one project that the ledger may not have. */
-interface Pending {
-  project: Project;
-  rows: BillableChangeRow[];
-}
 
 export class ChangeRecorder {
   readonly #options: ChangeRecorderOptions;
@@ -114,12 +111,7 @@ export class ChangeRecorder {
 
   /** Whether the ledger has the end of a deleted project, or there is no history. */
   hasEnded(project: Project): boolean {
-    const last = changesOf(project).at(-1);
-    const known = this.#known.get(project.metadata.uid ?? "");
-    if (last !== undefined && known?.goesOnAfter !== undefined) {
-      return known.goesOnAfter.state === undefined;
-    }
-    return last === undefined || (last.state === undefined && isRecorded(last, known));
+    return hasEnded(project, this.#known.get(project.metadata.uid ?? ""));
   }
 
   /** Records what statuses list until the signal aborts, at most one transaction in a second. */
@@ -162,16 +154,8 @@ export class ChangeRecorder {
    * @throws what the ledger throws: some may be recorded by then
    */
   async recordPending(signal: AbortSignal): Promise<boolean> {
-    const pending = inTurns(this.#pending(), ({ project }) => project.metadata.namespace ?? "");
-    const batch: Pending[] = [];
-    let size = 0;
-    for (const one of pending) {
-      if (size > 0 && size + one.rows.length > BATCH) {
-        break;
-      }
-      batch.push(one);
-      size += one.rows.length;
-    }
+    const pending = this.#pending();
+    const batch = batchOf(pending, BATCH);
     signal.throwIfAborted();
     if (batch.length > 0) {
       await this.#record(batch, signal);
@@ -179,8 +163,7 @@ export class ChangeRecorder {
     return batch.length < pending.length;
   }
 
-  /** Deleted projects first: their finalizers wait. */
-  #pending(): Pending[] {
+  #pending(): PendingChanges[] {
     const { projects, owns } = this.#options;
     const now = this.#monotonic();
     for (const [uid, until] of this.#refused) {
@@ -193,50 +176,37 @@ export class ChangeRecorder {
       .filter(({ metadata }) => owns(metadata.namespace) && !this.#refused.has(metadata.uid ?? ""))
       .map((project) => ({ project, rows: this.#pendingOf(project) }))
       .filter(({ rows }) => rows.length > 0);
-    const isDeleted = ({ project }: Pending) => project.metadata.deletionTimestamp !== undefined;
-    return [...pending.filter(isDeleted), ...pending.filter((one) => !isDeleted(one))];
+    return inOrder(pending);
   }
 
   #pendingOf(project: Project): BillableChangeRow[] {
-    const { namespace = "", name, uid = "" } = project.metadata;
-    const organizationId = organizationOfNamespace(namespace);
-    if (organizationId === undefined) {
-      return [];
-    }
-    const known = this.#known.get(uid);
-    return changesOf(project)
-      .filter((change) => !isRecorded(change, known))
-      .map((change) => ({ organizationId, projectId: name, projectUid: uid, ...change }));
+    return pendingOf(project, this.#known.get(project.metadata.uid ?? ""));
   }
 
-  async #record(batch: readonly Pending[], signal: AbortSignal): Promise<void> {
-    const { ledger, log, onOutcome } = this.#options;
-    let outcomes: readonly RecordedBillableChange[];
-    try {
-      outcomes = await ledger.record(batch.flatMap(({ rows }) => rows));
-    } catch (error) {
-      if (!isWrongRow(error)) {
-        throw error;
-      }
-      const [only, ...others] = batch;
-      if (only !== undefined && others.length === 0) {
-        if (await this.#isEnded(only)) {
-          return;
-        }
-        this.#leaveOut(only.project);
-        onOutcome?.("refused", only.rows.length);
-        log.error({ err: error, project: only.project.metadata.name }, "changes of a project are refused");
-        return;
-      }
-      // One of them: halves find it with few transactions.
-      const half = Math.ceil(batch.length / 2);
-      for (const part of [batch.slice(0, half), batch.slice(half)]) {
+  async #record(batch: readonly PendingChanges[], signal: AbortSignal): Promise<void> {
+    await recordInParts(batch, {
+      record: (part) => this.#recordPart(part),
+      refused: (one, error) => this.#noteRefused(one, error),
+      pause: async () => {
         await this.#pause(PACE_MS, signal);
         signal.throwIfAborted();
-        await this.#record(part, signal);
-      }
+      },
+    });
+  }
+
+  async #noteRefused(one: PendingChanges, error: Error): Promise<void> {
+    if (await this.#isEnded(one)) {
       return;
     }
+    const { log, onOutcome } = this.#options;
+    this.#leaveOut(one.project);
+    onOutcome?.("refused", one.rows.length);
+    log.error({ err: error, project: one.project.metadata.name }, "changes of a project are refused");
+  }
+
+  async #recordPart(batch: readonly PendingChanges[]): Promise<void> {
+    const { ledger, onOutcome } = this.#options;
+    const outcomes = await ledger.record(batch.flatMap(({ rows }) => rows));
     const byUid = Map.groupBy(outcomes, ({ projectUid }) => projectUid);
     for (const [outcome, found] of Map.groupBy(outcomes, (one) => one.outcome)) {
       onOutcome?.(outcome, found.length);
@@ -269,7 +239,7 @@ export class ChangeRecorder {
   }
 
   /** The cluster went back to an earlier state: histories go on after what the ledger has. */
-  async #follow(batch: readonly Pending[]): Promise<void> {
+  async #follow(batch: readonly PendingChanges[]): Promise<void> {
     if (batch.length === 0) {
       return;
     }
@@ -294,7 +264,7 @@ export class ChangeRecorder {
   }
 
   /** Whether a project's changes are refused because the ledger has its end. */
-  async #isEnded({ project }: Pending): Promise<boolean> {
+  async #isEnded({ project }: PendingChanges): Promise<boolean> {
     const { uid = "", namespace, name } = project.metadata;
     const end = (await this.#options.ledger.last([uid])).get(uid);
     if (end === undefined || end.state !== undefined) {
@@ -334,12 +304,6 @@ export class ChangeRecorder {
     return sleep(this.#options.clock, ms, signal);
   }
 }
-
-const isRecorded = ({ number }: NumberedChange, known: KnownRecord | undefined): boolean =>
-  known !== undefined && (number <= known.number || isEnd(known.goesOnAfter));
-
-const isEnd = (change: NumberedChange | undefined): boolean =>
-  change !== undefined && change.state === undefined;
 
 const differs = (outcomes: readonly RecordedBillableChange[] = []): boolean =>
   outcomes.some(({ outcome }) => outcome === "differs");

@@ -2,12 +2,16 @@
 
 import type { KubeClient, Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import type { BillableChangeRow, NumberedChange, OpenHistory } from "@slipway/ledger";
+import {
+  type BillableChangeRow,
+  type NumberedChange,
+  type OpenHistory,
+  recordInParts,
+} from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { projectRefOf } from "../projects/quotas/reaper.ts";
 import { projectResource } from "../resources.ts";
 import type { ChangeLedger } from "./change-recorder.ts";
-import { isWrongRow } from "./wrong-row.ts";
 
 export interface OpenHistories extends ChangeLedger {
   /** Projects that have begun and whose end is not recorded. */
@@ -44,8 +48,8 @@ export async function runEndedProjects(options: EndedProjectsOptions, signal: Ab
 }
 
 /**
- * Ends histories whose object exists no more, when that was last known to exist: after a time in which nobody saw, no more is charged than was
- * before. Uids are given once: what is gone does not come back.
+ * Ends histories whose object exists no more, when that was last known to exist: after a time without an observation no more is charged than
+ * was before. Uids are given once: what is gone does not come back.
  * @throws whatever the ledger throws
  */
 export async function endGoneProjects(
@@ -109,21 +113,14 @@ async function recordEnds(
   if (ends.length === 0) {
     return 0;
   }
-  try {
-    return (await ledger.record(ends)).filter(({ outcome }) => outcome === "recorded").length;
-  } catch (error) {
-    if (!isWrongRow(error)) {
-      throw error;
-    }
-    if (ends.length === 1) {
-      log.error({ err: error, project: ends[0]?.projectId }, "the end of a project that is gone is refused");
-      return 0;
-    }
-    const half = Math.ceil(ends.length / 2);
-    return (
-      (await recordEnds(ends.slice(0, half), ledger, log)) + (await recordEnds(ends.slice(half), ledger, log))
-    );
-  }
+  const outcomes = await recordInParts(ends, {
+    record: (part) => ledger.record(part),
+    refused: ({ projectId }, error) => {
+      log.error({ err: error, project: projectId }, "the end of a project that is gone is refused");
+      return [];
+    },
+  });
+  return outcomes.flat().filter(({ outcome }) => outcome === "recorded").length;
 }
 
 const endAfter = (

@@ -2,12 +2,16 @@
 
 import type { Store } from "@slipway/controller-runtime";
 import { type BillableHistory, type PriceList, type Project, planCharges } from "@slipway/crds";
-import type { MeteredProject, MeteredWindow, RecordedPlanCharges } from "@slipway/ledger";
+import {
+  type MeteredProject,
+  type MeteredWindow,
+  type RecordedPlanCharges,
+  recordInParts,
+} from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { projectRefOf } from "../projects/quotas/reaper.ts";
 import { changesOf } from "./billable-changes.ts";
 import type { ChangeRecorder } from "./change-recorder.ts";
-import { isWrongRow } from "./wrong-row.ts";
 
 /** The ledger's charges of plans. Each call may throw when the ledger is unavailable. */
 export interface PlanChargeLedger {
@@ -48,6 +52,13 @@ interface Due {
   project: MeteredProject;
   /** Number of the last change that the cluster knows; undefined for one that is gone. */
   number: number | undefined;
+}
+
+/** What a window of a project costs, and the history that it was computed from. */
+interface Computed {
+  one: Due;
+  window: MeteredWindow;
+  history: BillableHistory;
 }
 
 export class PlanMeter {
@@ -94,7 +105,7 @@ export class PlanMeter {
       const some = due.slice(start, start + PROJECTS);
       const histories = await ledger.histories(some.map(({ project }) => project.projectUid));
       const byUid = new Map(histories.map((history) => [history.projectUid, history]));
-      let batch: { one: Due; window: MeteredWindow; history: BillableHistory }[] = [];
+      let batch: Computed[] = [];
       const write = async () => {
         signal.throwIfAborted();
         const isLeft = await this.#record(batch, until, signal);
@@ -166,44 +177,36 @@ export class PlanMeter {
   }
 
   /** @returns whether a window ended before the latest instant */
-  async #record(
-    batch: readonly { one: Due; window: MeteredWindow; history: BillableHistory }[],
-    latest: number,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { ledger, clock, log, onOutcome } = this.#options;
+  async #record(batch: readonly Computed[], latest: number, signal: AbortSignal): Promise<boolean> {
+    const { clock, log, onOutcome } = this.#options;
+    const isLeft = await recordInParts(batch, {
+      record: (part) => this.#recordPart(part, latest),
+      refused: ({ window: { projectId, charges } }, error) => {
+        onOutcome?.("refused", charges.length);
+        log.error({ err: error, project: projectId }, "charges of a plan are refused");
+        return false;
+      },
+      pause: async () => {
+        await sleep(clock, PACE_MS, signal);
+        signal.throwIfAborted();
+      },
+    });
+    return isLeft.includes(true);
+  }
+
+  async #recordPart(batch: readonly Computed[], latest: number): Promise<boolean> {
+    const { ledger, log, onOutcome } = this.#options;
     // What has no charge, and has not ended, need not be noted yet: it is computed again.
     const written = batch.filter(
       ({ window: { charges, ended, until } }) => charges.length > 0 || ended || until.getTime() < latest,
     );
-    try {
-      const { recorded, differing } =
-        written.length === 0
-          ? { recorded: 0, differing: [] }
-          : await ledger.record(written.map(({ window }) => window));
+    if (written.length > 0) {
+      const { recorded, differing } = await ledger.record(written.map(({ window }) => window));
       onOutcome?.("recorded", recorded);
       if (differing.length > 0) {
         onOutcome?.("differs", differing.length);
         log.error({ keys: differing.slice(0, 10) }, "plans are charged otherwise than they should be");
       }
-    } catch (error) {
-      if (!isWrongRow(error)) {
-        throw error;
-      }
-      const [only, ...others] = batch;
-      if (only !== undefined && others.length === 0) {
-        onOutcome?.("refused", only.window.charges.length);
-        log.error({ err: error, project: only.window.projectId }, "charges of a plan are refused");
-        return false;
-      }
-      const half = Math.ceil(batch.length / 2);
-      let isLeft = false;
-      for (const part of [batch.slice(0, half), batch.slice(half)]) {
-        await sleep(clock, PACE_MS, signal);
-        signal.throwIfAborted();
-        isLeft = (await this.#record(part, latest, signal)) || isLeft;
-      }
-      return isLeft;
     }
     let isLeft = false;
     for (const { one, window, history } of batch) {

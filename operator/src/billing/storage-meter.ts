@@ -2,7 +2,7 @@
 
 import type { Store } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, type Project } from "@slipway/crds";
-import type { RecordedStorageHour, StorageHour } from "@slipway/ledger";
+import { type RecordedStorageHour, recordInParts, type StorageHour } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import {
   hourStart,
@@ -12,7 +12,6 @@ import {
   lastStartedHour,
   pricePerGbHour,
 } from "./storage-hours.ts";
-import { isWrongRow } from "./wrong-row.ts";
 
 /** The ledger's hours of storage. Each call may throw when the ledger is unavailable. */
 export interface StorageLedger {
@@ -198,34 +197,29 @@ export class StorageMeter {
 
   /** Writes hours, and advances past them. A row that the ledger rejects blocks its own project alone, which is added to `wrong`. */
   async #record(batch: readonly Due[], wrong: Set<Project>): Promise<void> {
-    const { ledger, log, onRecorded } = this.#options;
-    try {
-      const outcomes = await ledger.record(batch.flatMap(({ hours }) => hours));
-      for (const outcome of ["recorded", "differs", "refused"] as const) {
-        const found = outcomes.filter((one) => one.outcome === outcome);
-        if (found.length > 0) {
-          onRecorded?.(outcome, found.length);
-        }
-        if (found.length > 0 && outcome !== "recorded") {
-          log.error({ outcome, hours: found.slice(0, 10) }, "storage is charged otherwise than it should be");
-        }
-      }
-    } catch (error) {
-      if (!isWrongRow(error)) {
-        throw error;
-      }
-      const [only, ...others] = batch;
-      if (only && others.length === 0) {
-        wrong.add(only.project);
+    const { log, onRecorded } = this.#options;
+    await recordInParts(batch, {
+      record: (part) => this.#recordPart(part),
+      refused: ({ project, hours }, error) => {
+        wrong.add(project);
         // Reported with each attempt, so that the alert lasts as long as the rejection.
-        onRecorded?.("refused", only.hours.length);
-        log.error({ err: error, project: only.project.metadata.name }, "storage cannot be charged");
-      } else {
-        for (const one of batch) {
-          await this.#record([one], wrong);
-        }
+        onRecorded?.("refused", hours.length);
+        log.error({ err: error, project: project.metadata.name }, "storage cannot be charged");
+      },
+    });
+  }
+
+  async #recordPart(batch: readonly Due[]): Promise<void> {
+    const { ledger, log, onRecorded } = this.#options;
+    const outcomes = await ledger.record(batch.flatMap(({ hours }) => hours));
+    for (const outcome of ["recorded", "differs", "refused"] as const) {
+      const found = outcomes.filter((one) => one.outcome === outcome);
+      if (found.length > 0) {
+        onRecorded?.(outcome, found.length);
       }
-      return;
+      if (found.length > 0 && outcome !== "recorded") {
+        log.error({ outcome, hours: found.slice(0, 10) }, "storage is charged otherwise than it should be");
+      }
     }
     for (const { project, hours } of batch) {
       this.#next.set(project.metadata.uid ?? "", (hours.at(-1)?.hour_index ?? -1) + 1);

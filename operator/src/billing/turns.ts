@@ -1,8 +1,15 @@
 /** The same items, one of each group in turn, so that no group's many keep those of others waiting. Pure. */
-export function inTurns<T>(items: readonly T[], groupOf: (item: T) => string): T[] {
-  const groups = [...Map.groupBy(items, groupOf).values()];
-  const rounds = Math.max(0, ...groups.map(({ length }) => length));
-  return Array.from({ length: rounds }, (_, round) =>
-    groups.flatMap((group) => group.slice(round, round + 1)),
-  ).flat();
+export function inTurns<T>(items: readonly T[], groupOf: (item: T) => string | undefined): T[] {
+  const turns: T[] = [];
+  let groups = [...Map.groupBy(items, groupOf).values()].map((group) => group.values());
+  while (groups.length > 0) {
+    groups = groups.filter((group) => {
+      const { done, value } = group.next();
+      if (!done) {
+        turns.push(value);
+      }
+      return !done;
+    });
+  }
+  return turns;
 }

@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import pg from "pg";
 import type { Ledger } from "./connect.ts";
 import { runEvent } from "./event-data.ts";
 import {
@@ -10,6 +9,7 @@ import {
   scheduledMinute,
 } from "./job-run-rows.ts";
 import { withPartitions } from "./partitions.ts";
+import { recordInParts } from "./refused-rows.ts";
 import { keepCyclesOpen, openCycle } from "./settlements.ts";
 import { recordOwnEvents } from "./webhook-events.ts";
 
@@ -47,24 +47,15 @@ export async function recordJobRuns(ledger: Ledger, rows: readonly JobRunRow[]):
 }
 
 async function recordBatch(ledger: Ledger, rows: readonly JobRunRow[]): Promise<RecordedJobRun[]> {
-  try {
-    const scheduled = rows.map((row) => row.scheduled_at);
-    const inserted = await withPartitions(ledger, scheduled, () => insert(ledger, rows));
-    return await compare(ledger, rows, inserted);
-  } catch (error) {
-    const [first] = rows;
-    if (!isRefusal(error) || first === undefined) {
-      throw error;
-    }
-    if (rows.length === 1) {
-      return [refused(first, error.constraint ?? error.message)];
-    }
-    const half = Math.ceil(rows.length / 2);
-    return [
-      ...(await recordBatch(ledger, rows.slice(0, half))),
-      ...(await recordBatch(ledger, rows.slice(half))),
-    ];
-  }
+  const results = await recordInParts(rows, {
+    record: async (part) => {
+      const scheduled = part.map((row) => row.scheduled_at);
+      const inserted = await withPartitions(ledger, scheduled, () => insert(ledger, part));
+      return compare(ledger, part, inserted);
+    },
+    refused: (row, { constraint, message }) => [refused(row, constraint ?? message)],
+  });
+  return results.flat();
 }
 
 /** Keys of the runs that this call inserted. */
@@ -165,9 +156,4 @@ function keyOf({ organization_id, project_id, id }: JobRunRow): string {
 
 function refused(row: JobRunRow, reason: string): RecordedJobRun {
   return { id: row.id, organization_id: row.organization_id, outcome: "refused", row, reason };
-}
-
-/** Data exceptions and broken constraints: trying again would not help. */
-function isRefusal(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? "");
 }

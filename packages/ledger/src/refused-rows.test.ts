@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { isRefusedRow, recordInParts } from "./refused-rows.ts";
+
+const failure = (code: string) => Object.assign(new Error("a row"), { code });
+
+describe("a batch with a refused row", () => {
+  it("is recorded without it, in its order, with a pause before each part", async () => {
+    const recorded: number[] = [];
+    let calls = 0;
+    let pauses = 0;
+    const results = await recordInParts([1, 2, 3, 4, 5, 6, 7, 8], {
+      record: async (part) => {
+        calls += 1;
+        if (part.includes(6)) {
+          throw failure("23514");
+        }
+        recorded.push(...part);
+        return part.join();
+      },
+      refused: (one, { code }) => `${one} is refused: ${code}`,
+      pause: async () => {
+        pauses += 1;
+      },
+    });
+    expect(results).toEqual(["1,2,3,4", "5", "6 is refused: 23514", "7,8"]);
+    expect(recorded).toEqual([1, 2, 3, 4, 5, 7, 8]);
+    expect([calls, pauses]).toEqual([7, 6]);
+  });
+
+  it("fails with any other error, and is not divided then", async () => {
+    let calls = 0;
+    const record = async () => {
+      calls += 1;
+      throw failure("57P01");
+    };
+    await expect(recordInParts([1, 2], { record, refused: () => 0 })).rejects.toThrow("a row");
+    expect(calls).toBe(1);
+  });
+});
+
+it.each([
+  [failure("22003"), true],
+  [failure("23505"), true],
+  [failure("40001"), false],
+  [new Error("away"), false],
+  [{ code: "23505" }, false],
+])("of %o it says whether the row was refused: %s", (error, isRefused) => {
+  expect(isRefusedRow(error)).toBe(isRefused);
+});
