@@ -98,7 +98,7 @@ const lastState = ({ billing }: ProjectStatus): BillableState | undefined => {
 
 /**
  * The plan that instances were created for, and how that one is paid: an earlier one, while the version of the spec may not begin, or after it
- * has failed. What the spec says of the payment of another plan nobody has requested of this one.
+ * has failed. What the spec says of the payment of another plan was not requested of this one.
  */
 function contractInForce(
   { spec: { type, plan, paymentMode } }: Project,
