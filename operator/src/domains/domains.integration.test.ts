@@ -346,7 +346,9 @@ describe("a second organization", () => {
     publish(target, "alpha");
     const thief = await get("thief", BETA);
     const lie = domainClaim(thief, { hostname: target, organization: "alpha", kind: "custom" });
-    await cluster.client.create(domainClaimResource, lie);
+    // Its project, which does not request it yet, would release it otherwise, at times before it was looked up.
+    const reservedFor = { generation: 9_999, at: new Date().toISOString() };
+    await cluster.client.create(domainClaimResource, { ...lie, spec: { ...lie.spec, reservedFor } });
     await claimSays(target, "Verified=False/TxtRecordWrong");
     await patch("thief", { customDomains: [host, target] }, BETA);
     await domain("thief", target, { status: "pending" }, BETA);
@@ -357,10 +359,7 @@ describe("a second organization", () => {
       organization: "beta",
       kind: "default",
     });
-    await cluster.client.create(domainClaimResource, {
-      ...posing,
-      spec: { ...posing.spec, reservedFor: { generation: 9_999, at: new Date().toISOString() } },
-    });
+    await cluster.client.create(domainClaimResource, { ...posing, spec: { ...posing.spec, reservedFor } });
     await claimSays("posing.example.com", "Verified=False/TxtRecordMissing");
     await cluster.client.delete(domainClaimResource, { name: "posing.example.com" });
   });
