@@ -92,11 +92,11 @@ const untilStep = (build: string, step: string): Promise<void> =>
     { every: 50, within: 120_000 },
   );
 
-/** Planning is a moment of the build's container: only the log shows it. */
-const untilPlanned = (build: string): Promise<void> =>
+/** Steps of which the log shows that they have begun: planning is a moment, and no operator may lead while another step runs. */
+const untilLogged = (build: string, logged: string): Promise<void> =>
   eventually(
     async () => {
-      expect((await readLog(call, project.id, build)).map(({ step }) => step)).toContain("plan");
+      expect((await readLog(call, project.id, build)).map(({ step }) => step)).toContain(logged);
     },
     { every: 50, within: 120_000 },
   );
@@ -126,7 +126,7 @@ describe("a build is published once", () => {
   test.each(steps)("though the leading operator is killed in step %s", { timeout: 400_000 }, async (step) => {
     const before = await deployments();
     const build = await deploy();
-    await (step === "plan" ? untilPlanned(build) : untilStep(build, step));
+    await (step === "plan" ? untilLogged(build, step) : untilStep(build, step));
     await replaceLeader();
     await expectPublishedOnce(build, before);
   });
@@ -141,7 +141,7 @@ describe("a build is published once", () => {
     await stopDaemon("git");
     await sleep(away * 1_000);
     await ensureBuilds(await ensurePki(), Number(new URL(stack.url).port), join(logDir, "test"));
-    await untilStep(build, "build");
+    await untilLogged(build, "build");
     const apiserver = await machineProcess("kube-apiserver --bind-address=0.0.0.0");
     process.kill(apiserver, "SIGSTOP");
     await sleep(5_000);

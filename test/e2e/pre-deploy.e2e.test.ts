@@ -66,7 +66,7 @@ const ended = (id: string, status: "succeeded" | "failed", before?: string) =>
     return last as NonNullable<typeof last>;
   });
 
-/** As {@link ended}. While its command has not ended, no instance may run another image than these. */
+/** As {@link ended}. Until the Job of its command has succeeded, no instance may run another image than these. */
 async function endedBefore(
   id: string,
   status: "succeeded" | "failed",
@@ -77,11 +77,11 @@ async function endedBefore(
   const last = await eventually(
     async () => {
       const found = await imagesOf(id);
+      // The project's status says it later: by as much as another operator takes to lead, where the leading one is ended.
+      const after = [...images, ...(await imagesOfSucceededCommands(id))];
+      early.push(...found.filter((image) => image === undefined || !after.includes(image)));
       const deployment = (await read(id)).last_deployment;
       expect(deployment?.id).not.toBe(before);
-      if (deployment?.pre_deploy?.status !== "succeeded") {
-        early.push(...found.filter((image) => image === undefined || !images.includes(image)));
-      }
       expect(deployment?.status).toBe(status);
       return deployment as NonNullable<typeof deployment>;
     },
@@ -105,6 +105,15 @@ async function imagesOf(id: string): Promise<(string | undefined)[]> {
   const labelSelector = `slipway.dev/project=${id}`;
   const { items } = await cluster.core.listNamespacedPod({ namespace, labelSelector });
   return items.map(({ spec }) => spec?.containers[0]?.image);
+}
+
+/** A command runs in the image that it precedes. */
+async function imagesOfSucceededCommands(id: string): Promise<(string | undefined)[]> {
+  const labelSelector = `slipway.dev/pre-deploy=${id}`;
+  const { items } = await cluster.batch.listNamespacedJob({ namespace, labelSelector });
+  return items
+    .filter(({ status }) => status?.succeeded === 1)
+    .map(({ spec }) => spec?.template.spec?.containers[0]?.image);
 }
 
 // Shows: docs/applications.md#create: `config.pre_deploy_command`, `config.pre_deploy_timeout_seconds`: what

@@ -16,6 +16,8 @@ export interface MixedRequest {
 export interface FailedRequest {
   readonly kind: string;
   readonly status: number;
+  /** The start of the answer, or why there is none: it names which part of the platform refused. */
+  readonly answer: string;
   readonly sentAt: number;
   readonly endedAt: number;
 }
@@ -53,9 +55,9 @@ export async function mixedLoad(options: {
 
   const one = async ({ kind, method, path, apiKey, body }: MixedRequest, due: number): Promise<void> => {
     const sentAt = performance.now();
-    const status = await send(pool, { method, path, apiKey, body });
+    const { status, answer } = await send(pool, { method, path, apiKey, body });
     if (status !== 200) {
-      failed.push({ kind, status, sentAt, endedAt: performance.now() });
+      failed.push({ kind, status, answer, sentAt, endedAt: performance.now() });
     }
     if (method === "GET") {
       reads.push(performance.now() - due);
@@ -79,7 +81,9 @@ export async function mixedLoad(options: {
   return { sent: rate * seconds, statuses, failed, reads: { p50: at(0.5), p99: at(0.99), max: at(0.99999) } };
 }
 
-async function send(pool: Pool, request: Omit<MixedRequest, "kind">): Promise<number> {
+type Answer = Pick<FailedRequest, "status" | "answer">;
+
+async function send(pool: Pool, request: Omit<MixedRequest, "kind">): Promise<Answer> {
   const { method, path, apiKey, body } = request;
   try {
     const answer = await pool.request({
@@ -91,9 +95,12 @@ async function send(pool: Pool, request: Omit<MixedRequest, "kind">): Promise<nu
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
-    await answer.body.dump();
-    return answer.statusCode;
-  } catch {
-    return 0;
+    if (answer.statusCode === 200) {
+      await answer.body.dump();
+      return { status: 200, answer: "" };
+    }
+    return { status: answer.statusCode, answer: (await answer.body.text()).slice(0, 200) };
+  } catch (error) {
+    return { status: 0, answer: String(error) };
   }
 }
