@@ -134,8 +134,10 @@ test(
         delays.push(Math.round(performance.now() - began));
       }
       await flood;
-      // Far more than a turn of each log takes, and far less than the flood would take by itself to be read, sent and stored.
-      expect(Math.max(...delays)).toBeLessThan(MAX_DELAY_MS);
+      // Far more than a turn of each log takes, and far less than the flood would take by itself to be read, sent and stored: that would
+      // delay every line, where a disk that stalls delays one.
+      const median = delays.toSorted((a, b) => a - b)[Math.floor(delays.length / 2)];
+      expect(median, `${delays.join(", ")} ms`).toBeLessThan(MAX_DELAY_MS);
       console.log(`beside a flood of ${total} lines a line is found after ${delays.join(", ")} ms`);
       // What the kubelet removed before it was read is known as files alone.
       await eventually(async () => {
