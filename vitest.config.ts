@@ -90,6 +90,7 @@ const wholeStack = [
     // Its browsers draw eighteen pages side by side, for which two processors are just enough.
     "console",
     "replicas",
+    "killed-processes",
     "unchanged",
     "tracing",
     "applications-health",
