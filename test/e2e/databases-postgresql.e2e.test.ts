@@ -1,3 +1,4 @@
+import { getPriority } from "node:os";
 import { afterAll, expect, test } from "vitest";
 import { recordFigures } from "../../hack/testing/figures.ts";
 import { postgresqlDriver } from "../chaos/support/engines.ts";
@@ -18,6 +19,7 @@ import {
 } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
 import { connectPostgresql, createRows, readRows, rowsOver } from "./support/postgresql.ts";
+import { processOf } from "./support/process.ts";
 
 /** PostgreSQL over the API, by PostgreSQL's own protocol, from outside the cluster. */
 
@@ -99,6 +101,37 @@ test.concurrent("one instance grows to three and goes back to one, with its rows
     await writer.stop();
   }
   expect(lostRows(writer.acknowledged, await asking(project, readRows))).toEqual([]);
+});
+
+/** Connects, and closes the connection, again and again; what fails is tried again. @returns how many succeeded */
+async function logins(project: DatabaseProject, until: number): Promise<number> {
+  let done = 0;
+  while (Date.now() < until) {
+    try {
+      await (await connectPostgresql(project)).end();
+      done += 1;
+    } catch {
+      // Refused or late: the server has more to do than it can.
+    }
+  }
+  return done;
+}
+
+test.concurrent("one instance that logins keep busy for 30 s is slow, and is not restarted", {
+  timeout,
+}, async () => {
+  const project = await create({});
+  const pod = `${project.id}-0`;
+  const [patroni, server] = await Promise.all([processOf(pod, "/patroni "), processOf(pod, "postgres -D")]);
+  expect(getPriority(server) - getPriority(patroni)).toBe(10);
+  const until = Date.now() + 30_000;
+  const counts = await Promise.all(Array.from({ length: 50 }, () => logins(project, until)));
+  expect(counts.reduce((a, b) => a + b)).toBeGreaterThan(50);
+  await untilReady(project);
+  const restarts = (await podsOfDatabase(project)).map(
+    ({ metadata, status }) => [metadata?.name, status?.containerStatuses?.[0]?.restartCount] as const,
+  );
+  expect(restarts).toEqual([[pod, 0]]);
 });
 
 test.concurrent("a new password leaves open sessions alone, a pause keeps the rows", {

@@ -1,13 +1,13 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-/** Python itself loads the correction, and a Patroni that has only what it touches. */
+/** Python itself loads the corrections, and a Patroni that has only what they touch. */
 
-const STAND_IN = `
+const KUBERNETES = `
 from types import SimpleNamespace as Object
 
 class KubernetesError(Exception):
@@ -39,7 +39,14 @@ class Kubernetes:
         return self.written
 `;
 
-const CALL = `
+const POSTMASTER = `
+import subprocess, sys
+
+def pg_ctl_start(conn, cmdline, env):
+    conn.send(subprocess.check_output([sys.executable, *cmdline], env=env, text=True))
+`;
+
+const CALL_OF_LOCK = `
 import json, sys
 from patroni.dcs.kubernetes import Kubernetes, KubernetesError
 
@@ -55,16 +62,47 @@ print(json.dumps([
 ]))
 `;
 
+/** As Patroni starts PostgreSQL. */
+const CALL_OF_START = `
+import json, multiprocessing, os
+from patroni.postgresql import postmaster
+
+context = multiprocessing.get_context("spawn")
+receiver, sender = context.Pipe(False)
+command = ["-c", "import os; print(os.nice(0))"]
+process = context.Process(target=postmaster.pg_ctl_start, args=(sender, command, {}))
+process.start()
+server = int(receiver.recv())
+process.join()
+print(json.dumps({"patroni": os.nice(0), "server": server}))
+`;
+
+const files = {
+  "patroni/__init__.py": "",
+  "patroni/dcs/__init__.py": "",
+  "patroni/dcs/kubernetes.py": KUBERNETES,
+  "patroni/postgresql/__init__.py": "",
+  "patroni/postgresql/postmaster.py": POSTMASTER,
+};
+
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "slipway-patroni-"));
-  mkdirSync(join(folder, "patroni/dcs"), { recursive: true });
-  for (const file of ["patroni/__init__.py", "patroni/dcs/__init__.py"]) {
-    writeFileSync(join(folder, file), "");
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
   }
-  writeFileSync(join(folder, "patroni/dcs/kubernetes.py"), STAND_IN);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function runPython(...args: string[]): unknown {
+  const scripts = fileURLToPath(new URL(".", import.meta.url));
+  const output = execFileSync("python3", ["-B", "-c", ...args], {
+    env: { ...process.env, PYTHONPATH: `${scripts}:${folder}` },
+    encoding: "utf8",
+  });
+  return JSON.parse(output);
+}
 
 test("a refused write is a lost lock only where another member has the lock", () => {
   const cases = [
@@ -73,11 +111,12 @@ test("a refused write is a lost lock only where another member has the lock", ()
     { written: false, holder: "unknown", is: "unreachable" },
     { written: false, holder: "pod-1", is: false },
   ];
-  const scripts = fileURLToPath(new URL(".", import.meta.url));
-  const args = JSON.stringify(cases.map(({ written, holder }) => [written, holder]));
-  const output = execFileSync("python3", ["-B", "-c", CALL, args], {
-    env: { ...process.env, PYTHONPATH: `${scripts}:${folder}` },
-    encoding: "utf8",
-  });
-  expect(JSON.parse(output)).toEqual(cases.map(({ is }) => [is, is]));
+  const locks = cases.map(({ written, holder }) => [written, holder]);
+  const outcomes = runPython(CALL_OF_LOCK, JSON.stringify(locks));
+  expect(outcomes).toEqual(cases.map(({ is }) => [is, is]));
+});
+
+test("PostgreSQL runs at a lower priority than Patroni, which keeps its own", () => {
+  const { patroni, server } = runPython(CALL_OF_START) as { patroni: number; server: number };
+  expect(server).toBe(Math.min(patroni + 10, 19));
 });
