@@ -10,7 +10,7 @@ import { killProcess } from "./support/process.ts";
 import { createSleeper, expectAwake, type Sleeper, untilAsleep } from "./support/sleep.ts";
 
 /** Sleeps of each project, and projects that sleep beside each other: 6 together, or 1,000 in the long form. */
-const [CYCLES, PROJECTS] = isLong ? [25, 40] : [2, 3];
+const [CYCLES, PROJECTS] = isLong ? [63, 16] : [2, 3];
 /** Requests that come for a project at the same time. */
 const REQUESTS = 5;
 /** Sleeps whose end processes are killed in. */
