@@ -9,7 +9,7 @@ import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { killProcess } from "./support/process.ts";
 import { createSleeper, expectAwake, type Sleeper, untilAsleep } from "./support/sleep.ts";
 
-/** Sleeps of each project, and projects that sleep beside each other: 6 together, or 1,000 in the long form. */
+/** Sleeps of each project, and projects that sleep beside each other: 6 together, or 1,008 in the long form. */
 const [CYCLES, PROJECTS] = isLong ? [63, 16] : [2, 3];
 /** Requests that come for a project at the same time. */
 const REQUESTS = 5;
