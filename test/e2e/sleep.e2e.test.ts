@@ -61,6 +61,7 @@ test(
   `${CYCLES * PROJECTS} sleeps end with the first request, and none is lost`,
   async () => {
     const waits: number[] = [];
+    let slept = 0;
     const cycles = async (index: number) => {
       const project = await sleeper(`sleep${index}`);
       for (let cycle = 0; cycle < CYCLES; cycle += 1) {
@@ -69,6 +70,10 @@ test(
           await surprise(project);
         } else {
           waits.push(await wake(project));
+        }
+        slept += 1;
+        if (slept % 100 === 0) {
+          console.log(`${slept} sleeps have ended`);
         }
       }
     };
