@@ -10,6 +10,7 @@ import {
   parseDecimal,
   runAmount,
   settle,
+  sumDecimals,
 } from "./billing.ts";
 
 const start = new Date("2026-01-31T23:59:50Z");
@@ -119,5 +120,21 @@ describe("settlement", () => {
   it("keeps the fraction", () => {
     const { cents, carry } = settle(parseDecimal("12.345"));
     expect([cents, formatDecimal(carry)]).toEqual([12n, "0.345"]);
+  });
+});
+
+describe("a sum", () => {
+  it.each([
+    [[], "0"],
+    [["0.1", "0.2"], "0.3"],
+    [["10", "-2.50", "0.000000001"], "7.500000001"],
+    [["1", "-1.5"], "-0.5"],
+    [["-0", "5", "-5.0"], "0"],
+  ])("of %j is %s", (amounts, sum) => {
+    expect(sumDecimals(amounts)).toBe(sum);
+  });
+
+  it.each(["", "-", "--1", "1e3", "+1", "-.5"])("of %j is refused", (text) => {
+    expect(() => sumDecimals([text])).toThrow(RangeError);
   });
 });

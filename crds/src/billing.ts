@@ -111,3 +111,17 @@ export function formatDecimal({ units, scale }: Decimal): string {
   const whole = digits.slice(0, -scale);
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
+
+/**
+ * The exact sum of amounts, of which those that are credits begin with `-`; as the shortest text.
+ * @throws RangeError when one is no decimal
+ */
+export function sumDecimals(amounts: readonly string[]): string {
+  const signed = amounts.map((text) => {
+    const { units, scale } = parseDecimal(text.replace(/^-/, ""));
+    return { units: text.startsWith("-") ? -units : units, scale };
+  });
+  const scale = signed.reduce((most, one) => Math.max(most, one.scale), 0);
+  const units = signed.reduce((sum, one) => sum + one.units * 10n ** BigInt(scale - one.scale), 0n);
+  return units < 0n ? `-${formatDecimal({ units: -units, scale })}` : formatDecimal({ units, scale });
+}

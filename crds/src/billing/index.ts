@@ -1,5 +1,15 @@
 /** What plans cost, computed from the history of a project. `plan-charges.ts` is the beginning; docs/billing.md has the rules. */
 
+export {
+  type CostAmount,
+  type CostForecast,
+  type CostKind,
+  type CostOfDay,
+  costKinds,
+  forecastCost,
+  forecastDays,
+  type Renewal,
+} from "./forecast.ts";
 export type { BillableChange, BillableHistory, BillableState, PlanPaymentMode } from "./history.ts";
 export {
   type ChargeWindow,
@@ -8,5 +18,5 @@ export {
   planChargeKinds,
   planCharges,
 } from "./plan-charges.ts";
-export { type PlanPrices, type PriceList, priceListOf } from "./prices.ts";
+export { type PlanPrices, type PriceList, planPrices, priceListOf } from "./prices.ts";
 export { billableState } from "./state.ts";
