@@ -109,7 +109,7 @@ export async function deleteProject(
     await (isLeaving ? refusePending(project, services) : closeJob(project, services));
   }
   // First: a crash between the two leaves a project that can be deleted again.
-  await withLedgerErrors(() => insertTombstone(services.ledger, organizationId, id));
+  await withLedgerErrors(() => insertTombstone(services.ledger, organizationId, id, spec.name));
   const identity = { organizationId, projectId: id };
   const quota = await readProjectQuota(services, identity).catch(() => undefined);
   const leaving = await beginDeletion(project, services);

@@ -143,16 +143,20 @@ export async function deleteIdempotencyKey(
     .execute();
 }
 
-/** Remembers that a project was deleted, which distinguishes its repeated deletion from that of a project that never existed. */
+/**
+ * Remembers that a project was deleted, which distinguishes its repeated deletion from that of a project that never existed.
+ * @param name what it was called, for the usage that it leaves
+ */
 export async function insertTombstone(
   ledger: Ledger,
   organizationId: string,
   projectId: string,
+  name: string,
 ): Promise<void> {
   await ledger
     .insertInto("project_tombstones")
-    .values({ organization_id: organizationId, project_id: projectId })
-    .onConflict((conflict) => conflict.doNothing())
+    .values({ organization_id: organizationId, project_id: projectId, name })
+    .onConflict((conflict) => conflict.columns(["organization_id", "project_id"]).doUpdateSet({ name }))
     .execute();
 }
 

@@ -19,6 +19,7 @@ export {
   type Ledger,
   ledgerTime,
 } from "./connect.ts";
+export * from "./costs.ts";
 export * from "./deployments.ts";
 export * from "./domain-reservations.ts";
 export * from "./email-recipients.ts";

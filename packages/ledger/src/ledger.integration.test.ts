@@ -74,6 +74,7 @@ describe("migrations", () => {
       "0018-email-recipients",
       "0019-billable-changes",
       "0020-plan-charges",
+      "0021-usage-sums",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
@@ -143,8 +144,8 @@ describe("queries", () => {
 
   it("keep tombstones and audit lines", async () => {
     expect(await hasTombstone(ledger, "acme", "p1")).toBe(false);
-    await insertTombstone(ledger, "acme", "p1");
-    await insertTombstone(ledger, "acme", "p1");
+    await insertTombstone(ledger, "acme", "p1", "One");
+    await insertTombstone(ledger, "acme", "p1", "One");
     expect(await hasTombstone(ledger, "acme", "p1")).toBe(true);
     expect(await hasTombstone(ledger, "other", "p1")).toBe(false);
     const entry = {

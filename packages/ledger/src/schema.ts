@@ -87,6 +87,8 @@ interface DomainReservationTable {
 interface ProjectTombstoneTable {
   organization_id: string;
   project_id: string;
+  /** What it was called last; null of deletions by earlier versions. */
+  name: string | null;
   deleted_at: CreatedAt;
 }
 

@@ -36,7 +36,9 @@ export async function startJobLedger(): Promise<TestJobLedger> {
         await sql`set local session_replication_role = replica`.execute(transaction);
         await sql`
           truncate job_runs, job_run_logs, charges, storage_hours, settlements, billing_cycles, retirements,
-            billable_changes, price_lists, plan_charges, plan_meters`.execute(transaction);
+            billable_changes, price_lists, plan_charges, plan_meters, usage_by_project, usage_by_day`.execute(
+          transaction,
+        );
       }),
     stop: async () => {
       await Promise.all(pools.map((pool) => pool.destroy()));

@@ -21,6 +21,7 @@ import * as alertStates from "./0017-alert-states.ts";
 import * as emailRecipients from "./0018-email-recipients.ts";
 import * as billableChanges from "./0019-billable-changes.ts";
 import * as planCharges from "./0020-plan-charges.ts";
+import * as usageSums from "./0021-usage-sums.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -44,6 +45,7 @@ export const migrations: Record<string, Migration> = {
   "0018-email-recipients": emailRecipients,
   "0019-billable-changes": billableChanges,
   "0020-plan-charges": planCharges,
+  "0021-usage-sums": usageSums,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */

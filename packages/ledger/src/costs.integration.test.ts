@@ -1,0 +1,305 @@
+import type { PlanCharge } from "@slipway/crds";
+import { type Kysely, sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import {
+  insertTombstone,
+  organizationCost,
+  projectCost,
+  recordBillableChanges,
+  recordJobRuns,
+  recordPlanCharges,
+  recordStorageCharges,
+  retireJobRuns,
+  settleCycle,
+} from "./index.ts";
+import { up } from "./migrations/0021-usage-sums.ts";
+
+let test: TestJobLedger;
+
+beforeAll(async () => {
+  test = await startJobLedger();
+});
+afterAll(() => test?.stop());
+beforeEach(() => test.empty());
+
+const organizationId = "acme";
+const january = new Date("2026-01-01T00:00:00Z");
+const february = new Date("2026-02-01T00:00:00Z");
+const HOUR = 3_600_000;
+
+const run = (projectId: string, time: string, facts = {}) =>
+  jobRun({
+    organization_id: organizationId,
+    project_id: projectId,
+    scheduled_at: new Date(`${time}Z`),
+    ...facts,
+  });
+const planCharge = (
+  uid: string,
+  fact: string,
+  facts: Partial<PlanCharge> & Pick<PlanCharge, "kind" | "from">,
+) => {
+  const to = facts.from + HOUR;
+  const plan = facts.kind === "storage_hour" ? {} : { plan: "basic", instance: 0 };
+  const charge = {
+    to,
+    finalAt: facts.kind.endsWith("hour") ? to : facts.from,
+    price: "3",
+    amount: "3",
+    ...plan,
+    ...facts,
+  };
+  return { key: `${uid}/${facts.kind}/${fact}`, ...charge };
+};
+const record = (projectId: string, charges: readonly PlanCharge[], until = february) =>
+  recordPlanCharges(test.ledger, [
+    { organizationId, projectId, projectUid: `u-${projectId}`, until, ended: false, charges },
+  ]);
+
+/** Charges of every kind, of three projects in two cycles. */
+async function charge(): Promise<void> {
+  const at = (time: string) => Date.parse(`${time}Z`);
+  await recordJobRuns(test.ledger, [
+    run("nightly", "2026-01-10T03:00:00", { seconds: 130 }),
+    run("nightly", "2026-01-11T03:00:00"),
+    // Due in January, started in February.
+    run("nightly", "2026-01-31T23:59:00", { started_at: new Date("2026-02-01T00:00:10Z") }),
+  ]);
+  await recordStorageCharges(
+    test.ledger,
+    Array.from({ length: 30 }, (_, index) =>
+      storageHour({
+        organization_id: organizationId,
+        project_id: "nightly",
+        from: new Date(Date.UTC(2026, 0, 31, index)),
+      }),
+    ),
+  );
+  await record("shop", [
+    ...[0, 1, 2].map((hour) =>
+      planCharge("u-shop", `${hour}/0`, {
+        kind: "instance_hour",
+        from: at("2026-01-31T22:00:00") + hour * HOUR,
+      }),
+    ),
+    planCharge("u-shop", "0", {
+      kind: "storage_hour",
+      from: at("2026-01-31T22:00:00"),
+      gb: 5,
+      price: "0.1",
+      amount: "0.5",
+    }),
+  ]);
+  await record("wiki", [
+    planCharge("u-wiki", `${at("2026-01-16T00:00:00")}/0`, {
+      kind: "term",
+      from: at("2026-01-16T00:00:00"),
+      to: at("2026-02-16T00:00:00"),
+      price: "2160",
+      amount: "2160",
+    }),
+    planCharge("u-wiki", `${at("2026-01-16T00:00:00")}/0`, {
+      kind: "credit",
+      from: at("2026-01-20T00:00:00"),
+      to: at("2026-02-16T00:00:00"),
+      price: "2160",
+      amount: "1881.290322580",
+    }),
+  ]);
+}
+
+/** What the charges themselves come to. */
+async function chargedIn(
+  cycle: string,
+  column: "kind" | "project_id" | "day",
+): Promise<Record<string, string>> {
+  const { rows } = await sql<{ name: string; amount: string }>`
+    select ${sql.ref(column)}::text as name, trim_scale(sum(amount))::text as amount from (
+      select project_id, case kind when 'storage' then 'job_storage' else kind end as kind,
+        usage_day(due_at, cycle_start) as day, cycle_start, amount from charges where organization_id = ${organizationId}
+      union all
+      select project_id, kind, (starts_at at time zone 'UTC')::date, cycle_start,
+        case kind when 'credit' then -amount else amount end from plan_charges where organization_id = ${organizationId}
+    ) charged where cycle_start = ${cycle}::date group by 1`.execute(test.ledger);
+  return Object.fromEntries(rows.map(({ name, amount }) => [name, amount]));
+}
+
+const usage = (cycle = january, more = {}) =>
+  organizationCost(test.ledger, { organizationId, cycle, offset: 0, limit: 100, ...more });
+const byKind = (kinds: readonly { kind: string; amount: string }[]) =>
+  Object.fromEntries(kinds.map(({ kind, amount }) => [kind, amount]));
+
+async function expectSumsOfCharges(): Promise<void> {
+  for (const cycle of [january, february]) {
+    const name = cycle.toISOString().slice(0, 10);
+    const found = await usage(cycle);
+    expect(byKind(found.kinds)).toEqual(await chargedIn(name, "kind"));
+    expect(Object.fromEntries(found.projects.map((each) => [each.projectId, each.amount]))).toEqual(
+      await chargedIn(name, "project_id"),
+    );
+    expect(new Set(found.days.map(({ day }) => day))).toEqual(
+      new Set(Object.keys(await chargedIn(name, "day"))),
+    );
+    for (const project of found.projects) {
+      const own = await projectCost(test.ledger, { organizationId, projectId: project.projectId, cycle });
+      expect(own.kinds).toEqual(project.kinds);
+      const days = Map.groupBy(own.days, ({ kind }) => kind);
+      expect(byKind(own.kinds)).toEqual(
+        Object.fromEntries(
+          await Promise.all(
+            [...days].map(async ([kind, each]) => [kind, await sumOf(each.map(({ amount }) => amount))]),
+          ),
+        ),
+      );
+    }
+  }
+}
+
+async function sumOf(amounts: readonly string[]): Promise<string> {
+  const { rows } = await sql<{ sum: string }>`
+    select trim_scale(sum(amount::numeric))::text as sum from unnest(${amounts}::text[]) amount`.execute(
+    test.ledger,
+  );
+  return rows[0]?.sum ?? "0";
+}
+
+describe("what was charged", () => {
+  // Shows: docs/billing.md#usage: equal what the ledger's charges come to, always
+  it("is the sum of the charges, by kind, project and day, also where they are recorded again", async () => {
+    await charge();
+    await charge();
+    await expectSumsOfCharges();
+    const found = await usage(february);
+    // Of the first day of the cycle in which the run started.
+    expect(found.days).toContainEqual({ day: "2026-02-01", kind: "job_run", amount: expect.any(String) });
+    expect((await usage()).kinds).toContainEqual({ kind: "credit", amount: "-1881.29032258", charges: 1 });
+  });
+
+  it("is the same where several processes record it", async () => {
+    await Promise.all(
+      Array.from({ length: 8 }, async (_, index) => {
+        const rows = Array.from({ length: 60 }, (_, minute) =>
+          run(`job${minute % 7}`, `2026-01-10T03:${String(minute).padStart(2, "0")}:00`),
+        );
+        await recordJobRuns(test.connect(), index % 2 ? rows : rows.reverse());
+      }),
+    );
+    await expectSumsOfCharges();
+    expect((await usage()).kinds).toMatchObject([{ kind: "job_run", charges: 60 }]);
+  });
+
+  it("includes what was charged before the sums were made", async () => {
+    await charge();
+    await sql`drop table usage_by_project, usage_by_day`.execute(test.ledger);
+    await sql`drop function add_usage_of_charges, add_usage_of_plan_charges cascade`.execute(test.ledger);
+    await sql`drop function usage_day`.execute(test.ledger);
+    await sql`drop index plan_charges_terms`.execute(test.ledger);
+    await sql`alter table project_tombstones drop column name`.execute(test.ledger);
+    await test.ledger.transaction().execute((transaction) => up(transaction as unknown as Kysely<unknown>));
+    await expectSumsOfCharges();
+    await recordJobRuns(test.ledger, [run("later", "2026-01-12T03:00:00")]);
+    await expectSumsOfCharges();
+  });
+
+  it("of nothing is nothing, and of another organization is not read", async () => {
+    await charge();
+    const of = { organizationId: "other", cycle: january };
+    expect(await organizationCost(test.ledger, { ...of, offset: 0, limit: 10 })).toMatchObject({
+      kinds: [],
+      projects: [],
+      total: 0,
+    });
+    expect(await projectCost(test.ledger, { ...of, projectId: "shop" })).toMatchObject({
+      kinds: [],
+      days: [],
+    });
+  });
+
+  it("is in pages, the dearest first, and has the names of deleted projects", async () => {
+    await charge();
+    await insertTombstone(test.ledger, organizationId, "nightly", "Nightly report");
+    const page = (offset: number) => usage(january, { offset, limit: 1 });
+    const pages = await Promise.all([page(0), page(1), page(2), page(3)]);
+    expect(
+      pages.map(({ total, projects }) => [
+        total,
+        ...projects.map((each) => [each.projectId, each.deletedName]),
+      ]),
+    ).toEqual([[3, ["wiki", undefined]], [3, ["shop", undefined]], [3, ["nightly", "Nightly report"]], [3]]);
+  });
+
+  it("stays when its charges are retired, but for the days of a project", async () => {
+    await charge();
+    await settleCycle(test.ledger, february);
+    await retireJobRuns(test.ledger, new Date("2026-06-15T00:00:00Z"));
+    expect(await chargedIn("2026-01-01", "kind")).not.toHaveProperty("job_run");
+    expect(byKind((await usage()).kinds)).toHaveProperty("job_run");
+    const own = await projectCost(test.ledger, { organizationId, projectId: "nightly", cycle: january });
+    expect(own).toMatchObject({
+      hasDays: false,
+      days: [],
+      kinds: [{ kind: "job_run" }, { kind: "job_storage" }],
+    });
+  });
+});
+
+describe("terms that end in the rest of a cycle", () => {
+  const begin = Date.parse("2026-01-16T00:00:00Z");
+  const end = Date.parse("2026-02-16T00:00:00Z");
+  const state = {
+    plan: "basic",
+    paymentMode: "monthly" as const,
+    renews: true,
+    instances: 1,
+    paused: false,
+    billedGb: 0,
+  };
+
+  async function monthly(
+    projectId: string,
+    changes: (Partial<typeof state> | undefined)[] = [],
+    instance = 0,
+  ) {
+    const project = { organizationId, projectId, projectUid: `u-${projectId}` };
+    await recordBillableChanges(
+      test.ledger,
+      [{}, ...changes].map((change, index) => ({
+        ...project,
+        number: index + 1,
+        at: new Date(begin + index * HOUR),
+        state: change && { ...state, ...change },
+      })),
+    );
+    const term = { kind: "term" as const, from: begin, to: end, price: "2160", amount: "2160", instance };
+    await record(projectId, [planCharge(`u-${projectId}`, `${begin}/${instance}`, term)]);
+  }
+  const renewing = async () => (await usage(february, { now: new Date("2026-02-10T00:00:00Z") })).renewing;
+
+  it("are counted by the plan and mode that follow, while their instances exist and their contracts renew", async () => {
+    await monthly("one");
+    await monthly("two");
+    await monthly("paused", [{ paused: true }]);
+    await monthly("fewer", [], 1);
+    await monthly("lapsing", [{ renews: false }]);
+    await monthly("deleted", [undefined]);
+    expect(await renewing()).toEqual([{ plan: "basic", paymentMode: "monthly", count: 2 }]);
+    const own = await projectCost(test.ledger, {
+      organizationId,
+      projectId: "two",
+      cycle: february,
+      now: new Date("2026-02-10T00:00:00Z"),
+    });
+    expect(own.renewing).toEqual([{ plan: "basic", paymentMode: "monthly", count: 1 }]);
+  });
+
+  it("are not counted once their successors are recorded, or when they were ended by another plan", async () => {
+    await monthly("renewed");
+    await record("renewed", [], new Date(end + 1));
+    await monthly("changed", [{ plan: "premium" }]);
+    const credit = { kind: "credit" as const, from: begin + HOUR, to: end, price: "2160", amount: "2157" };
+    await record("changed", [planCharge("u-changed", `${begin}/0`, credit)]);
+    expect(await renewing()).toEqual([]);
+  });
+});

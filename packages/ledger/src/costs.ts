@@ -1,0 +1,232 @@
+import { billingCycle, type CostAmount, type CostKind, type CostOfDay, forecastDays } from "@slipway/crds";
+import { type RawBuilder, sql, type Transaction } from "kysely";
+import type { Ledger } from "./connect.ts";
+import { listPrices } from "./plan-charges.ts";
+import type { LedgerSchema } from "./schema.ts";
+
+/** What was charged in a billing cycle: from sums that are made with the charges (migration 0021). A credit is a negative amount. */
+
+export interface CostQuery {
+  organizationId: string;
+  /** Start of a billing cycle. */
+  cycle: Date;
+  /** For a forecast: reads also what that is made of. Absent for a cycle that has ended. */
+  now?: Date | undefined;
+}
+
+/** What all charges of a kind come to, and how many they are. */
+export interface CostSum extends CostAmount {
+  charges: number;
+}
+
+/** One of an organization's projects that was charged in the cycle. */
+export interface ProjectCost {
+  projectId: string;
+  /** Of a deleted project what it was called then; undefined where no deletion was recorded, or no name with it. */
+  deletedName: string | undefined;
+  amount: string;
+  kinds: CostSum[];
+}
+
+/** Terms that end in the rest of the cycle and renew if nothing changes, with what the next ones are like. */
+export interface RenewingTerms {
+  plan: string;
+  paymentMode: "monthly" | "yearly";
+  count: number;
+}
+
+interface ForecastBasis {
+  /** From the first day that a forecast reads, or that of the cycle, to its end. */
+  days: CostOfDay[];
+  renewing: RenewingTerms[];
+  prices: Awaited<ReturnType<typeof listPrices>>;
+}
+
+export interface OrganizationCost extends ForecastBasis {
+  kinds: CostSum[];
+  /** One page, the dearest first. */
+  projects: ProjectCost[];
+  /** Projects on all pages. */
+  total: number;
+}
+
+export interface OneProjectCost extends ForecastBasis {
+  kinds: CostSum[];
+  /** Whether all charges of the cycle are still there: `days` is computed from them. */
+  hasDays: boolean;
+}
+
+/** Milliseconds that one statement of a read may take: it reads sums, and never waits for a writer. */
+const STATEMENT_TIMEOUT_MS = 3_000;
+
+/** What an organization was charged, as of one moment. @throws when the database is away or takes too long */
+export function organizationCost(
+  ledger: Ledger,
+  query: CostQuery & { offset: number; limit: number },
+): Promise<OrganizationCost> {
+  const { organizationId, offset, limit } = query;
+  const { from, cycle, to } = daysOf(query);
+  return snapshot(ledger, async (transaction) => {
+    const { rows: days } = await sql<CostOfDay>`
+      select day::text as day, kind, trim_scale(amount)::text as amount from usage_by_day
+      where organization_id = ${organizationId} and day >= ${from}::date and day < ${to}::date
+      order by day, kind`.execute(transaction);
+    const kinds = await sumKinds(
+      transaction,
+      sql`usage_by_day where organization_id = ${organizationId} and day >= ${cycle}::date and day < ${to}::date`,
+    );
+    const { rows } = await sql<{
+      project_id: string;
+      name: string | null;
+      amount: string;
+      kinds: CostSum[];
+      total: number;
+    }>`
+      with page as (
+        select project_id, sum(amount) as amount, count(*) over ()::int as total from usage_by_project
+        where organization_id = ${organizationId} and cycle_start = ${cycle}::date
+        group by project_id order by sum(amount) desc, project_id offset ${offset} limit ${limit}
+      )
+      select p.project_id, t.name, trim_scale(p.amount)::text as amount, p.total, k.kinds
+      from page p
+      cross join lateral (
+        select json_agg(json_build_object('kind', u.kind, 'amount', trim_scale(u.amount)::text, 'charges', u.charges) order by u.kind) as kinds
+        from usage_by_project u
+        where u.organization_id = ${organizationId} and u.cycle_start = ${cycle}::date and u.project_id = p.project_id
+      ) k
+      left join project_tombstones t
+        on t.organization_id = ${organizationId} and t.project_id = p.project_id collate "default"
+      order by p.amount desc, p.project_id`.execute(transaction);
+    return {
+      days,
+      kinds,
+      projects: rows.map(({ project_id, name, amount, kinds: own }) => ({
+        projectId: project_id,
+        deletedName: name ?? undefined,
+        amount,
+        kinds: own,
+      })),
+      total: rows[0]?.total ?? (await countProjects(transaction, organizationId, cycle)),
+      ...(await futureOf(transaction, query)),
+    };
+  });
+}
+
+/** What one project was charged, as of one moment. @throws when the database is away or takes too long */
+export function projectCost(
+  ledger: Ledger,
+  query: CostQuery & { projectId: string },
+): Promise<OneProjectCost> {
+  const { organizationId, projectId } = query;
+  const { from, cycle, to } = daysOf(query);
+  return snapshot(ledger, async (transaction) => {
+    const kinds = await sumKinds(
+      transaction,
+      sql`usage_by_project where organization_id = ${organizationId} and cycle_start = ${cycle}::date
+        and project_id = ${projectId}`,
+    );
+    const { rows: kept } = await sql<{ kept: boolean }>`
+      select coalesce(max(due_before) < (${cycle}::date - 1) at time zone 'UTC', true) as kept from retirements`.execute(
+      transaction,
+    );
+    const hasDays = kept[0]?.kept ?? true;
+    const cycles = [...new Set([cycle, `${from.slice(0, 7)}-01`])];
+    const own = sql`organization_id = ${organizationId} and project_id = ${projectId}
+      and cycle_start = any (${cycles}::date[])`;
+    const { rows: days } = hasDays
+      ? await sql<CostOfDay>`
+          select day::text as day, kind, trim_scale(sum(amount))::text as amount from (
+            select usage_day(scheduled_minute, cycle_start) as day, 'job_run' as kind, amount from job_runs where ${own}
+            union all
+            select usage_day(due_at, cycle_start), 'job_storage', amount from charges where kind = 'storage' and ${own}
+            union all
+            select usage_day(starts_at, cycle_start), kind, case kind when 'credit' then -amount else amount end
+            from plan_charges where ${own}
+          ) charged
+          where day >= ${from}::date and day < ${to}::date group by day, kind order by day, kind`.execute(
+          transaction,
+        )
+      : { rows: [] };
+    return { kinds, days, hasDays, ...(await futureOf(transaction, query, projectId)) };
+  });
+}
+
+/** All of it sees the same charges, so parts and totals are equal. */
+function snapshot<T>(
+  ledger: Ledger,
+  read: (transaction: Transaction<LedgerSchema>) => Promise<T>,
+): Promise<T> {
+  return ledger
+    .transaction()
+    .setIsolationLevel("repeatable read")
+    .setAccessMode("read only")
+    .execute(async (transaction) => {
+      await sql`set local statement_timeout = ${sql.lit(STATEMENT_TIMEOUT_MS)}`.execute(transaction);
+      return read(transaction);
+    });
+}
+
+/** The days of a query, as dates: of the cycle, and the first one that is read. */
+function daysOf({ cycle, now }: CostQuery): { from: string; cycle: string; to: string } {
+  const { startedAt, nextResetAt } = billingCycle(cycle);
+  if (startedAt.getTime() !== cycle.getTime()) {
+    throw new RangeError("not the start of a billing cycle");
+  }
+  const [first, to] = [startedAt, nextResetAt].map((at) => at.toISOString().slice(0, 10)) as [string, string];
+  const read = now === undefined ? first : forecastDays(now).from;
+  return { from: read < first ? read : first, cycle: first, to };
+}
+
+async function sumKinds(
+  transaction: Transaction<LedgerSchema>,
+  from: RawBuilder<unknown>,
+): Promise<CostSum[]> {
+  const { rows } = await sql<{ kind: CostKind; amount: string; charges: string }>`
+    select kind, trim_scale(sum(amount))::text as amount, sum(charges)::text as charges from ${from}
+    group by kind order by kind`.execute(transaction);
+  return rows.map(({ kind, amount, charges }) => ({ kind, amount, charges: Number(charges) }));
+}
+
+async function countProjects(
+  transaction: Transaction<LedgerSchema>,
+  organizationId: string,
+  cycle: string,
+): Promise<number> {
+  const { rows } = await sql<{ total: number }>`
+    select count(distinct project_id)::int as total from usage_by_project
+    where organization_id = ${organizationId} and cycle_start = ${cycle}::date`.execute(transaction);
+  return rows[0]?.total ?? 0;
+}
+
+/**
+ * Terms that end in the cycle and whose successors are not recorded yet, of instances that exist by what was recorded last, under a contract
+ * that renews.
+ */
+async function futureOf(
+  transaction: Transaction<LedgerSchema>,
+  { organizationId, cycle, now }: CostQuery,
+  projectId?: string,
+): Promise<Pick<ForecastBasis, "renewing" | "prices">> {
+  if (now === undefined) {
+    return { renewing: [], prices: [] };
+  }
+  const { startedAt, nextResetAt } = billingCycle(cycle);
+  const { rows } = await sql<{ plan: string; mode: "monthly" | "yearly"; count: number }>`
+    select s.plan, s.payment_mode as mode, count(*)::int as count
+    from plan_charges t
+    join plan_meters m using (project_uid)
+    cross join lateral (
+      select * from billable_changes c where c.project_uid = t.project_uid order by number desc limit 1
+    ) s
+    where t.organization_id = ${organizationId} and t.kind = 'term'
+      and t.ends_at >= ${startedAt} and t.ends_at < ${nextResetAt}
+      and (${projectId ?? null}::text is null or t.project_id = ${projectId ?? null})
+      and not m.ended and t.ends_at >= coalesce(m.metered_until, '-infinity')
+      and s.payment_mode <> 'hourly' and s.renews and not s.paused and t.instance < s.instances
+      and not exists (
+        select from plan_charges c where c.key = t.project_uid || '/credit/'
+          || (extract(epoch from t.starts_at) * 1000)::bigint || '/' || t.instance)
+    group by s.plan, s.payment_mode order by s.plan, s.payment_mode`.execute(transaction);
+  const renewing = rows.map(({ plan, mode, count }) => ({ plan, paymentMode: mode, count }));
+  return { renewing, prices: renewing.length === 0 ? [] : await listPrices(transaction) };
+}

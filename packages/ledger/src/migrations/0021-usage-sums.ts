@@ -1,0 +1,85 @@
+import { type Kysely, sql } from "kysely";
+
+/**
+ * Sums of what was charged, by project and by day, so that an organization's usage is read without its charges: those of a month of 10,000
+ * metered projects are millions. Triggers add each statement's charges in its own transaction, whatever release writes them, so the sums are
+ * always those of the charges. A credit counts as a negative amount. Sums stay when their charges are retired.
+ */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table usage_by_project (
+      organization_id text collate "C" not null,
+      cycle_start date not null,
+      project_id text collate "C" not null,
+      kind text collate "C" not null,
+      amount numeric not null,
+      charges bigint not null,
+      primary key (organization_id, cycle_start, project_id, kind)
+    ) with (fillfactor = 70)`.execute(db);
+  await sql`
+    create table usage_by_day (
+      organization_id text collate "C" not null,
+      day date not null,
+      kind text collate "C" not null,
+      amount numeric not null,
+      charges bigint not null,
+      primary key (organization_id, day, kind)
+    ) with (fillfactor = 70)`.execute(db);
+  // A run that was due in the month before the one in which it started counts on its cycle's first day.
+  await sql`
+    create function usage_day(at timestamptz, cycle date) returns date
+      language sql immutable strict parallel safe
+      return least(greatest((at at time zone 'UTC')::date, cycle), (cycle + interval '1 month' - interval '1 day')::date)`.execute(
+    db,
+  );
+  // Until the sums are made nothing may be charged beside them.
+  await sql`lock table charges, plan_charges in share row exclusive mode`.execute(db);
+  await addUsage(db, "charges", {
+    kind: "case kind when 'storage' then 'job_storage' else kind end",
+    day: "usage_day(due_at, cycle_start)",
+    amount: "amount",
+  });
+  await addUsage(db, "plan_charges", {
+    kind: "kind",
+    day: "usage_day(starts_at, cycle_start)",
+    amount: "case kind when 'credit' then -amount else amount end",
+  });
+  // The terms of an organization that end in a cycle, for its forecast.
+  await sql`
+    create index plan_charges_terms on plan_charges (organization_id, ends_at) include (project_id, project_uid, instance, starts_at)
+      where kind = 'term'`.execute(db);
+  // What a deleted project was called last.
+  await sql`alter table project_tombstones add column name text`.execute(db);
+}
+
+/** Sums what a table of charges has, and from now on what is added to it. */
+async function addUsage(
+  db: Kysely<unknown>,
+  table: "charges" | "plan_charges",
+  { kind, day, amount }: Record<"kind" | "day" | "amount", string>,
+): Promise<void> {
+  // Rows are locked in the order of their keys, so that no two writers wait for each other.
+  const add = (from: string) => `
+    insert into usage_by_project as u (organization_id, cycle_start, project_id, kind, amount, charges)
+    select organization_id, cycle_start, project_id, ${kind}, sum(${amount}), count(*)
+    from ${from} group by 1, 2, 3, 4 order by 1, 2, 3, 4
+    on conflict (organization_id, cycle_start, project_id, kind) do update
+      set amount = u.amount + excluded.amount, charges = u.charges + excluded.charges;
+    insert into usage_by_day as u (organization_id, day, kind, amount, charges)
+    select organization_id, ${day}, ${kind}, sum(${amount}), count(*)
+    from ${from} group by 1, 2, 3 order by 1, 2, 3
+    on conflict (organization_id, day, kind) do update
+      set amount = u.amount + excluded.amount, charges = u.charges + excluded.charges;`;
+  const name = `add_usage_of_${table}`;
+  await sql.raw(`do $$ begin ${add(table)} end $$`).execute(db);
+  await sql
+    .raw(
+      `create function ${name}() returns trigger language plpgsql as $$ begin ${add("added")} return null; end $$`,
+    )
+    .execute(db);
+  await sql
+    .raw(
+      `create trigger add_usage after insert on ${table} referencing new table as added for each statement execute function ${name}()`,
+    )
+    .execute(db);
+}
