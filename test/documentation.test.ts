@@ -28,6 +28,7 @@ const PAGES = [
   "docs/variable-groups.md",
   "docs/webhooks.md",
   "docs/email.md",
+  "docs/usage.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

@@ -39,6 +39,7 @@ const environment = z.object({
   SLIPWAY_RATE_LIMIT_SCALE: z.coerce.number().positive().default(1),
   SLIPWAY_TRUSTED_PROXIES: addressList.default([]),
   ...analyticsVariables,
+  SLIPWAY_BILLING_METERING: z.enum(["true", "false"]).default("false"),
   SLIPWAY_EMAIL: z.enum(["true", "false"]).default("false"),
   SLIPWAY_ANALYTICS_LOGS: z.enum(["true", "false"]).default("false"),
   SLIPWAY_ANALYTICS_METRICS: z.enum(["true", "false"]).default("false"),
@@ -93,6 +94,8 @@ export interface Config {
   keepsMetrics: boolean;
   /** Whether applications can be scaled by their requests. */
   scalesByRequests: boolean;
+  /** Whether plans of applications, workers and databases are charged. */
+  metersPlans: boolean;
   /** Whether there is a server that takes mails. */
   sendsEmail: boolean;
   /** Where traces go; undefined: there are none. */
@@ -132,6 +135,7 @@ export function loadConfig(env: Environment): Config {
     rateLimitScale: e.SLIPWAY_RATE_LIMIT_SCALE,
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,
     analytics: settingsFrom(e),
+    metersPlans: e.SLIPWAY_BILLING_METERING === "true",
     sendsEmail: e.SLIPWAY_EMAIL === "true",
     keepsLogs: e.SLIPWAY_ANALYTICS_LOGS === "true",
     keepsMetrics: e.SLIPWAY_ANALYTICS_METRICS === "true",

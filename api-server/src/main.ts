@@ -177,6 +177,7 @@ async function main(config: Config): Promise<void> {
     ledger,
     webhooks: ledgerWebhooks(ledger),
     sendsEmail: config.sendsEmail,
+    metersPlans: config.metersPlans,
     usage: ledgerUsage(ledger, catalog),
     domainZone: config.domainZone,
     reservedHostnames: config.reservedHostnames,

@@ -117,6 +117,7 @@ import { updateDescription, updateImage, updateName, updatePlan } from "./projec
 import { updateSleep } from "./projects/routes/sleep.ts";
 import { createRegistryToken, readRegistryToken } from "./registry/token.ts";
 import { listDeleted, undelete } from "./undelete/routes.ts";
+import { readProjectCost, readUsage } from "./usage/routes.ts";
 import { attachVariableGroups } from "./variable-groups/routes/attach.ts";
 import {
   createVariableGroup,
@@ -247,6 +248,8 @@ export const routes: readonly AnyRoute[] = [
   cancelJobRun,
   jobRunLogs,
   jobRunMetrics,
+  readUsage,
+  readProjectCost,
   listOneOffRuns,
   startOneOffRun,
   oneOffCostSummary,

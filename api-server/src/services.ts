@@ -70,6 +70,8 @@ export interface Services {
   webhooks: WebhookStore;
   /** Whether the platform has a server that takes mails. */
   sendsEmail: boolean;
+  /** Whether plans of applications, workers and databases are charged. */
+  metersPlans: boolean;
   /** Ceilings of organizations. */
   usage: UsageBook;
   /** Zone of default domains. */

@@ -40,7 +40,8 @@ export interface Example {
 }
 
 const page = readFileSync(join(root, "docs/billing.md"), "utf8");
-const blocks = (language: string): unknown[] =>
+/** The blocks of a language, parsed. */
+export const blocks = (language: string): unknown[] =>
   [...page.matchAll(/^```([^\n]*)\n(.*?)^```$/gms)]
     .filter(([, info]) => info === language)
     .map(([, , text = ""]) => parse(text));

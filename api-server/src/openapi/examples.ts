@@ -39,6 +39,7 @@ const FEATURES = [
   "openapi",
   "projects",
   "undelete",
+  "usage",
   "variable-groups",
 ];
 

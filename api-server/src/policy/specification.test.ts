@@ -183,6 +183,11 @@ const scopesOnAll: [string, Permission][] = [
   ["GET /v1/git/connections/:connectionId/repositories/:repositoryId/branches", "project.source.update"],
 ];
 
+const scopesOfUsage: [string, Permission][] = [
+  // Shows: docs/usage.md#permissions: usage of the organization | `project.billing.read` on all projects
+  ["GET /v1/organization/usage", "project.billing.read"],
+];
+
 const scopesOnOrganization: [string, Permission][] = [
   // Shows: docs/variable-groups.md#permissions: list and read groups | `organization.variable-groups.read`
   ["GET /v1/organization/variable-groups", "organization.variable-groups.read"],
@@ -338,6 +343,8 @@ const scopes: [string, Permission][] = [
   ["GET /v1/project/:id/github/builds/:buildId/logs", "project.logs.read"],
   ["PATCH /v1/project/:id/github/commands", "project.source.update"],
   ["PATCH /v1/project/:id/github/deploy-settings", "project.source.update"],
+  // Shows: docs/usage.md#permissions: cost of a project | `project.billing.read`
+  ["GET /v1/project/:id/cost", "project.billing.read"],
   // Shows: docs/databases-api.md#deletion-and-settings: read snapshots | `project.metrics.read`
   ["GET /v1/project/:id/metrics", "project.metrics.read"],
   // Shows: docs/databases-api.md#deletion-and-settings: read capabilities | `project.metrics.read`
@@ -436,16 +443,22 @@ describe("what an organization's projects share", () => {
   });
 });
 
-describe("Git", () => {
-  it.each(scopesOnAll)("%s needs %s on all projects", async (operation, permission) => {
-    const others = PERMISSIONS.filter((other) => other !== permission);
-    const by = async (...grants: string[]) =>
-      (await call(operation, harness.key(ORGANIZATION, ...grants), newAddress())).statusCode;
-    expect(await by(`${permission} on project:*`)).toBe(400);
-    expect(await by(`${permission} on project:${PROJECT}`, `${permission} on organization:*`)).toBe(403);
-    expect(await by(...others.map((other) => `${other} on project:*`))).toBe(403);
-  });
+describe("what concerns all projects", () => {
+  // Shows: docs/usage.md#permissions: usage of the organization | `project.billing.read` on all projects
+  it.each([...scopesOnAll, ...scopesOfUsage])(
+    "%s needs %s on all projects",
+    async (operation, permission) => {
+      const others = PERMISSIONS.filter((other) => other !== permission);
+      const by = async (...grants: string[]) =>
+        (await call(operation, harness.key(ORGANIZATION, ...grants), newAddress())).statusCode;
+      expect(await by(`${permission} on project:*`)).toBe(400);
+      expect(await by(`${permission} on project:${PROJECT}`, `${permission} on organization:*`)).toBe(403);
+      expect(await by(...others.map((other) => `${other} on project:*`))).toBe(403);
+    },
+  );
+});
 
+describe("Git", () => {
   // Shows: docs/git.md#over-v1: read providers and runtimes | any credential of the organization
   it.each(["GET /v1/git/providers", "GET /v1/git/runtime-catalog"])(
     "%s needs no scope",

@@ -239,6 +239,12 @@ export const policies = {
   createLogDrain: onOrganization("organization.log-drains.update", { audited: true }),
   updateLogDrain: onOrganization("organization.log-drains.update", { audited: true }),
   deleteLogDrain: onOrganization("organization.log-drains.update", { audited: true }),
+  readUsage: {
+    access: { kind: "everyProject", permission: "project.billing.read" },
+    rateLimit: perMinute(60),
+    audited: false,
+  },
+  readProjectCost: onProject("project.billing.read", { audited: false }),
   listGitProviders: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
   listGitRuntimes: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
   listGitConnections: onGit,

@@ -166,7 +166,7 @@ async function sumOf(amounts: readonly string[]): Promise<string> {
 }
 
 describe("what was charged", () => {
-  // Shows: docs/billing.md#usage: equal what the ledger's charges come to, always
+  // Shows: docs/usage.md#over-v1: equal what the ledger's charges come to, always
   it("is the sum of the charges, by kind, project and day, also where they are recorded again", async () => {
     await charge();
     await charge();

@@ -119,6 +119,8 @@ export interface HarnessOptions {
   shedder?: AppOptions["shedder"];
   /** Proxies whose X-Forwarded-For is trusted; none unless given. */
   trustedProxies?: readonly string[];
+  /** Whether plans are charged; they are unless given. */
+  metersPlans?: boolean;
   /** What databases measured; what the ledger has, or nothing without one, unless given. */
   snapshots?: Snapshots;
   /** What became of requests; there is no store unless given. */
@@ -234,6 +236,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     ledger,
     webhooks: ledgerWebhooks(ledger),
     sendsEmail: true,
+    metersPlans: options.metersPlans ?? true,
     usage: options.ledger ? ledgerUsage(ledger, { current: catalog }) : endlessUsage,
     domainZone: ZONE,
     reservedHostnames: ["api", "platform.example.com"],
