@@ -2,6 +2,7 @@ import { Api } from "./lib/api.ts";
 import { announce, h, replace } from "./lib/dom.ts";
 import { link, parseRoute } from "./lib/route.ts";
 import { type Context, empty } from "./lib/view.ts";
+import { costs } from "./views/costs.ts";
 import { notifications } from "./views/notifications.ts";
 import { forgetProjects, project } from "./views/project.ts";
 import { projects } from "./views/projects.ts";
@@ -89,6 +90,10 @@ function signedInView(good: string, signal: AbortSignal): HTMLElement {
   if (route.view === "project") {
     document.title = "Project · Slipway";
     return project(context, route);
+  }
+  if (route.view === "costs") {
+    document.title = "Costs · Slipway";
+    return costs(context, route);
   }
   if (route.view === "notifications") {
     document.title = "Notifications · Slipway";

@@ -304,6 +304,24 @@ test.concurrent("the runs of a job are listed with their cost, and one with its 
   });
 });
 
+// Shows: docs/console.md#what-is-promised: what the organization was charged, with a forecast, by project
+test.concurrent("the costs of the organization are those of its projects, and lead to them", async () => {
+  await look(there, "desk", async (page) => {
+    await signIn(there, page, "#/");
+    await page.getByRole("link", { name: "Costs" }).click();
+    await heading(page, "Costs").waitFor();
+    const row = page.getByRole("row", { name: /nightly-report/ });
+    await row.getByText("job run").waitFor();
+    await row.getByText("R$0.0002").waitFor();
+    await page.getByRole("term").getByText("Forecast").waitFor();
+    await page.getByLabel("Billing cycle").selectOption({ index: 1 });
+    await page.getByText("Nothing was charged in this billing cycle").waitFor();
+    await page.getByLabel("Billing cycle").selectOption({ index: 0 });
+    await row.getByRole("link").click();
+    await heading(page, "nightly-report").waitFor();
+  });
+});
+
 // Shows: docs/console.md#what-is-promised: builds, and the log of one
 test.concurrent("a failed build is listed with its reason, and shown with its log", async () => {
   await look(there, "desk", async (page) => {
@@ -393,6 +411,7 @@ test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async 
       "log-search": [at(there.shop.id, "logs", "search"), "listening on"],
       runs: [at(there.job.id, "runs"), "by hand"],
       run: [at(there.job.id, "runs", there.job.run), "Ended"],
+      costs: ["#/costs", "By project"],
       builds: [at(there.built.id, "builds"), "NPM_LOCKFILE_REQUIRED"],
       build: [at(there.built.id, "builds", there.built.build), "Ended"],
       alerts: [at(there.job.id, "alerts"), "No alerts"],

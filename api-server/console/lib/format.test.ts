@@ -26,7 +26,13 @@ describe("an amount of money", () => {
     [1.1, "R$0.011"],
     [1e-7, "R$0.00"],
     [12_345.6789, "R$123.456789"],
-  ])("of %d cents is %s", (cents, shown) => {
+    ["0", "R$0.00"],
+    ["-1080.5", "-R$10.805"],
+    // More digits than a number has.
+    ["12345678901234567890.1", "R$123,456,789,012,345,678.901"],
+    ["1e3", "–"],
+    ["<b>", "–"],
+  ])("of %s cents is %s", (cents, shown) => {
     expect(brl(cents)).toBe(shown);
   });
 });

@@ -14,14 +14,15 @@ const money = new Intl.NumberFormat("en", {
 type Known = number | null | undefined;
 const isKnown = (value: Known): value is number => typeof value === "number" && Number.isFinite(value);
 
-/** An amount of BRL cents, of which fractions are shown and never rounded up: 1.5 is `R$0.015`. */
-export function brl(cents: Known): string {
-  return isKnown(cents) ? money.format(shiftTwo(cents)) : NONE;
+/** An amount of BRL cents, of which fractions are shown and never rounded up: 1.5 is `R$0.015`. Text is a decimal. */
+export function brl(cents: Known | string): string {
+  const isMoney = typeof cents === "string" ? /^-?\d+(\.\d+)?$/.test(cents) : isKnown(cents);
+  return isMoney ? money.format(shiftTwo(String(cents))) : NONE;
 }
 
 /** Cents as reais by their digits, for a division would leave traces of binary fractions. */
-function shiftTwo(cents: number): Intl.StringNumericLiteral {
-  const [digits = "0", exponent = "0"] = String(cents).split("e");
+function shiftTwo(cents: string): Intl.StringNumericLiteral {
+  const [digits = "0", exponent = "0"] = cents.split("e");
   return `${digits}e${Number(exponent) - 2}` as Intl.StringNumericLiteral;
 }
 

@@ -12,6 +12,8 @@ describe("where one is", () => {
     ["#/project/p1/alerts", { view: "project", project: "p1", tab: "alerts" }],
     ["#/project/%zz", { view: "project", project: "%zz" }],
     ["#/project", { view: "missing" }],
+    ["#/costs?cycle=2026-11", { view: "costs" }],
+    ["#/costs/p1", { view: "missing" }],
     ["#/notifications", { view: "notifications", kind: undefined, item: undefined }],
     ["#/notifications/webhooks/w1?page=2", { view: "notifications", kind: "webhooks", item: "w1" }],
     [
@@ -47,6 +49,9 @@ describe("where one is", () => {
     );
     expect(withQuery(parseRoute("#/notifications/webhooks/w1?page=1"), { page: "2" })).toBe(
       "#/notifications/webhooks/w1?page=2",
+    );
+    expect(withQuery(parseRoute("#/costs?cycle=2026-11"), { page: "2" })).toBe(
+      "#/costs?cycle=2026-11&page=2",
     );
     expect(withQuery(parseRoute("#/nowhere"), { page: "2" })).toBe("#/");
   });

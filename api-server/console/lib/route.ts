@@ -15,6 +15,7 @@ export type Route =
       item: string | undefined;
       query: ReadonlyMap<string, string>;
     }
+  | { view: "costs"; query: ReadonlyMap<string, string> }
   | { view: "missing" };
 
 /** Where events are sent, by the words of the API's paths. */
@@ -33,7 +34,7 @@ export function parseRoute(hash: string): Route {
   const words = path.split("/").filter((word) => word !== "");
   const parts = words.map(decode);
   const [view = "projects", project, tab = "overview", item] = parts;
-  if (view === "projects" && parts.length <= 1) {
+  if ((view === "projects" || view === "costs") && parts.length <= 1) {
     return { view, query };
   }
   if (view === "notifications" && parts.length <= 3) {
@@ -74,8 +75,8 @@ export function withQuery(route: Route, change: Readonly<Record<string, string |
     return link([]);
   }
   const query = { ...Object.fromEntries(route.query), ...change };
-  if (route.view === "projects") {
-    return link(["projects"], query);
+  if (route.view === "projects" || route.view === "costs") {
+    return link([route.view], query);
   }
   if (route.view === "notifications") {
     const parts = [route.view, route.kind, route.item].filter((part) => part !== undefined);

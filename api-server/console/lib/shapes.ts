@@ -114,6 +114,33 @@ export interface CostSummary {
   next_reset_at: string;
 }
 
+/** What charges come to. Amounts are decimals in text. */
+export interface KindCost {
+  kind: string;
+  amount: string;
+  charges: number;
+}
+
+export interface ProjectCost {
+  project_id: string;
+  name: string | null;
+  deleted: boolean;
+  amount: string;
+  kinds: KindCost[];
+}
+
+export interface Usage {
+  cycle_started_at: string;
+  next_reset_at: string;
+  plans_metered: boolean;
+  amount: string;
+  kinds: KindCost[];
+  days: { day: string; amount: string }[];
+  projects: ProjectCost[];
+  pagination: { page: number; limit: number; total: number; total_pages: number };
+  forecast: { amount: string; kinds: { kind: string; amount: string }[] } | null;
+}
+
 export interface RunMetrics {
   status: string;
   cpu?: { average_cores?: number; peak_cores?: number; latest_cores?: number };

@@ -107,6 +107,7 @@ export function projects(context: Context, route: Extract<Route, { view: "projec
     place,
     logDrains(context),
     h("p", {}, h("a", { href: link(["notifications"]) }, "Notifications"), " by webhook and e-mail"),
+    h("p", {}, h("a", { href: link(["costs"]) }, "Costs"), " of this billing cycle, and of earlier ones"),
   );
 }
 
