@@ -58,7 +58,7 @@ function summary({ amount, forecast, plans_metered, cycle_started_at, next_reset
     ...(forecast === null ? [] : [tile("Forecast", brl(forecast.amount), "if nothing changes")]),
   ];
   return card(
-    "This cycle",
+    `Cycle ${cycle_started_at.slice(0, 7)}`,
     tiles(...figures),
     h("p", { class: "quiet" }, "From ", fullMoment(cycle_started_at), " to ", fullMoment(next_reset_at), "."),
     plans_metered

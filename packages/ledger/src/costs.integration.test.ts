@@ -303,3 +303,58 @@ describe("terms that end in the rest of a cycle", () => {
     expect(await renewing()).toEqual([]);
   });
 });
+
+// Shows: docs/usage.md#how-it-is-made: A month of 10,000 projects in one organization
+it("a month of 10,000 projects is read from its sums, whatever was charged: see the figures", async () => {
+  const terms = { projects: 10_000, state: "'monthly', true, 1, false, 0" };
+  const name = sql`'p' || lpad(project::text, 5, '0')`;
+  const all = sql`generate_series(1, ${terms.projects}) project`;
+  await test.ledger.transaction().execute(async (transaction) => {
+    await sql`set local session_replication_role = replica`.execute(transaction);
+    await sql`
+      insert into usage_by_project select ${organizationId}, '2026-02-01', ${name}, kind, project * 7.2, 720
+      from ${all}, unnest(array['instance_hour', 'storage_hour', 'term']) kind`.execute(transaction);
+    await sql`
+      insert into usage_by_day select ${organizationId}, day::date, kind, 50005000 * 7.2 / 28, 7200000 / 28
+      from generate_series(date '2026-01-25', '2026-02-28', '1 day') day,
+        unnest(array['instance_hour', 'storage_hour', 'term']) kind`.execute(transaction);
+    await sql`
+      insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan,
+        instance, price, amount)
+      select ${organizationId}, ${name}, ${name}, ${name} || '/term/1768521600000/0', 'term', '2026-01-16Z', '2026-02-16Z', '2026-01-16Z',
+        '2026-01-01', 'basic', 0, 2160, 2160 from ${all}`.execute(transaction);
+    await sql`
+      insert into billable_changes (organization_id, project_id, project_uid, number, at, plan, payment_mode, renews, instances, paused, billed_gb)
+      select ${organizationId}, ${name}, ${name}, number, '2026-01-16Z', 'basic', ${sql.raw(terms.state)}
+      from ${all}, generate_series(1, 5) number`.execute(transaction);
+    await sql`
+      insert into plan_meters select ${organizationId}, ${name}, ${name}, false, '2026-02-10Z' from ${all}`.execute(
+      transaction,
+    );
+  });
+  await sql`analyze usage_by_project, usage_by_day, plan_charges, billable_changes, plan_meters`.execute(
+    test.ledger,
+  );
+  const took = async (read: () => Promise<unknown>) => {
+    const times: number[] = [];
+    for (let index = 0; index < 20; index += 1) {
+      const before = performance.now();
+      await read();
+      times.push(performance.now() - before);
+    }
+    times.sort((a, b) => a - b);
+    return `median ${times[10]?.toFixed(1)} ms, p95 ${times[18]?.toFixed(1)} ms`;
+  };
+  const now = new Date("2026-02-10T12:00:00Z");
+  const found = await usage(february, { now });
+  expect(found).toMatchObject({ total: 10_000, renewing: [{ count: 10_000 }] });
+  expect(found.projects).toHaveLength(100);
+  process.stdout.write(
+    [
+      `an organization's month: ${await took(() => usage(february))}`,
+      `with its forecast, every project's term ending: ${await took(() => usage(february, { now }))}`,
+      `the last page: ${await took(() => usage(february, { offset: 9_900 }))}`,
+      `a project's: ${await took(() => projectCost(test.ledger, { organizationId, projectId: "p00007", cycle: february, now }))}\n`,
+    ].join("\n"),
+  );
+});

@@ -212,20 +212,22 @@ async function futureOf(
   }
   const { startedAt, nextResetAt } = billingCycle(cycle);
   const { rows } = await sql<{ plan: string; mode: "monthly" | "yearly"; count: number }>`
+    with ending as (
+      select project_uid, instance, ends_at from plan_charges
+      where organization_id = ${organizationId} and kind in ('term', 'credit')
+        and ends_at >= ${startedAt} and ends_at < ${nextResetAt}
+        and (${projectId ?? null}::text is null or project_id = ${projectId ?? null})
+      group by project_uid, instance, ends_at having bool_and(kind = 'term')
+    )
     select s.plan, s.payment_mode as mode, count(*)::int as count
-    from plan_charges t
+    from ending t
     join plan_meters m using (project_uid)
     cross join lateral (
-      select * from billable_changes c where c.project_uid = t.project_uid order by number desc limit 1
+      select plan, payment_mode, renews, paused, instances from billable_changes c
+      where c.project_uid = t.project_uid order by number desc limit 1
     ) s
-    where t.organization_id = ${organizationId} and t.kind = 'term'
-      and t.ends_at >= ${startedAt} and t.ends_at < ${nextResetAt}
-      and (${projectId ?? null}::text is null or t.project_id = ${projectId ?? null})
-      and not m.ended and t.ends_at >= coalesce(m.metered_until, '-infinity')
+    where not m.ended and t.ends_at >= coalesce(m.metered_until, '-infinity')
       and s.payment_mode <> 'hourly' and s.renews and not s.paused and t.instance < s.instances
-      and not exists (
-        select from plan_charges c where c.key = t.project_uid || '/credit/'
-          || (extract(epoch from t.starts_at) * 1000)::bigint || '/' || t.instance)
     group by s.plan, s.payment_mode order by s.plan, s.payment_mode`.execute(transaction);
   const renewing = rows.map(({ plan, mode, count }) => ({ plan, paymentMode: mode, count }));
   return { renewing, prices: renewing.length === 0 ? [] : await listPrices(transaction) };

@@ -44,10 +44,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     day: "usage_day(starts_at, cycle_start)",
     amount: "case kind when 'credit' then -amount else amount end",
   });
-  // The terms of an organization that end in a cycle, for its forecast.
+  // The terms of an organization that end in a cycle, and what ended some of them before, for its forecast.
   await sql`
-    create index plan_charges_terms on plan_charges (organization_id, ends_at) include (project_id, project_uid, instance, starts_at)
-      where kind = 'term'`.execute(db);
+    create index plan_charges_terms on plan_charges (organization_id, ends_at)
+      include (kind, project_id, project_uid, instance) where kind in ('term', 'credit')`.execute(db);
   // What a deleted project was called last.
   await sql`alter table project_tombstones add column name text`.execute(db);
 }
