@@ -156,7 +156,9 @@ function forecastView(
   if (now === undefined) {
     return null;
   }
-  const counted = plansMetered ? renewing : [];
+  // A plan that is not in the prices yet has none.
+  const hasPrice = (plan: string) => prices.some(({ plans }) => Object.hasOwn(plans, plan));
+  const counted = plansMetered ? renewing.filter(({ plan }) => hasPrice(plan)) : [];
   const renewals = counted.map(({ plan, paymentMode, count }) => ({
     price: formatDecimal(parseDecimal(planPrices(prices, plan, now.getTime())[paymentMode])),
     count,

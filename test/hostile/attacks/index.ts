@@ -31,6 +31,7 @@ import { slowCreations } from "./slow-creations.ts";
 import { slowHeaders } from "./slow-headers.ts";
 import { stalledBodies } from "./stalled-bodies.ts";
 import { unreadAnswers } from "./unread-answers.ts";
+import { usageReads } from "./usage-reads.ts";
 import { variableGroups } from "./variable-groups.ts";
 import { variables } from "./variables.ts";
 import { webhooks } from "./webhooks.ts";
@@ -50,6 +51,7 @@ export const attacks: readonly Attack[] = [
   sleepers,
   logFlood,
   metricRanges,
+  usageReads,
   logDrains,
   variables,
   references,
