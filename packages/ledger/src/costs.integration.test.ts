@@ -1,6 +1,6 @@
 import type { PlanCharge } from "@slipway/crds";
 import { type Kysely, sql } from "kysely";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
 import {
@@ -190,17 +190,64 @@ describe("what was charged", () => {
     expect((await usage()).kinds).toMatchObject([{ kind: "job_run", charges: 60 }]);
   });
 
-  it("includes what was charged before the sums were made", async () => {
-    await charge();
-    await sql`drop table usage_by_project, usage_by_day`.execute(test.ledger);
-    await sql`drop function add_usage_of_charges, add_usage_of_plan_charges cascade`.execute(test.ledger);
-    await sql`drop function usage_day`.execute(test.ledger);
-    await sql`drop index plan_charges_terms`.execute(test.ledger);
-    await sql`alter table project_tombstones drop column name`.execute(test.ledger);
-    await test.ledger.transaction().execute((transaction) => up(transaction as unknown as Kysely<unknown>));
-    await expectSumsOfCharges();
-    await recordJobRuns(test.ledger, [run("later", "2026-01-12T03:00:00")]);
-    await expectSumsOfCharges();
+  describe("that was recorded before the sums were made", () => {
+    const migrate = () =>
+      test
+        .connect()
+        .transaction()
+        .execute((transaction) => up(transaction as unknown as Kysely<unknown>));
+
+    beforeEach(async () => {
+      await charge();
+      await sql`drop table usage_by_project, usage_by_day, deleted_project_names`.execute(test.ledger);
+      await sql`drop function add_usage_of_charges, add_usage_of_plan_charges cascade`.execute(test.ledger);
+      await sql`drop function usage_day`.execute(test.ledger);
+      await sql`drop index plan_charges_terms`.execute(test.ledger);
+    });
+
+    it("is included, and what is recorded then", async () => {
+      await migrate();
+      await expectSumsOfCharges();
+      await recordJobRuns(test.ledger, [run("later", "2026-01-12T03:00:00")]);
+      await expectSumsOfCharges();
+    });
+
+    it("is included while a dump reads all tables", async () => {
+      await test.ledger.transaction().execute(async (dump) => {
+        await sql`lock table project_tombstones, charges, plan_charges, billable_changes in access share mode`.execute(
+          dump,
+        );
+        await migrate();
+      });
+      await expectSumsOfCharges();
+    });
+
+    it("is included once where its transaction was open, and where it is recorded again", async () => {
+      const hour = planCharge("u-blog", "7/0", { kind: "instance_hour", from: january.getTime() });
+      let migrated: Promise<void> | undefined;
+      await test.ledger.transaction().execute(async (writer) => {
+        await sql`
+          insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start,
+            plan, instance, price, amount)
+          values (${organizationId}, 'blog', 'u-blog', ${hour.key}, 'instance_hour', ${january}, ${new Date(hour.to)},
+            ${new Date(hour.to)}, '2026-01-01', 'basic', 0, 3, 3)`.execute(writer);
+        migrated = migrate();
+        migrated.catch(() => {});
+        await vi.waitFor(async () => {
+          const { rows } =
+            await sql`select from pg_locks where relation = 'plan_charges'::regclass and not granted`.execute(
+              test.ledger,
+            );
+          expect(rows).toHaveLength(1);
+        });
+      });
+      await migrated;
+      await record("blog", [hour]);
+      await expectSumsOfCharges();
+      expect((await usage()).projects).toContainEqual(
+        expect.objectContaining({ projectId: "blog", amount: "3" }),
+      );
+    });
   });
 
   it("of nothing is nothing, and of another organization is not read", async () => {

@@ -94,8 +94,7 @@ export function organizationCost(
         from usage_by_project u
         where u.organization_id = ${organizationId} and u.cycle_start = ${cycle}::date and u.project_id = p.project_id
       ) k
-      left join project_tombstones t
-        on t.organization_id = ${organizationId} and t.project_id = p.project_id collate "default"
+      left join deleted_project_names t on t.organization_id = ${organizationId} and t.project_id = p.project_id
       order by p.amount desc, p.project_id`.execute(transaction);
     return {
       days,

@@ -153,9 +153,16 @@ export async function insertTombstone(
   projectId: string,
   name: string,
 ): Promise<void> {
+  const project = { organization_id: organizationId, project_id: projectId };
   await ledger
-    .insertInto("project_tombstones")
-    .values({ organization_id: organizationId, project_id: projectId, name })
+    .with("remembered", (db) =>
+      db
+        .insertInto("project_tombstones")
+        .values(project)
+        .onConflict((conflict) => conflict.doNothing()),
+    )
+    .insertInto("deleted_project_names")
+    .values({ ...project, name })
     .onConflict((conflict) => conflict.columns(["organization_id", "project_id"]).doUpdateSet({ name }))
     .execute();
 }

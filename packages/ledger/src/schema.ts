@@ -87,9 +87,14 @@ interface DomainReservationTable {
 interface ProjectTombstoneTable {
   organization_id: string;
   project_id: string;
-  /** What it was called last; null of deletions by earlier versions. */
-  name: string | null;
   deleted_at: CreatedAt;
+}
+
+/** What a project was called when it was deleted; deletions by earlier versions have none. */
+interface DeletedProjectNameTable {
+  organization_id: string;
+  project_id: string;
+  name: string;
 }
 
 /** `in_progress` is the only one that another may follow. */
@@ -313,6 +318,7 @@ export interface LedgerSchema {
   idempotency_records: IdempotencyTable;
   domain_reservations: DomainReservationTable;
   project_tombstones: ProjectTombstoneTable;
+  deleted_project_names: DeletedProjectNameTable;
   deployments: DeploymentTable;
   project_slots: QuotaReservationTable;
   plan_capacities: PlanCapacityTable;

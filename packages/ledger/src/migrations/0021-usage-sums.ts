@@ -32,54 +32,81 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       return least(greatest((at at time zone 'UTC')::date, cycle), (cycle + interval '1 month' - interval '1 day')::date)`.execute(
     db,
   );
-  // Until the sums are made nothing may be charged beside them.
-  await sql`lock table charges, plan_charges in share row exclusive mode`.execute(db);
-  await addUsage(db, "charges", {
-    kind: "case kind when 'storage' then 'job_storage' else kind end",
-    day: "usage_day(due_at, cycle_start)",
-    amount: "amount",
-  });
-  await addUsage(db, "plan_charges", {
-    kind: "kind",
-    day: "usage_day(starts_at, cycle_start)",
-    amount: "case kind when 'credit' then -amount else amount end",
-  });
+  // What a deleted project was called last. Not a column of `project_tombstones`: to add one waits for whatever reads that table, as a dump does.
+  await sql`
+    create table deleted_project_names (
+      organization_id text collate "C" not null,
+      project_id text collate "C" not null,
+      name text not null,
+      primary key (organization_id, project_id)
+    )`.execute(db);
   // The terms of an organization that end in a cycle, and what ended some of them before, for its forecast.
   await sql`
     create index plan_charges_terms on plan_charges (organization_id, ends_at)
       include (kind, project_id, project_uid, instance) where kind in ('term', 'credit')`.execute(db);
-  // What a deleted project was called last.
-  await sql`alter table project_tombstones add column name text`.execute(db);
+  // Until the sums are made nothing may be charged beside them. What reads does not wait.
+  await sql`lock table charges, plan_charges in share row exclusive mode`.execute(db);
+  for (const table of tables) {
+    await sumCharges(db, table);
+    await addCharges(db, table);
+  }
 }
 
-/** Sums what a table of charges has, and from now on what is added to it. */
-async function addUsage(
-  db: Kysely<unknown>,
-  table: "charges" | "plan_charges",
-  { kind, day, amount }: Record<"kind" | "day" | "amount", string>,
-): Promise<void> {
-  // Rows are locked in the order of their keys, so that no two writers wait for each other.
-  const add = (from: string) => `
-    insert into usage_by_project as u (organization_id, cycle_start, project_id, kind, amount, charges)
-    select organization_id, cycle_start, project_id, ${kind}, sum(${amount}), count(*)
-    from ${from} group by 1, 2, 3, 4 order by 1, 2, 3, 4
-    on conflict (organization_id, cycle_start, project_id, kind) do update
-      set amount = u.amount + excluded.amount, charges = u.charges + excluded.charges;
-    insert into usage_by_day as u (organization_id, day, kind, amount, charges)
-    select organization_id, ${day}, ${kind}, sum(${amount}), count(*)
-    from ${from} group by 1, 2, 3 order by 1, 2, 3
-    on conflict (organization_id, day, kind) do update
-      set amount = u.amount + excluded.amount, charges = u.charges + excluded.charges;`;
-  const name = `add_usage_of_${table}`;
-  await sql.raw(`do $$ begin ${add(table)} end $$`).execute(db);
+interface ChargeTable {
+  name: "charges" | "plan_charges";
+  kind: string;
+  day: string;
+  amount: string;
+}
+
+const tables: readonly ChargeTable[] = [
+  {
+    name: "charges",
+    kind: "case kind when 'storage' then 'job_storage' else kind end",
+    day: "usage_day(due_at, cycle_start)",
+    amount: "amount",
+  },
+  {
+    name: "plan_charges",
+    kind: "kind",
+    day: "usage_day(starts_at, cycle_start)",
+    amount: "case kind when 'credit' then -amount else amount end",
+  },
+];
+
+/** Sums of a relation that has charges' columns, by all that either table of sums tells apart. */
+const grouped = (from: string, { kind, day, amount }: ChargeTable): string => `
+  select organization_id, cycle_start, project_id, ${kind} as kind, ${day} as day, sum(${amount}) as amount, count(*) as charges
+  from ${from} group by 1, 2, 3, 4, 5`;
+
+/** Rows are locked in the order of their keys, of one table after the other: writers may wait for each other, and never in a circle. */
+const add = (from: string): string => `
+  insert into usage_by_project as u (organization_id, cycle_start, project_id, kind, amount, charges)
+  select organization_id, cycle_start, project_id, kind, sum(amount), sum(charges)
+  from ${from} group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (organization_id, cycle_start, project_id, kind) do update
+    set amount = u.amount + excluded.amount, charges = u.charges + excluded.charges;
+  insert into usage_by_day as u (organization_id, day, kind, amount, charges)
+  select organization_id, day, kind, sum(amount), sum(charges)
+  from ${from} group by 1, 2, 3 order by 1, 2, 3
+  on conflict (organization_id, day, kind) do update
+    set amount = u.amount + excluded.amount, charges = u.charges + excluded.charges;`;
+
+/** Sums what a table of charges has, which is read once. */
+async function sumCharges(db: Kysely<unknown>, table: ChargeTable): Promise<void> {
+  const sums = `${table.name}_before`;
+  await sql.raw(`create temporary table ${sums} on commit drop as ${grouped(table.name, table)}`).execute(db);
+  await sql.raw(`do $$ begin ${add(sums)} end $$`).execute(db);
+}
+
+/** From now on the transaction that adds charges adds them to the sums. */
+async function addCharges(db: Kysely<unknown>, table: ChargeTable): Promise<void> {
+  const name = `add_usage_of_${table.name}`;
+  const body = `begin ${add(`(${grouped("added", table)}) sums`)} return null; end`;
+  await sql.raw(`create function ${name}() returns trigger language plpgsql as $$ ${body} $$`).execute(db);
   await sql
     .raw(
-      `create function ${name}() returns trigger language plpgsql as $$ begin ${add("added")} return null; end $$`,
-    )
-    .execute(db);
-  await sql
-    .raw(
-      `create trigger add_usage after insert on ${table} referencing new table as added for each statement execute function ${name}()`,
+      `create trigger add_usage after insert on ${table.name} referencing new table as added for each statement execute function ${name}()`,
     )
     .execute(db);
 }
