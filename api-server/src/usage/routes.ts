@@ -11,8 +11,8 @@ import { success } from "../projects/routes/schemas.ts";
 import { projectCostSchema, projectCostView, usageSchema, usageView } from "./view.ts";
 
 const TAGS = ["Usage"];
-/** Each has a connection of the ledger's few for some queries. */
-const MAX_CONCURRENT = 4;
+/** Of each route. One has a connection of the ledger's eight for up to three seconds: half of them stay for all else. */
+const MAX_CONCURRENT = 2;
 
 const cycleParameter = z
   .string()

@@ -1,5 +1,6 @@
 import { billingCycle, type CostAmount, type CostKind, type CostOfDay, forecastDays } from "@slipway/crds";
 import { type RawBuilder, sql, type Transaction } from "kysely";
+import pg from "pg";
 import type { Ledger } from "./connect.ts";
 import { listPrices } from "./plan-charges.ts";
 import type { LedgerSchema } from "./schema.ts";
@@ -56,23 +57,35 @@ export interface OneProjectCost extends ForecastBasis {
   hasDays: boolean;
 }
 
-/** Milliseconds that one statement of a read may take: it reads sums, and never waits for a writer. */
-const STATEMENT_TIMEOUT_MS = 3_000;
+/** Milliseconds that a read may take, of all its statements. It never waits for a writer. */
+const READ_LIMIT_MS = 3_000;
+/** SQLSTATE of a statement that took longer than it may. */
+const QUERY_CANCELED = "57014";
 
-/** What an organization was charged, as of one moment. @throws when the database is away or takes too long */
+/** What was asked for could not be read in the time that a read has; the database is there. */
+export class ReadTimeout extends Error {
+  override readonly name = "ReadTimeout";
+
+  constructor(options?: ErrorOptions) {
+    super("reading what was charged took too long", options);
+  }
+}
+
+/** What an organization was charged, as of one moment. @throws ReadTimeout; and when the database is away */
 export function organizationCost(
   ledger: Ledger,
   query: CostQuery & { offset: number; limit: number },
+  limitMs = READ_LIMIT_MS,
 ): Promise<OrganizationCost> {
   const { organizationId, offset, limit } = query;
   const { from, cycle, to } = daysOf(query);
-  return snapshot(ledger, async (transaction) => {
+  return snapshot(ledger, limitMs, async (inTime) => {
     const { rows: days } = await sql<CostOfDay>`
       select day::text as day, kind, trim_scale(amount)::text as amount from usage_by_day
       where organization_id = ${organizationId} and day >= ${from}::date and day < ${to}::date
-      order by day, kind`.execute(transaction);
+      order by day, kind`.execute(await inTime());
     const kinds = await sumKinds(
-      transaction,
+      inTime,
       sql`usage_by_day where organization_id = ${organizationId} and day >= ${cycle}::date and day < ${to}::date`,
     );
     const { rows } = await sql<{
@@ -95,7 +108,7 @@ export function organizationCost(
         where u.organization_id = ${organizationId} and u.cycle_start = ${cycle}::date and u.project_id = p.project_id
       ) k
       left join deleted_project_names t on t.organization_id = ${organizationId} and t.project_id = p.project_id
-      order by p.amount desc, p.project_id`.execute(transaction);
+      order by p.amount desc, p.project_id`.execute(await inTime());
     return {
       days,
       kinds,
@@ -105,28 +118,29 @@ export function organizationCost(
         amount,
         kinds: own,
       })),
-      total: rows[0]?.total ?? (await countProjects(transaction, organizationId, cycle)),
-      ...(await futureOf(transaction, query)),
+      total: rows[0]?.total ?? (await countProjects(inTime, organizationId, cycle)),
+      ...(await futureOf(inTime, query)),
     };
   });
 }
 
-/** What one project was charged, as of one moment. @throws when the database is away or takes too long */
+/** What one project was charged, as of one moment. @throws ReadTimeout; and when the database is away */
 export function projectCost(
   ledger: Ledger,
   query: CostQuery & { projectId: string },
+  limitMs = READ_LIMIT_MS,
 ): Promise<OneProjectCost> {
   const { organizationId, projectId } = query;
   const { from, cycle, to } = daysOf(query);
-  return snapshot(ledger, async (transaction) => {
+  return snapshot(ledger, limitMs, async (inTime) => {
     const kinds = await sumKinds(
-      transaction,
+      inTime,
       sql`usage_by_project where organization_id = ${organizationId} and cycle_start = ${cycle}::date
         and project_id = ${projectId}`,
     );
     const { rows: kept } = await sql<{ kept: boolean }>`
       select coalesce(max(due_before) < (${cycle}::date - 1) at time zone 'UTC', true) as kept from retirements`.execute(
-      transaction,
+      await inTime(),
     );
     const hasDays = kept[0]?.kept ?? true;
     const cycles = [...new Set([cycle, `${from.slice(0, 7)}-01`])];
@@ -143,26 +157,43 @@ export function projectCost(
             from plan_charges where ${own}
           ) charged
           where day >= ${from}::date and day < ${to}::date group by day, kind order by day, kind`.execute(
-          transaction,
+          await inTime(),
         )
       : { rows: [] };
-    return { kinds, days, hasDays, ...(await futureOf(transaction, query, projectId)) };
+    return { kinds, days, hasDays, ...(await futureOf(inTime, query, projectId)) };
   });
 }
 
-/** All of it sees the same charges, so parts and totals are equal. */
-function snapshot<T>(
+/** The snapshot, for one statement: that may take what is left of the time. */
+type Snapshot = () => Promise<Transaction<LedgerSchema>>;
+
+/** All of it sees the same charges, so parts and totals are equal. @throws ReadTimeout */
+async function snapshot<T>(
   ledger: Ledger,
-  read: (transaction: Transaction<LedgerSchema>) => Promise<T>,
+  limitMs: number,
+  read: (inTime: Snapshot) => Promise<T>,
 ): Promise<T> {
-  return ledger
-    .transaction()
-    .setIsolationLevel("repeatable read")
-    .setAccessMode("read only")
-    .execute(async (transaction) => {
-      await sql`set local statement_timeout = ${sql.lit(STATEMENT_TIMEOUT_MS)}`.execute(transaction);
-      return read(transaction);
-    });
+  try {
+    return await ledger
+      .transaction()
+      .setIsolationLevel("repeatable read")
+      .setAccessMode("read only")
+      .execute((transaction) => {
+        const deadline = performance.now() + limitMs;
+        return read(async () => {
+          const left = Math.floor(deadline - performance.now());
+          if (left <= 0) {
+            throw new ReadTimeout();
+          }
+          await sql`set local statement_timeout = ${sql.lit(left)}`.execute(transaction);
+          return transaction;
+        });
+      });
+  } catch (error) {
+    throw error instanceof pg.DatabaseError && error.code === QUERY_CANCELED
+      ? new ReadTimeout({ cause: error })
+      : error;
+  }
 }
 
 /** The days of a query, as dates: of the cycle, and the first one that is read. */
@@ -176,24 +207,17 @@ function daysOf({ cycle, now }: CostQuery): { from: string; cycle: string; to: s
   return { from: read < first ? read : first, cycle: first, to };
 }
 
-async function sumKinds(
-  transaction: Transaction<LedgerSchema>,
-  from: RawBuilder<unknown>,
-): Promise<CostSum[]> {
+async function sumKinds(inTime: Snapshot, from: RawBuilder<unknown>): Promise<CostSum[]> {
   const { rows } = await sql<{ kind: CostKind; amount: string; charges: string }>`
     select kind, trim_scale(sum(amount))::text as amount, sum(charges)::text as charges from ${from}
-    group by kind order by kind`.execute(transaction);
+    group by kind order by kind`.execute(await inTime());
   return rows.map(({ kind, amount, charges }) => ({ kind, amount, charges: Number(charges) }));
 }
 
-async function countProjects(
-  transaction: Transaction<LedgerSchema>,
-  organizationId: string,
-  cycle: string,
-): Promise<number> {
+async function countProjects(inTime: Snapshot, organizationId: string, cycle: string): Promise<number> {
   const { rows } = await sql<{ total: number }>`
     select count(distinct project_id)::int as total from usage_by_project
-    where organization_id = ${organizationId} and cycle_start = ${cycle}::date`.execute(transaction);
+    where organization_id = ${organizationId} and cycle_start = ${cycle}::date`.execute(await inTime());
   return rows[0]?.total ?? 0;
 }
 
@@ -202,7 +226,7 @@ async function countProjects(
  * that renews.
  */
 async function futureOf(
-  transaction: Transaction<LedgerSchema>,
+  inTime: Snapshot,
   { organizationId, cycle, now }: CostQuery,
   projectId?: string,
 ): Promise<Pick<ForecastBasis, "renewing" | "prices">> {
@@ -227,7 +251,7 @@ async function futureOf(
     ) s
     where not m.ended and t.ends_at >= coalesce(m.metered_until, '-infinity')
       and s.payment_mode <> 'hourly' and s.renews and not s.paused and t.instance < s.instances
-    group by s.plan, s.payment_mode order by s.plan, s.payment_mode`.execute(transaction);
+    group by s.plan, s.payment_mode order by s.plan, s.payment_mode`.execute(await inTime());
   const renewing = rows.map(({ plan, mode, count }) => ({ plan, paymentMode: mode, count }));
-  return { renewing, prices: renewing.length === 0 ? [] : await listPrices(transaction) };
+  return { renewing, prices: renewing.length === 0 ? [] : await listPrices(await inTime()) };
 }
