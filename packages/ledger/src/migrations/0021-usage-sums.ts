@@ -50,6 +50,16 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     await sumCharges(db, table);
     await addCharges(db, table);
   }
+  for (const name of ["usage_by_project", "usage_by_day"]) {
+    const sums = sql.table(name);
+    // What the triggers above do is at a depth.
+    await sql`
+      create trigger no_change before insert or update or delete on ${sums} for each statement when (pg_trigger_depth() = 0)
+        execute function refuse_change()`.execute(db);
+    await sql`create trigger no_truncate before truncate on ${sums} execute function refuse_change()`.execute(
+      db,
+    );
+  }
 }
 
 interface ChargeTable {
@@ -103,7 +113,11 @@ async function sumCharges(db: Kysely<unknown>, table: ChargeTable): Promise<void
 async function addCharges(db: Kysely<unknown>, table: ChargeTable): Promise<void> {
   const name = `add_usage_of_${table.name}`;
   const body = `begin ${add(`(${grouped("added", table)}) sums`)} return null; end`;
-  await sql.raw(`create function ${name}() returns trigger language plpgsql as $$ ${body} $$`).execute(db);
+  await sql
+    .raw(
+      `create function ${name}() returns trigger language plpgsql set search_path from current as $$ ${body} $$`,
+    )
+    .execute(db);
   await sql
     .raw(
       `create trigger add_usage after insert on ${table.name} referencing new table as added for each statement execute function ${name}()`,
