@@ -19,7 +19,7 @@ it("the forecast of the page's example is the one that the page has", () => {
   expect(examples).toHaveLength(1);
   for (const { now, days, renewals, forecast, amount } of examples) {
     const at = new Date(instant(now));
-    expect(forecastCost(days, { cycle: billingCycle(at), now: at, renewals })).toEqual({
+    expect(forecastCost(days, { cycle: billingCycle(at), now: at, plansMetered: true, renewals })).toEqual({
       amount,
       kinds: forecast,
     });

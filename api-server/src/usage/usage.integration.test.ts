@@ -10,6 +10,7 @@ import {
   recordPlanCharges,
   recordPrices,
 } from "@slipway/ledger";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
@@ -177,14 +178,28 @@ describe("usage of the organization", () => {
   });
 
   // Shows: docs/usage.md#over-v1: `plans_metered` is false
-  it("says that plans are not metered, and has no terms in its forecast then", async () => {
+  it("says that plans are not metered, and has of plans what was charged in its forecast then", async () => {
     Object.assign(harness.services, { metersPlans: false });
     const found = await read("/v1/organization/usage");
     Object.assign(harness.services, { metersPlans: true });
     expect(found).toMatchObject({ plans_metered: false, amount: "108.64" });
-    expect(found.forecast.kinds.map(({ kind }: { kind: string }) => kind)).toEqual([
-      "job_run",
-      "instance_hour",
+    expect(found.forecast.kinds).toEqual([
+      { kind: "job_run", amount: "0.52" },
+      { kind: "instance_hour", amount: "108.5" },
+    ]);
+  });
+
+  // Shows: docs/usage.md#errors: 503 | `SERVER_BUSY`: it takes
+  it("that cannot be read in time is refused with 503, without a word of the ledger's absence", async () => {
+    const response = await ledger.transaction().execute(async (transaction) => {
+      await sql`set local idle_in_transaction_session_timeout = 0`.execute(transaction);
+      await sql`lock table usage_by_day`.execute(transaction);
+      return get("/v1/organization/usage", "project.billing.read on project:*");
+    });
+    expect([response.statusCode, response.json().code, response.headers["retry-after"]]).toEqual([
+      503,
+      "SERVER_BUSY",
+      "2",
     ]);
   });
 

@@ -158,10 +158,11 @@ function forecastView(
   }
   // A plan that is not in the prices yet has none.
   const hasPrice = (plan: string) => prices.some(({ plans }) => Object.hasOwn(plans, plan));
-  const counted = plansMetered ? renewing.filter(({ plan }) => hasPrice(plan)) : [];
-  const renewals = counted.map(({ plan, paymentMode, count }) => ({
-    price: formatDecimal(parseDecimal(planPrices(prices, plan, now.getTime())[paymentMode])),
-    count,
-  }));
-  return forecastCost(days, { cycle, now, renewals });
+  const renewals = renewing
+    .filter(({ plan }) => hasPrice(plan))
+    .map(({ plan, paymentMode, count }) => ({
+      price: formatDecimal(parseDecimal(planPrices(prices, plan, now.getTime())[paymentMode])),
+      count,
+    }));
+  return forecastCost(days, { cycle, now, plansMetered, renewals });
 }

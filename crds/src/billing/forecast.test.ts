@@ -8,7 +8,8 @@ const forecast = (
   now: string,
   days: readonly CostOfDay[],
   renewals: { price: string; count: number }[] = [],
-) => forecastCost(days, { cycle, now: new Date(now), renewals });
+  plansMetered = true,
+) => forecastCost(days, { cycle, now: new Date(now), plansMetered, renewals });
 const day = (name: string, kind: CostKind, amount: string): CostOfDay => ({ day: name, kind, amount });
 
 describe("the days of a forecast", () => {
@@ -61,6 +62,18 @@ describe("a forecast", () => {
         { kind: "credit", amount: "-1080.5" },
       ],
     });
+  });
+
+  it("has plans that are not metered any more cost what was charged of them", () => {
+    const days = costKinds.map((kind) => day("2026-11-09", kind, kind === "credit" ? "-1" : "7"));
+    expect(forecast("2026-11-10T12:00:00Z", days, [{ price: "2160", count: 1 }], false).kinds).toEqual([
+      { kind: "job_run", amount: String(7 + 21) },
+      { kind: "job_storage", amount: String(7 + 7 * 21) },
+      { kind: "instance_hour", amount: "7" },
+      { kind: "storage_hour", amount: "7" },
+      { kind: "term", amount: "7" },
+      { kind: "credit", amount: "-1" },
+    ]);
   });
 
   it("of nothing is nothing", () => {

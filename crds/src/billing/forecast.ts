@@ -48,6 +48,8 @@ export interface CostForecast {
 const DAY_MS = 86_400_000;
 /** How long after its end a day may still be charged: hours that it began, and the time until charges are recorded. */
 const REST_MS = 2 * 3_600_000;
+/** Kinds of charges that arise where plans are not metered, too. */
+const UNMETERED: readonly CostKind[] = ["job_run", "job_storage"];
 /** Whole days whose mean a day to come is expected to cost. Runs differ from day to day; hours do not, unless something changes. */
 const MEAN_OF_DAYS: Readonly<Partial<Record<CostKind, number>>> = {
   job_run: 7,
@@ -72,22 +74,28 @@ export function forecastDays(now: Date): { open: string; from: string } {
  * The forecast of a cycle.
  * @param days what was charged, from the first day that {@link forecastDays} says, or of the cycle
  * @param now an instant of the cycle
+ * @param plansMetered if not, nothing more is charged of plans: what was charged of them counts as it is
  */
 export function forecastCost(
   days: readonly CostOfDay[],
-  { cycle, now, renewals }: { cycle: BillingCycle; now: Date; renewals: readonly Renewal[] },
+  {
+    cycle,
+    now,
+    plansMetered,
+    renewals,
+  }: { cycle: BillingCycle; now: Date; plansMetered: boolean; renewals: readonly Renewal[] },
 ): CostForecast {
   const { open } = forecastDays(now);
   const begin = cycle.startedAt.getTime();
   const all = Math.round((cycle.nextResetAt.getTime() - begin) / DAY_MS);
   const names = Array.from({ length: all }, (_, index) => dayOf(begin + index * DAY_MS));
-  const next = renewals.map(({ price, count }) =>
+  const next = (plansMetered ? renewals : []).map(({ price, count }) =>
     formatDecimal(timesDecimal(parseDecimal(price), BigInt(count))),
   );
   const kinds = costKinds.flatMap((kind): CostAmount[] => {
     const own = days.filter((day) => day.kind === kind);
     const charged = new Map(own.map(({ day, amount }) => [day, amount]));
-    const count = MEAN_OF_DAYS[kind];
+    const count = plansMetered || UNMETERED.includes(kind) ? MEAN_OF_DAYS[kind] : undefined;
     const mean = count === undefined ? undefined : meanOf(charged, { open, count });
     const amounts = names.map((day) => {
       const amount = charged.get(day) ?? "0";
