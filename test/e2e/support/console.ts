@@ -44,7 +44,7 @@ export interface Console {
   /** From Git, with a build that has failed. */
   built: { id: string; build: string };
   /** A job with a run that has ended, and wrote the canary. */
-  job: { id: string; run: string };
+  job: { id: string; run: string; started: string };
   remove: () => Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export async function makeConsole(): Promise<Console> {
       ),
       kept(Job.create(call, { name: "nightly-report", script }), (one) => deleteJobs([one])),
     ]);
-    const { id: run } = await job.running();
+    const { id: run, started_at: started } = await job.running();
     const { build_id: build } = built as typeof built & { build_id: string };
     await Promise.all([
       untilStatus(call, shop.project_id, "running"),
@@ -110,7 +110,7 @@ export async function makeConsole(): Promise<Console> {
       shop: { id: shop.project_id, domain: shop.domain },
       free: { id: free.project_id },
       built: { id: built.project_id, build },
-      job: { id: job.id, run },
+      job: { id: job.id, run, started },
       remove,
     };
   } catch (error) {
