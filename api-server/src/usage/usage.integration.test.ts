@@ -189,7 +189,7 @@ describe("usage of the organization", () => {
     ]);
   });
 
-  // Shows: docs/usage.md#errors: 503 | `SERVER_BUSY`: it takes
+  // Shows: docs/usage.md#errors: 503 | `SERVER_BUSY`, with `Retry-After`: reading took longer than three seconds
   it("that cannot be read in time is refused with 503, without a word of the ledger's absence", async () => {
     const response = await ledger.transaction().execute(async (transaction) => {
       await sql`set local idle_in_transaction_session_timeout = 0`.execute(transaction);

@@ -17,7 +17,8 @@ const month = (index: number) => new Date(Date.UTC(2025, 9 + index, 1));
 
 describe("what docs/ledger.md gives an auditor", () => {
   const page = readFileSync(new URL("../../../docs/ledger.md", import.meta.url), "utf8");
-  const [recompute = "", unmatched = ""] = (/```sql\n([^`]*)```/.exec(page)?.[1] ?? "").split(";\n");
+  const [settlements = "", sums = ""] = [...page.matchAll(/```sql\n([^`]*)```/g)].map(([, block]) => block);
+  const [recompute = "", unmatched = ""] = settlements.split(";\n");
   /** What a statement finds, after a forgery that nobody could make: it is taken back. */
   const audit = async (statement: string, forgery = "select"): Promise<Record<string, unknown>[]> => {
     let found: Record<string, unknown>[] = [];
@@ -68,5 +69,24 @@ describe("what docs/ledger.md gives an auditor", () => {
     ["an hour without its charge", "delete from charges where kind = 'storage'", 1],
   ])("finds %s", async (_, forgery, count) => {
     expect(await audit(unmatched, forgery)).toHaveLength(count);
+  });
+
+  it("compares sums of usage with their charges", async () => {
+    expect(await audit("select from usage_by_project union all select from usage_by_day")).toHaveLength(8);
+    expect(await audit(sums)).toEqual([]);
+  });
+
+  it.each([
+    ["sums of projects that were changed", "update usage_by_project set amount = amount + 1", 4],
+    ["sums of days that were changed", "update usage_by_day set charges = charges + 1", 4],
+    ["sums that were deleted", "delete from usage_by_day where organization_id = 'alpha'", 3],
+    ["charges that were not summed", "update charges set amount = amount + 1 where kind = 'storage'", 2],
+    [
+      "nothing in cycles whose charges may be gone",
+      "with gone as (delete from charges) insert into retirements (due_before) values ('2026-01-01Z')",
+      0,
+    ],
+  ])("finds %s", async (_, forgery, count) => {
+    expect(await audit(sums, forgery)).toHaveLength(count);
   });
 });
