@@ -84,7 +84,7 @@ const tables: readonly ChargeTable[] = [
   },
 ];
 
-/** Sums of a relation that has charges' columns, by all that either table of sums tells apart. */
+/** Sums of a relation that has charges' columns, by the columns that are a key in either table of sums. */
 const grouped = (from: string, { kind, day, amount }: ChargeTable): string => `
   select organization_id, cycle_start, project_id, ${kind} as kind, ${day} as day, sum(${amount}) as amount, count(*) as charges
   from ${from} group by 1, 2, 3, 4, 5`;
