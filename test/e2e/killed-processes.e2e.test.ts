@@ -3,6 +3,7 @@
  * "once", "none lost" or "in the end" is kept over all of them together.
  */
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isLong } from "../kit/long.ts";
 import {
@@ -15,6 +16,7 @@ import {
   uniqueName,
   untilStatus,
 } from "./support/api.ts";
+import { type Counter, createCounter } from "./support/counter.ts";
 import { type Connection, createDatabase, databaseProject, untilReady } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
 import { throughIngress, untilServing } from "./support/ingress.ts";
@@ -22,7 +24,7 @@ import { repeating, startKiller } from "./support/killer.ts";
 import { allLines, searchLogs, writeLines } from "./support/logs.ts";
 import { type Receiver, startReceiver } from "./support/receiver.ts";
 import { createSleeper, untilAsleep } from "./support/sleep.ts";
-import { namespaceOf, stack } from "./support/stack.ts";
+import { stack } from "./support/stack.ts";
 import { traffic } from "./support/traffic.ts";
 
 const ROUNDS = 4;
@@ -30,14 +32,13 @@ const ROUNDS = 4;
 const within = 600_000;
 
 const call = repeating(apiClient());
-const namespace = namespaceOf(stack.organization);
 const WEBHOOKS = "/v1/organization/webhooks";
 const GROUPS = "/v1/organization/variable-groups";
 const made: string[] = [];
 let receiver: Receiver;
 let webhook: { id: string; secret: string };
 let group = "";
-let counter = "";
+let counter: Counter;
 
 beforeAll(async () => {
   if (!isLong) {
@@ -52,7 +53,8 @@ beforeAll(async () => {
   receiver.trust(webhook.secret);
   const variables = [{ name: "LEVEL", value: "0" }];
   group = (await call<{ id: string }>("POST", GROUPS, { name: "Killed", variables })).body.data?.id ?? "";
-  counter = (await application("counts", { exposure: "private" })).id;
+  counter = await createCounter(call);
+  made.push(counter.id);
 });
 afterAll(async () => {
   await deleteProjects(call, made);
@@ -67,21 +69,8 @@ async function application(prefix: string, config: Record<string, unknown> = {})
   const { project_id: id, domain } = await createProject(call, httpProject(uniqueName(prefix), config));
   made.push(id);
   await untilStatus(call, id, "running");
-  if (config.exposure !== "private") {
-    await untilServing(domain);
-  }
+  await untilServing(domain);
   return { id, domain };
-}
-
-/** A command that reports to the counter as `name`, and takes so long. */
-const reporting = (name: string, milliseconds: number): string[] => {
-  const url = `http://${counter}.${namespace}.svc/${name}`;
-  return ["/sample-http", "migrate", url, String(milliseconds), "0"];
-};
-/** How often a command of this name has begun. */
-async function reports(name: string): Promise<number> {
-  const log = JSON.stringify((await call("GET", `/v1/project/${counter}/logs`)).body);
-  return [...log.matchAll(new RegExp(`GET /${name}/v\\d 200`, "g"))].length;
 }
 
 async function changed(method: string, path: string, body: object): Promise<void> {
@@ -94,7 +83,7 @@ type Read = Project & { readonly last_deployment?: { readonly pre_deploy?: { rea
 async function deploys(): Promise<string> {
   const name = uniqueName("deploys");
   const { id, domain } = await application("deploys", {
-    pre_deploy_command: reporting(name, 1_000),
+    pre_deploy_command: counter.command(name, 1_000, 0),
     pre_deploy_timeout_seconds: 300,
   });
   await changed("PATCH", `/v1/project/${id}/variable-groups`, { variable_group_ids: [group] });
@@ -123,8 +112,9 @@ async function deploys(): Promise<string> {
   const migrated = deployments.filter(({ pre_deploy }) => pre_deploy?.status === "succeeded");
   // One of a version that another replaced while it ran was stopped, and had begun as well.
   const begun = deployments.filter(({ pre_deploy }) => pre_deploy && pre_deploy.status !== "skipped");
-  expect(await reports(name)).toBeGreaterThanOrEqual(migrated.length);
-  expect(await reports(name)).toBeLessThanOrEqual(begun.length);
+  const { length: reports } = await counter.reports(name);
+  expect(reports).toBeGreaterThanOrEqual(migrated.length);
+  expect(reports).toBeLessThanOrEqual(begun.length);
   const succeeded = deployments.filter(({ status }) => status === "succeeded").map((one) => one.id);
   await eventually(
     async () => {
@@ -149,7 +139,7 @@ async function runs(): Promise<string> {
   for (let round = 1; round <= 2 * ROUNDS; round += 1) {
     const name = uniqueName("run");
     const key = { "idempotency-key": randomUUID() };
-    const body = { command: reporting(name, 5_000) };
+    const body = { command: counter.command(name, 5_000, 0) };
     const started = await call<{ run: { id: string } }>("POST", `/v1/project/${id}/runs`, body, key);
     const path = `/v1/project/${id}/runs/${started.body.data?.run.id}`;
     await eventually(
@@ -159,7 +149,7 @@ async function runs(): Promise<string> {
       },
       { within },
     );
-    expect(await reports(name)).toBe(1);
+    expect(await counter.reports(name)).toEqual(["v1"]);
   }
   await eventually(
     async () => {
@@ -216,7 +206,7 @@ async function logs(): Promise<string> {
   const [rounds, lines] = [5 * ROUNDS, 100];
   for (let round = 1; round <= rounds; round += 1) {
     await writeLines(domain, `round ${round} line`, lines);
-    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    await sleep(5_000);
   }
   const last = `round ${rounds} line ${lines}`;
   await eventually(
@@ -232,7 +222,7 @@ async function logs(): Promise<string> {
   return `${want.length} lines, each found once`;
 }
 
-/** An alert that fires and ends: one event each, in this order. */
+/** An alert that fires and ends: one event each. */
 async function alerts(): Promise<string> {
   const { id, domain } = await application("alerts");
   const rules = [{ metric: "error_rate", threshold: 50, for_seconds: 120 }];
@@ -289,6 +279,10 @@ test.skipIf(!isLong)(
       return one.status === "rejected" ? [`${names[index]}: ${String(one.reason).slice(0, 2_000)}`] : [];
     });
     expect(broken).toEqual([]);
+    expect(
+      Object.values(kills).filter((count) => count === 0),
+      JSON.stringify(kills),
+    ).toEqual([]);
     expect(receiver.refused).toEqual([]);
   },
   3_600_000,

@@ -10,6 +10,7 @@ import {
   untilStatus,
 } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
+import { type Counter, createCounter } from "./support/counter.ts";
 import { eventually } from "./support/eventually.ts";
 import { replaceLeader } from "./support/operator.ts";
 import { createOrganization } from "./support/organization.ts";
@@ -21,16 +22,11 @@ import { traffic } from "./support/traffic.ts";
 const call = apiClient();
 const namespace = namespaceOf(stack.organization);
 const made: string[] = [];
-let counter: string;
+let counter: Counter;
 
 beforeAll(async () => {
-  const { project_id: id } = await createProject(
-    call,
-    httpProject(uniqueName("counts"), { exposure: "private" }),
-  );
-  made.push(id);
-  counter = id;
-  await untilStatus(call, id, "running");
+  counter = await createCounter(call);
+  made.push(counter.id);
 });
 afterAll(() => deleteProjects(call, made));
 
@@ -55,18 +51,6 @@ async function application(
   made.push(id);
   await untilStatus(call, id, "running");
   return { id, domain };
-}
-
-/** A command that reports to the counter as `name`, takes so long, and ends with a code. */
-const migrate = (name: string, milliseconds: number, code: number): string[] => {
-  const url = `http://${counter}.${namespace}.svc/${name}`;
-  return ["/sample-http", "migrate", url, String(milliseconds), String(code)];
-};
-
-/** Versions that have run a command of this name, in order. */
-async function reports(name: string): Promise<string[]> {
-  const log = JSON.stringify((await call("GET", `/v1/project/${counter}/logs`)).body);
-  return [...log.matchAll(new RegExp(`GET /${name}/(v\\d) 200`, "g"))].map(([, version = ""]) => version);
 }
 
 async function start(id: string, command: string[], more: object = {}): Promise<string> {
@@ -106,7 +90,7 @@ test("a command runs once beside the instances, with its exit code, log and char
   const { id, domain } = await application("runs");
   const served = traffic(domain);
   const name = uniqueName("once");
-  const run = await start(id, migrate(name, 5_000, 3));
+  const run = await start(id, counter.command(name, 5_000, 3));
   await until(id, run, "running");
   await eventually(async () => expect(await logOf(id, run)).toBe("v1 migrates\n"), { every: 250 });
   const [pod] = await podsOf(id);
@@ -120,7 +104,7 @@ test("a command runs once beside the instances, with its exit code, log and char
   await eventually(async () =>
     expect(await logOf(id, run)).toBe("v1 migrates\nends with 3, as it was asked to\n"),
   );
-  expect(await reports(name)).toEqual(["v1"]);
+  expect(await counter.reports(name)).toEqual(["v1"]);
   const listed = await call<{ runs: Run[] }>("GET", `/v1/project/${id}/runs?status=failed`);
   expect(listed.body.data?.runs.map((one) => one.id)).toEqual([run]);
   await eventually(async () => {
@@ -145,21 +129,21 @@ test("while a version is rolled out that never starts, a run has the one that se
     expect((await readProject(call, id)).last_deployment?.status).toBe("in_progress"),
   );
   const name = uniqueName("serves");
-  const run = await start(id, migrate(name, 1, 0));
+  const run = await start(id, counter.command(name, 1, 0));
   expect(await until(id, run, "succeeded", "failed")).toMatchObject({ status: "succeeded", exit_code: 0 });
-  expect(await reports(name)).toEqual(["v1"]);
+  expect(await counter.reports(name)).toEqual(["v1"]);
 });
 
 // Shows: docs/applications.md#one-off-runs: it begins once and is charged once
 test("a run begins once though the operator is killed before and while it runs", async () => {
   const { id } = await application("killed");
   const name = uniqueName("kills");
-  const [run] = await Promise.all([start(id, migrate(name, 30_000, 0)), replaceLeader()]);
+  const [run] = await Promise.all([start(id, counter.command(name, 30_000, 0)), replaceLeader()]);
   await until(id, run, "running");
   await replaceLeader();
   const ended = await until(id, run, "succeeded");
   expect(ended).toMatchObject({ exit_code: 0, billed_minutes: 1 });
-  expect(await reports(name)).toEqual(["v1"]);
+  expect(await counter.reports(name)).toEqual(["v1"]);
   await eventually(async () => {
     const costs = await call<{ totals: { executed_runs: number }[] }>(
       "GET",
@@ -175,7 +159,7 @@ test("a run begins once though the operator is killed before and while it runs",
 test("runs are cancelled, end by their limit, and end with their project", async () => {
   const { id } = await application("ends");
   const name = uniqueName("ends");
-  const cancelled = await start(id, migrate(name, 600_000, 0));
+  const cancelled = await start(id, counter.command(name, 600_000, 0));
   await until(id, cancelled, "running");
   const answers = await Promise.all(
     [0, 1].map(() => call<{ run: Run }>("POST", `/v1/project/${id}/runs/${cancelled}/cancel`)),
@@ -186,11 +170,11 @@ test("runs are cancelled, end by their limit, and end with their project", async
       body: { data: { run: { id: cancelled, status: "cancelled", billed_minutes: 1 } } },
     });
   }
-  const late = await start(id, migrate(name, 600_000, 0), { timeout_seconds: 10 });
+  const late = await start(id, counter.command(name, 600_000, 0), { timeout_seconds: 10 });
   const ended = await until(id, late, "deadline_exceeded");
   expect(ended.duration_seconds).toBeGreaterThanOrEqual(10);
   expect(ended.duration_seconds).toBeLessThan(50);
-  const last = await start(id, migrate(name, 600_000, 0));
+  const last = await start(id, counter.command(name, 600_000, 0));
   await until(id, last, "running");
   await eventually(
     async () => expect([200, 409]).toContain((await call("DELETE", `/v1/project/${id}`)).status),
@@ -208,9 +192,9 @@ test("what may not run is refused, and what belongs to others is unknown", async
   const name = uniqueName("bounds");
   const runs: string[] = [];
   for (let count = 0; count < 5; count += 1) {
-    runs.push(await start(id, migrate(name, 600_000, 0)));
+    runs.push(await start(id, counter.command(name, 600_000, 0)));
   }
-  const command = migrate(name, 1, 0);
+  const command = counter.command(name, 1, 0);
   expect(await call("POST", `/v1/project/${id}/runs`, { command })).toMatchObject({
     status: 409,
     body: { code: "RUN_LIMIT_REACHED", limit: 5 },

@@ -11,6 +11,7 @@ import {
   untilStatus,
 } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
+import { type Counter, createCounter } from "./support/counter.ts";
 import { eventually } from "./support/eventually.ts";
 import { replaceLeader } from "./support/operator.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
@@ -21,16 +22,11 @@ import { traffic } from "./support/traffic.ts";
 const call = apiClient();
 const namespace = namespaceOf(stack.organization);
 const made: string[] = [];
-let counter: string;
+let counter: Counter;
 
 beforeAll(async () => {
-  const { project_id: id } = await createProject(
-    call,
-    httpProject(uniqueName("counts"), { exposure: "private" }),
-  );
-  made.push(id);
-  counter = id;
-  await untilStatus(call, id, "running");
+  counter = await createCounter(call);
+  made.push(counter.id);
 });
 afterAll(() => deleteProjects(call, made));
 
@@ -44,18 +40,6 @@ interface Read extends Project {
   };
 }
 const read = (id: string): Promise<Read> => readProject(call, id);
-
-/** A migration that reports to the counter as `name`, takes so long, and ends with a code. */
-const migrate = (name: string, milliseconds: number, code: number): string[] => {
-  const url = `http://${counter}.${namespace}.svc/${name}`;
-  return ["/sample-http", "migrate", url, String(milliseconds), String(code)];
-};
-
-/** Versions that have begun a migration of this name, in order. */
-async function migrations(name: string): Promise<string[]> {
-  const log = JSON.stringify((await call("GET", `/v1/project/${counter}/logs`)).body);
-  return [...log.matchAll(new RegExp(`GET /${name}/(v\\d) 200`, "g"))].map(([, version = ""]) => version);
-}
 
 /** Waits for the end of the project's newest deployment, which is another than the one before. */
 const ended = (id: string, status: "succeeded" | "failed", before?: string) =>
@@ -124,7 +108,7 @@ async function imagesOfSucceededCommands(id: string): Promise<(string | undefine
 // Shows: docs/applications.md#pre-deploy-command: a rollback does not run it, unless its body has
 test("a migration runs before each version, and one that fails leaves the version before to serve", async () => {
   const name = uniqueName("migrates");
-  const config = { pre_deploy_command: migrate(name, 4_000, 0), pre_deploy_timeout_seconds: 60 };
+  const config = { pre_deploy_command: counter.command(name, 4_000, 0), pre_deploy_timeout_seconds: 60 };
   const { project_id: id, domain } = await createProject(call, httpProject(name, config));
   made.push(id);
   const first = await endedBefore(id, "succeeded", undefined, []);
@@ -136,7 +120,7 @@ test("a migration runs before each version, and one that fails leaves the versio
   await untilStatus(call, id, "running");
 
   const failing = traffic(domain);
-  await patch(id, "pre-deploy", { pre_deploy_command: migrate(name, 4_000, 3) });
+  await patch(id, "pre-deploy", { pre_deploy_command: counter.command(name, 4_000, 3) });
   await patch(id, "image", { image: stack.imageHttpV2 });
   const failed = await endedBefore(id, "failed", first.id, [stack.imageHttp]);
   expect(failed).toMatchObject({
@@ -163,31 +147,31 @@ test("a migration runs before each version, and one that fails leaves the versio
   ]);
 
   const deploying = traffic(domain);
-  await patch(id, "pre-deploy", { pre_deploy_command: migrate(name, 4_000, 0) });
+  await patch(id, "pre-deploy", { pre_deploy_command: counter.command(name, 4_000, 0) });
   const second = await endedBefore(id, "succeeded", failed.id, [stack.imageHttp]);
   await sleep(2_000);
   const report = await deploying.stop();
   console.log(`${without.sent + report.sent} requests, ${report.failures.length} failed`);
   expect(report.failures).toEqual([]);
   expect(report.versions).toEqual(["v1", "v2"]);
-  expect(await migrations(name)).toEqual(["v1", "v2", "v2"]);
+  expect(await counter.reports(name)).toEqual(["v1", "v2", "v2"]);
 
   const back = `/v1/project/${id}/rollback`;
   expect((await call("POST", back, { deployment_id: first.id })).status).toBe(200);
   const third = await ended(id, "succeeded", second.id);
   expect(third.pre_deploy).toEqual({ status: "skipped" });
-  expect(await migrations(name)).toHaveLength(3);
+  expect(await counter.reports(name)).toHaveLength(3);
   const asked = { deployment_id: second.id, run_pre_deploy_command: true };
   expect((await call("POST", back, asked)).status).toBe(200);
   const fourth = await ended(id, "succeeded", third.id);
   expect(fourth.pre_deploy).toMatchObject({ status: "succeeded" });
-  expect(await migrations(name)).toEqual(["v1", "v2", "v2", "v2"]);
+  expect(await counter.reports(name)).toEqual(["v1", "v2", "v2", "v2"]);
 });
 
 // Shows: docs/applications.md#pre-deploy-command: a command that has not ended in time is sent SIGTERM
 test("a command that does not end in time fails its deployment, with what it has written", async () => {
   const name = uniqueName("late");
-  const config = { pre_deploy_command: migrate(name, 600_000, 0), pre_deploy_timeout_seconds: 15 };
+  const config = { pre_deploy_command: counter.command(name, 600_000, 0), pre_deploy_timeout_seconds: 15 };
   const started = performance.now();
   const { project_id: id } = await createProject(call, httpProject(name, config));
   made.push(id);
@@ -201,13 +185,13 @@ test("a command that does not end in time fails its deployment, with what it has
   expect(await imagesOf(id)).toEqual([]);
   await patch(id, "pre-deploy", { pre_deploy_command: null });
   await untilStatus(call, id, "running");
-  expect(await migrations(name)).toEqual(["v1"]);
+  expect(await counter.reports(name)).toEqual(["v1"]);
 });
 
 // Shows: docs/applications.md#pre-deploy-command: it runs once for each deployment, also when the operator
 test("a command runs exactly once though the operator is killed while it runs, and a change stops it first", async () => {
   const name = uniqueName("killed");
-  const config = { pre_deploy_command: migrate(name, 60_000, 0) };
+  const config = { pre_deploy_command: counter.command(name, 60_000, 0) };
   const { project_id: id } = await createProject(call, httpProject(name, config));
   made.push(id);
   await runs(id);
@@ -216,12 +200,12 @@ test("a command runs exactly once though the operator is killed while it runs, a
   expect(await imagesOf(id)).toEqual([]);
   expect((await read(id)).last_deployment?.pre_deploy?.status).toBe("running");
   const first = await ended(id, "succeeded");
-  expect(await migrations(name)).toEqual(["v1"]);
+  expect(await counter.reports(name)).toEqual(["v1"]);
 
-  await patch(id, "pre-deploy", { pre_deploy_command: migrate(name, 600_000, 0) });
+  await patch(id, "pre-deploy", { pre_deploy_command: counter.command(name, 600_000, 0) });
   await patch(id, "image", { image: stack.imageHttpV2 });
   await runs(id);
-  await patch(id, "pre-deploy", { pre_deploy_command: migrate(name, 1_000, 0) });
+  await patch(id, "pre-deploy", { pre_deploy_command: counter.command(name, 1_000, 0) });
   const labelSelector = `slipway.dev/pre-deploy=${id}`;
   let most = 0;
   const second = await eventually(
@@ -237,7 +221,7 @@ test("a command runs exactly once though the operator is killed while it runs, a
   );
   expect(second?.pre_deploy).toMatchObject({ status: "succeeded" });
   expect(most).toBe(1);
-  expect(await migrations(name)).toEqual(["v1", "v2", "v2"]);
+  expect(await counter.reports(name)).toEqual(["v1", "v2", "v2"]);
   const jobs = await cluster.batch.listNamespacedJob({ namespace, labelSelector });
   expect(jobs.items).toHaveLength(1);
   expect((await call("DELETE", `/v1/project/${id}`)).status).toBe(200);

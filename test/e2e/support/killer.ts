@@ -39,7 +39,7 @@ async function killAny(): Promise<string> {
  * @returns `stop`, which gives how often each was killed
  */
 export function startKiller(): { stop: () => Promise<Readonly<Record<string, number>>> } {
-  const kills: Record<string, number> = {};
+  const kills: Record<string, number> = Object.fromEntries(PROCESSES.map(({ name }) => [name, 0]));
   let isOver = false;
   const killing = (async () => {
     while (!isOver) {
