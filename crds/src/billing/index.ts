@@ -20,3 +20,4 @@ export {
 } from "./plan-charges.ts";
 export { type PlanPrices, type PriceList, planPrices, priceListOf } from "./prices.ts";
 export { billableState } from "./state.ts";
+export { type TaxLine, type TaxRate, type TaxTable, taxCents, taxLines, taxRatesOf } from "./taxes.ts";
