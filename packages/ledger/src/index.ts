@@ -25,6 +25,24 @@ export * from "./domain-reservations.ts";
 export * from "./email-recipients.ts";
 export * from "./git-delivery-queue.ts";
 export * from "./idempotency.ts";
+export {
+  beginInvoicing,
+  completeInvoiceCycle,
+  cyclesToInvoice,
+  organizationsToInvoice,
+} from "./invoice-cycles.ts";
+export { type InvoiceTerms, issueInvoice } from "./invoice-issue.ts";
+export {
+  findInvoice,
+  type Invoice,
+  type InvoiceCharge,
+  type InvoiceLine,
+  type InvoiceRef,
+  type InvoiceState,
+  listInvoiceCharges,
+  listInvoiceLines,
+  listInvoices,
+} from "./invoices.ts";
 export * from "./job-run-list.ts";
 export * from "./job-run-logs.ts";
 export {

@@ -75,6 +75,7 @@ describe("migrations", () => {
       "0019-billable-changes",
       "0020-plan-charges",
       "0021-usage-sums",
+      "0022-invoices",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

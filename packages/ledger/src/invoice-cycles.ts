@@ -1,0 +1,71 @@
+import { sql, type Transaction } from "kysely";
+import type { Ledger } from "./connect.ts";
+import type { LedgerSchema } from "./schema.ts";
+
+/** Which cycles have invoices, and of whom: a cycle's are issued a day after its end, once it is settled. */
+
+/** Hours between the end of a cycle and its invoices: what an outage delayed is recorded by then. */
+const REST_HOURS = 24;
+
+/**
+ * Begins to issue invoices, where that has not begun: the first ones are of the cycle that a moment lies in.
+ * @param at the ledger's time unless given
+ */
+export async function beginInvoicing(ledger: Ledger, at?: Date): Promise<void> {
+  await sql`
+    insert into invoicing (first_cycle) values (billing_cycle(coalesce(${at ?? null}::timestamptz, now())))
+    on conflict do nothing`.execute(ledger);
+}
+
+/** First days of the cycles whose invoices are to be issued, the oldest first. */
+export async function cyclesToInvoice(ledger: Ledger): Promise<string[]> {
+  const { rows } = await sql<{ cycle: string }>`
+    select b.cycle_start::text as cycle from billing_cycles b join invoicing f on b.cycle_start >= f.first_cycle
+    where b.settled_at is not null
+      and ((b.cycle_start + interval '1 month') at time zone 'UTC') + make_interval(hours => ${REST_HOURS}) <= now()
+      and not exists (select from invoice_cycles i where i.cycle_start = b.cycle_start)
+    order by b.cycle_start`.execute(ledger);
+  return rows.map(({ cycle }) => cycle);
+}
+
+/** Organizations that may have a charge for the invoices of a cycle, and no invoice of it. Jumps from one to the next. */
+export async function organizationsToInvoice(ledger: Ledger, cycle: string): Promise<string[]> {
+  const { rows } = await sql<{ organization_id: string }>`
+    with recursive charged as (
+      select min(organization_id) as id from charges where settle_cycle = ${cycle}::date
+      union all
+      select (select min(c.organization_id) from charges c
+        where c.settle_cycle = ${cycle}::date and c.organization_id > charged.id)
+      from charged where charged.id is not null
+    ), planned as (
+      select min(organization_id) as id from plan_charges
+      union all
+      select (select min(p.organization_id) from plan_charges p where p.organization_id > planned.id)
+      from planned where planned.id is not null
+    ), found as (
+      select id from charged union select id from planned
+    )
+    select id as organization_id from found
+    where id is not null and not exists (
+      select from invoices i where i.organization_id = found.id and i.cycle_start = ${cycle}::date)
+    order by id`.execute(ledger);
+  return rows.map(({ organization_id }) => organization_id);
+}
+
+/** A cycle's invoices are issued: what is charged from now on is for the next one's. */
+export async function completeInvoiceCycle(ledger: Ledger, cycle: string): Promise<void> {
+  await ledger
+    .transaction()
+    .setIsolationLevel("read committed")
+    .execute(async (transaction) => {
+      await lockInvoices(transaction);
+      await sql`insert into invoice_cycles (cycle_start) values (${cycle}::date) on conflict do nothing`.execute(
+        transaction,
+      );
+    });
+}
+
+/** One invoice is issued at a time, by any process. */
+export async function lockInvoices(transaction: Transaction<LedgerSchema>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('invoices', 0))`.execute(transaction);
+}

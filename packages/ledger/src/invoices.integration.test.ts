@@ -1,0 +1,327 @@
+import type { PlanCharge, TaxTable } from "@slipway/crds";
+import { sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import {
+  beginInvoicing,
+  completeInvoiceCycle,
+  cyclesToInvoice,
+  findInvoice,
+  type InvoiceTerms,
+  issueInvoice,
+  listInvoiceCharges,
+  listInvoiceLines,
+  listInvoices,
+  listSettlements,
+  organizationsToInvoice,
+  recordJobRuns,
+  recordPlanCharges,
+  recordStorageCharges,
+  settleCycle,
+} from "./index.ts";
+
+let server: TestJobLedger;
+
+beforeAll(async () => {
+  server = await startJobLedger();
+});
+afterAll(() => server?.stop());
+beforeEach(() => server.empty());
+
+const HOUR = 3_600_000;
+const JANUARY = "2026-01-01";
+const FEBRUARY = "2026-02-01";
+const at = (text: string) => new Date(`2026-${text}Z`);
+const taxes: TaxTable = { default: [{ name: "ISS", rate: "2.9" }], countries: {} };
+const terms: InvoiceTerms = { issuer: "Slipway Ltd.", dueDays: 14, taxes };
+const untaxed: InvoiceTerms = { ...terms, taxes: { default: [], countries: {} } };
+const key = (cycle: string, organizationId = "acme") => ({ organizationId, cycle });
+
+async function charges(facts: Partial<PlanCharge>[], projectUid = "u1"): Promise<void> {
+  const window = { organizationId: "acme", projectId: "shop", projectUid, ended: false, until: new Date() };
+  const all = facts.map((one, index): PlanCharge => {
+    const from = at("01-10T00:00:00").getTime() + index * HOUR;
+    const kind = one.kind ?? "instance_hour";
+    const base = {
+      key: `${projectUid}/${kind}/${index}/0`,
+      kind,
+      from,
+      to: from + HOUR,
+      finalAt: from + HOUR,
+    };
+    return { ...base, plan: "basic", instance: 0, price: "3", amount: "3", ...one };
+  });
+  await recordPlanCharges(server.ledger, [{ ...window, charges: all }]);
+}
+const hourAt = (text: string): Partial<PlanCharge> => {
+  const from = at(text).getTime();
+  return { from, to: from + HOUR, finalAt: from + HOUR };
+};
+const runs = (...times: string[]) =>
+  recordJobRuns(
+    server.ledger,
+    times.map((time) => jobRun({ organization_id: "acme", scheduled_at: at(time) })),
+  );
+const settle = (cycle: string) => settleCycle(server.ledger, new Date(`${cycle}T00:00:00Z`));
+const lines = async (number: string | undefined) => {
+  const invoice = await findInvoice(server.ledger, number ?? "");
+  const found = invoice ? await listInvoiceLines(server.ledger, invoice, { after: 0, limit: 100 }) : [];
+  return found.map(({ projectId, kind, plan, quantity, unitPrice, amount }) =>
+    [projectId, kind, plan ?? "-", quantity, unitPrice, amount].join(" "),
+  );
+};
+
+describe("an invoice", () => {
+  beforeEach(() => beginInvoicing(server.ledger, at("01-15T12:00:00")));
+
+  test("has a line for each project, kind, plan and price, with the facts of each", async () => {
+    await runs("01-05T10:00:00", "01-05T11:00:00");
+    await recordStorageCharges(server.ledger, [
+      storageHour({ organization_id: "acme", from: at("01-05T10:00:00") }),
+    ]);
+    await charges([{}, {}, { price: "4", amount: "4" }, { kind: "credit", price: "9", amount: "2.5" }]);
+    await settle(JANUARY);
+    const number = await issueInvoice(server.ledger, key(JANUARY), terms);
+    expect(number).toMatch(/^20\d\d-000001$/);
+    expect(await lines(number)).toEqual([
+      "nightly job_run job-basic 2 0.35 0.7",
+      "nightly storage - 10 0.012 0.12",
+      "shop credit basic 1 -2.5 -2.5",
+      "shop instance_hour basic 2 3 6",
+      "shop instance_hour basic 1 4 4",
+    ]);
+    const invoice = await findInvoice(server.ledger, String(number), "acme");
+    expect(invoice).toMatchObject({
+      cycleStart: at("01-01T00:00:00"),
+      lineCount: 5,
+      chargeCount: 7,
+      carryIn: "0",
+      subtotal: "8.32",
+      netCents: 8n,
+      carryOut: "0.32",
+      taxes: [{ name: "ISS", rate: "2.9", cents: 0n }],
+      totalCents: 8n,
+      state: "open",
+    });
+    if (!invoice) {
+      throw new Error("no invoice");
+    }
+    const { charges: facts, total } = await listInvoiceCharges(server.ledger, invoice, {
+      limit: 2,
+      offset: 5,
+    });
+    expect(total).toBe(7);
+    expect(facts.map(({ key: name, quantity, amount }) => [name, quantity, amount])).toEqual([
+      ["u1/instance_hour/1/0", "1", "3"],
+      ["u1/instance_hour/2/0", "1", "4"],
+    ]);
+    expect(await findInvoice(server.ledger, String(number), "other")).toBeUndefined();
+  });
+
+  test("is issued once by several processes, whatever the number of repeats, and numbers have no gaps", async () => {
+    const organizations = Array.from({ length: 4 }, (_, index) => `org-${index}`);
+    await recordJobRuns(
+      server.ledger,
+      organizations.map((organization_id) => jobRun({ organization_id, scheduled_at: at("01-05T10:00:00") })),
+    );
+    await settle(JANUARY);
+    const pools = [server.ledger, server.connect(), server.connect()];
+    expect(await organizationsToInvoice(server.ledger, JANUARY)).toEqual(organizations);
+    const given = await Promise.all(
+      organizations.flatMap((id) => pools.map((pool) => issueInvoice(pool, key(JANUARY, id), terms))),
+    );
+    const numbers = given.filter((number) => number !== undefined);
+    expect(numbers.map((number) => number.slice(5)).sort()).toEqual(["000001", "000002", "000003", "000004"]);
+    expect((await listInvoices(server.ledger, { limit: 10, offset: 0 })).total).toBe(4);
+    expect(await organizationsToInvoice(server.ledger, JANUARY)).toEqual([]);
+  });
+
+  test("whose transaction ends before its commit leaves no number behind", async () => {
+    await runs("01-05T10:00:00");
+    await settle(JANUARY);
+    const negative: InvoiceTerms = { ...terms, dueDays: -1 };
+    await expect(issueInvoice(server.ledger, key(JANUARY), negative)).rejects.toThrow(/due_later/);
+    expect((await listInvoices(server.ledger, { limit: 10, offset: 0 })).total).toBe(0);
+    expect(await issueInvoice(server.ledger, key(JANUARY), terms)).toMatch(/-000001$/);
+  });
+
+  test("carries fractions as settlements do, and what credits leave over", async () => {
+    await runs("01-05T10:00:00", "01-05T11:00:00");
+    await settle(JANUARY);
+    await runs("02-05T10:00:00", "02-05T11:00:00");
+    await charges([{ kind: "credit", price: "9", amount: "5", ...hourAt("02-03T00:00:00") }]);
+    await settle("2026-03-01");
+    await runs("04-05T10:00:00");
+    await charges([hourAt("04-03T00:00:00")], "u2");
+    await settle("2026-04-01");
+    for (const cycle of [JANUARY, FEBRUARY, "2026-03-01", "2026-04-01"]) {
+      await issueInvoice(server.ledger, key(cycle), untaxed);
+    }
+    const { invoices } = await listInvoices(server.ledger, { organizationId: "acme", limit: 10, offset: 0 });
+    expect(
+      invoices.map(({ carryIn, subtotal, netCents, carryOut, state }) => [
+        carryIn,
+        subtotal,
+        netCents,
+        carryOut,
+        state,
+      ]),
+    ).toEqual([
+      ["-3.6", "3.35", 0n, "-0.25", "paid"],
+      ["0.7", "-4.3", 0n, "-3.6", "paid"],
+      ["0", "0.7", 0n, "0.7", "paid"],
+    ]);
+  });
+
+  test("of runs and storage alone is what was settled, from the first one on", async () => {
+    await server.empty();
+    await runs("01-05T10:00:00", "01-05T11:00:00", "02-05T10:00:00", "02-05T11:00:00", "03-01T10:00:00");
+    await settle("2026-03-01");
+    await beginInvoicing(server.ledger, at("02-28T23:00:00"));
+    expect(await issueInvoice(server.ledger, key(JANUARY), untaxed)).toBeUndefined();
+    expect(await cyclesToInvoice(server.ledger)).toEqual([FEBRUARY, "2026-03-01"]);
+    for (const cycle of await cyclesToInvoice(server.ledger)) {
+      await issueInvoice(server.ledger, key(cycle), untaxed);
+    }
+    const { invoices } = await listInvoices(server.ledger, { organizationId: "acme", limit: 10, offset: 0 });
+    const settled = await listSettlements(server.ledger, { organizationId: "acme" });
+    expect(invoices.map(({ carryIn, netCents }) => [carryIn, netCents])).toEqual(
+      settled.slice(0, 2).map(({ carry_in, charged_cents }) => [carry_in, charged_cents]),
+    );
+  });
+
+  test("has a late charge once, in the next cycle, and none after its cycle is complete", async () => {
+    await charges([{}]);
+    await runs("01-05T10:00:00");
+    await settle(JANUARY);
+    const first = await issueInvoice(server.ledger, key(JANUARY), untaxed);
+    await charges([{}, {}]);
+    await completeInvoiceCycle(server.ledger, JANUARY);
+    await recordJobRuns(server.ledger, [
+      jobRun({ organization_id: "late", scheduled_at: at("01-06T10:00:00") }),
+    ]);
+    expect(await issueInvoice(server.ledger, key(JANUARY, "late"), untaxed)).toBeUndefined();
+    expect(await cyclesToInvoice(server.ledger)).toEqual([]);
+    await settle(FEBRUARY);
+    expect(await cyclesToInvoice(server.ledger)).toEqual([FEBRUARY]);
+    expect(await organizationsToInvoice(server.ledger, FEBRUARY)).toEqual(["acme", "late"]);
+    const second = await issueInvoice(server.ledger, key(FEBRUARY), untaxed);
+    await issueInvoice(server.ledger, key(FEBRUARY, "late"), untaxed);
+    expect(await lines(first)).toEqual([
+      "nightly job_run job-basic 1 0.35 0.35",
+      "shop instance_hour basic 1 3 3",
+    ]);
+    expect(await lines(second)).toEqual(["shop instance_hour basic 1 3 3"]);
+    await completeInvoiceCycle(server.ledger, FEBRUARY);
+    const { rows } = await sql<{ charged: number; invoiced: number }>`
+      select ((select count(*) from charges) + (select count(*) from plan_charges))::int as charged,
+        (select count(*)::int from invoice_charges) as invoiced`.execute(server.ledger);
+    expect(rows).toEqual([{ charged: 4, invoiced: 4 }]);
+  });
+
+  test("is not issued before its cycle is settled", async () => {
+    await runs("01-05T10:00:00");
+    expect(await cyclesToInvoice(server.ledger)).toEqual([]);
+    expect(await issueInvoice(server.ledger, key(JANUARY), terms)).toBeUndefined();
+  });
+
+  test("has the taxes of its organization's country, each rounded once", async () => {
+    await sql`insert into organizations (id, name) values ('acme', 'Acme & Söhne') on conflict do nothing`.execute(
+      server.ledger,
+    );
+    await sql`insert into organization_countries (organization_id, country) values ('acme', 'BR') on conflict do nothing`.execute(
+      server.ledger,
+    );
+    await charges([{ price: "10050", amount: "10050" }]);
+    await settle(JANUARY);
+    const table: TaxTable = {
+      default: [],
+      countries: {
+        BR: [
+          { name: "ISS", rate: "2.9" },
+          { name: "PIS", rate: "0.65" },
+        ],
+      },
+    };
+    const number = await issueInvoice(server.ledger, key(JANUARY), { ...terms, taxes: table });
+    expect(await findInvoice(server.ledger, String(number))).toMatchObject({
+      organizationName: "Acme & Söhne",
+      country: "BR",
+      netCents: 10_050n,
+      taxes: [
+        { name: "ISS", rate: "2.9", cents: 291n },
+        { name: "PIS", rate: "0.65", cents: 65n },
+      ],
+      taxCents: 356n,
+      totalCents: 10_406n,
+    });
+  });
+});
+
+describe("what is issued", () => {
+  test.each([
+    "update invoices set total_cents = 0",
+    "delete from invoices",
+    "truncate invoices cascade",
+    "update invoice_lines set amount = 0",
+    "delete from invoice_lines",
+    "truncate invoice_lines",
+    "update invoice_charges set amount = 0",
+    "delete from invoice_charges",
+    "truncate invoice_charges",
+    "delete from invoice_cycles",
+    "update invoicing set first_cycle = '2020-01-01'",
+    "update document_numbers set last = last + 2",
+    "update document_numbers set last = last - 1",
+    "delete from document_numbers",
+    "truncate document_numbers",
+    "insert into invoice_lines select organization_id, cycle_start, 9, 'x', 'term', null, 1, 1, 1, 1 from invoices",
+    "insert into invoice_charges select organization_id, 'x', cycle_start, 1, now(), 1, 1 from invoices",
+  ])("cannot be changed by: %s", async (statement) => {
+    await beginInvoicing(server.ledger, at("01-15T12:00:00"));
+    await runs("01-05T10:00:00");
+    await settle(JANUARY);
+    await issueInvoice(server.ledger, key(JANUARY), terms);
+    await completeInvoiceCycle(server.ledger, JANUARY);
+    await expect(sql.raw(statement).execute(server.ledger)).rejects.toMatchObject({ code: "23000" });
+  });
+
+  test("has only numbers of its series, and adds up", async () => {
+    await beginInvoicing(server.ledger, at("01-15T12:00:00"));
+    await runs("01-05T10:00:00");
+    await settle(JANUARY);
+    await issueInvoice(server.ledger, key(JANUARY), terms);
+    const copy = (number: string) => sql`
+      insert into invoices select 'other', cycle_start, ${number}, organization_name, issuer, country, currency, issued_at, due_at,
+        line_count, charge_count, carry_in, subtotal, net_cents, carry_out, taxes, tax_cents, total_cents from invoices`;
+    const { rows } = await sql<{ number: string }>`select number from invoices`.execute(server.ledger);
+    const [number = ""] = rows.map((row) => row.number);
+    await expect(copy(number.replace("000001", "000007")).execute(server.ledger)).rejects.toThrow(
+      /next number/,
+    );
+    await expect(copy(number).execute(server.ledger)).rejects.toThrow(/does not add up/);
+  });
+});
+
+test("an invoice of 10,000 lines", async () => {
+  await beginInvoicing(server.ledger, at("01-15T12:00:00"));
+  await sql`
+    insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan,
+      instance, price, amount)
+    select 'acme', 'p' || n / 10, 'u' || n / 10, 'u' || n / 10 || '/instance_hour/' || n || '/' || i, 'instance_hour',
+      '2026-01-10T00:00:00Z', '2026-01-10T01:00:00Z', '2026-01-10T01:00:00Z', '2026-01-01', 'basic', i, n % 10 + 1, n % 10 + 1
+    from generate_series(0, 9999) n, generate_series(0, 2) i`.execute(server.ledger);
+  await settle(JANUARY);
+  const began = performance.now();
+  const number = await issueInvoice(server.ledger, key(JANUARY), terms);
+  const issued = performance.now();
+  const invoice = await findInvoice(server.ledger, String(number));
+  expect(invoice).toMatchObject({ lineCount: 10_000, chargeCount: 30_000, subtotal: "165000" });
+  const read = invoice && (await listInvoiceLines(server.ledger, invoice, { after: 0, limit: 10_000 }));
+  expect(read).toHaveLength(10_000);
+  const ms = (from: number, to: number) => Math.round(to - from);
+  console.log(
+    `invoice of 10,000 lines and 30,000 charges: issued in ${ms(began, issued)} ms, read in ${ms(issued, performance.now())} ms`,
+  );
+});
