@@ -20,6 +20,7 @@ export {
   ledgerTime,
 } from "./connect.ts";
 export * from "./costs.ts";
+export { type CreditNote, issueCreditNote, listCreditNotes, type ToCredit } from "./credit-notes.ts";
 export * from "./deployments.ts";
 export * from "./domain-reservations.ts";
 export * from "./email-recipients.ts";
@@ -32,6 +33,15 @@ export {
   organizationsToInvoice,
 } from "./invoice-cycles.ts";
 export { type InvoiceTerms, issueInvoice } from "./invoice-issue.ts";
+export {
+  type InvoiceOutcome,
+  type InvoicePayment,
+  listInvoicePayments,
+  openCents,
+  payInvoice,
+  reversePayment,
+  type ToPay,
+} from "./invoice-payments.ts";
 export {
   findInvoice,
   type Invoice,

@@ -9,15 +9,20 @@ import {
   cyclesToInvoice,
   findInvoice,
   type InvoiceTerms,
+  issueCreditNote,
   issueInvoice,
+  listCreditNotes,
   listInvoiceCharges,
   listInvoiceLines,
   listInvoices,
   listSettlements,
+  openCents,
   organizationsToInvoice,
+  payInvoice,
   recordJobRuns,
   recordPlanCharges,
   recordStorageCharges,
+  reversePayment,
   settleCycle,
 } from "./index.ts";
 
@@ -301,6 +306,94 @@ describe("what is issued", () => {
       /next number/,
     );
     await expect(copy(number).execute(server.ledger)).rejects.toThrow(/does not add up/);
+  });
+});
+
+describe("the state of an invoice", () => {
+  let number = "";
+  beforeEach(async () => {
+    await beginInvoicing(server.ledger, at("01-15T12:00:00"));
+    await charges([{ price: "1000", amount: "1000" }]);
+    await settle(JANUARY);
+    number = (await issueInvoice(server.ledger, key(JANUARY, "acme"), terms)) ?? "";
+  });
+  const state = async () => {
+    const invoice = await findInvoice(server.ledger, number);
+    return invoice && [invoice.state, invoice.paidCents, invoice.creditedCents, openCents(invoice)];
+  };
+
+  test("follows from payments, each once by its reference, and from their reversals", async () => {
+    const pay = (reference: string, amountCents?: bigint) =>
+      payInvoice(server.ledger, { number, reference, amountCents });
+    expect(await state()).toEqual(["open", 0n, 0n, 1_029n]);
+    expect(await pay("p1", 29n)).toBe("recorded");
+    expect(await Promise.all([pay("p1", 29n), pay("p1"), pay("p1", 30n)])).toEqual([
+      "already",
+      "already",
+      "differs",
+    ]);
+    expect(await pay("p2", 1_001n)).toBe("exceeds");
+    expect((await Promise.all([pay("p2"), pay("p3")])).sort()).toEqual(["exceeds", "recorded"]);
+    expect(await pay("p4")).toBe("exceeds");
+    expect(await state()).toEqual(["paid", 1_029n, 0n, 0n]);
+    expect(await reversePayment(server.ledger, { number, reference: "p1" })).toBe("recorded");
+    expect(await reversePayment(server.ledger, { number, reference: "p1" })).toBe("already");
+    expect(await reversePayment(server.ledger, { number, reference: "other" })).toBe("unknown");
+    expect(await state()).toEqual(["open", 1_000n, 0n, 29n]);
+    expect(await payInvoice(server.ledger, { number: "2026-999999", reference: "p1" })).toBe("unknown");
+    for (const statement of [
+      "update invoice_payments set amount_cents = 1",
+      "delete from invoice_payments",
+      "truncate invoice_payments",
+    ]) {
+      await expect(sql.raw(statement).execute(server.ledger)).rejects.toMatchObject({ code: "23000" });
+    }
+  });
+
+  test("is overdue once its days have passed", async () => {
+    const second = await findInvoice(server.ledger, number);
+    expect(second?.dueAt.getTime()).toBe((second?.issuedAt.getTime() ?? 0) + 14 * 24 * HOUR);
+    await charges([hourAt("02-03T00:00:00")], "u2");
+    await settle(FEBRUARY);
+    number = (await issueInvoice(server.ledger, key(FEBRUARY), { ...terms, dueDays: 0 })) ?? "";
+    expect(await state()).toEqual(["overdue", 0n, 0n, 3n]);
+  });
+
+  test("follows from credit notes, which have numbers of their own and their part of each tax", async () => {
+    const credit = (reference: string, netCents?: bigint, reason = "An outage") =>
+      issueCreditNote(server.ledger, { number, reference, reason, netCents });
+    expect(await credit("c0", 1_001n)).toEqual({ outcome: "exceeds" });
+    expect(await credit("c1", 500n)).toMatchObject({
+      outcome: "recorded",
+      note: { netCents: 500n, taxes: [{ name: "ISS", rate: "2.9", cents: 15n }], totalCents: 515n },
+    });
+    const given = await Promise.all([credit("c2"), credit("c2"), credit("c1", 500n), credit("c1", 400n)]);
+    expect(given.map((one) => one !== "unknown" && one.outcome).sort()).toEqual([
+      "already",
+      "already",
+      "differs",
+      "recorded",
+    ]);
+    expect(await credit("c3")).toEqual({ outcome: "exceeds" });
+    const notes = await listCreditNotes(server.ledger, number);
+    expect(notes.map((note) => [note.number.slice(8), note.netCents, note.taxCents])).toEqual([
+      ["000001", 500n, 15n],
+      ["000002", 500n, 14n],
+    ]);
+    expect(await state()).toEqual(["paid", 0n, 1_029n, 0n]);
+    for (const statement of [
+      "update credit_notes set net_cents = 1",
+      "delete from credit_notes",
+      "truncate credit_notes",
+    ]) {
+      await expect(sql.raw(statement).execute(server.ledger)).rejects.toMatchObject({ code: "23000" });
+    }
+    await expect(
+      sql`insert into credit_notes (number, invoice_number, reference, reason, net_cents, taxes, tax_cents, total_cents)
+        select 'CN-' || extract(year from now())::int || '-000002', ${number}, 'c9', 'x', 1, '[]', 0, 1`.execute(
+        server.ledger,
+      ),
+    ).rejects.toMatchObject({ code: "23514" });
   });
 });
 
