@@ -55,6 +55,7 @@ import { updateGithubCommands, updateGithubDeploySettings } from "./git/routes/g
 import { receiveGitHook } from "./git/routes/hook.ts";
 import { listGitBranches, listGitRepositories, resolveGitRepository } from "./git/routes/repositories.ts";
 import type { AnyRoute } from "./http/route.ts";
+import { listInvoiceChargesRoute, listInvoicesRoute, readInvoice } from "./invoices/routes.ts";
 import { cancelJobRun, startJobRun, updateSchedule } from "./jobs/routes/changes.ts";
 import { cancelOneOffRun, startOneOffRun } from "./jobs/routes/one-off-changes.ts";
 import {
@@ -215,6 +216,9 @@ export const routes: readonly AnyRoute[] = [
   readLogDrain,
   updateLogDrain,
   deleteLogDrain,
+  listInvoicesRoute,
+  readInvoice,
+  listInvoiceChargesRoute,
   gitProviders,
   runtimeCatalog,
   listGitConnections,

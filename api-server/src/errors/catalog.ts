@@ -78,6 +78,8 @@ export const failures = {
     new Failure(404, "WEBHOOK_DELIVERY_NOT_FOUND", `the webhook has no delivery ${id.slice(0, 100)}`),
   logDrainNotFound: (id: string) =>
     new Failure(404, "LOG_DRAIN_NOT_FOUND", `there is no log drain ${id.slice(0, 100)}`),
+  invoiceNotFound: (id: string) =>
+    new Failure(404, "INVOICE_NOT_FOUND", `there is no invoice ${id.slice(0, 100)}`),
   gitConnectionNotFound: (id: string) =>
     new Failure(404, "GIT_CONNECTION_NOT_FOUND", `there is no Git connection ${id.slice(0, 100)}`),
   gitRepositoryNotFound: () =>

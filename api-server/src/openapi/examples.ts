@@ -17,6 +17,7 @@ export const EXAMPLE_WEBHOOK_ID = "w3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_RECIPIENT_ID = "e3n8c1m6z0x4b9q2k7t5";
 export const EXAMPLE_DELIVERY_ID = "evt_5f2a9c81d3e04b7796a1c2d3e4f50617";
 export const EXAMPLE_DRAIN_ID = "l3n8c1m6z0x4b9q2k7t5";
+export const EXAMPLE_INVOICE_ID = "2026-000042";
 export const EXAMPLE_REPOSITORY_ID = "rMTc-0a1b2c3d4e5f";
 export const EXAMPLE_INSTANCE = `${EXAMPLE_ID}-6d4cf56db6-x7k2p`;
 export const EXAMPLE_BUILD_ID = "b5q2m8n1v7c4x0z9l3k6";
@@ -31,6 +32,7 @@ const FEATURES = [
   "databases",
   "domains",
   "git",
+  "invoices",
   "jobs",
   "log-drains",
   "logs",
@@ -122,6 +124,7 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   emailDeliveryNotFound: [EXAMPLE_DELIVERY_ID],
   emailRecipientLimitReached: [20],
   logDrainNotFound: [EXAMPLE_DRAIN_ID],
+  invoiceNotFound: [EXAMPLE_INVOICE_ID],
   logDrainExternal: ["drain-token"],
   gitConnectionNotFound: [EXAMPLE_CONNECTION_ID],
   gitConnectionUnavailable: ["the Git server does not take the credential"],

@@ -12,6 +12,7 @@ import {
 } from "@slipway/crds";
 import { INSTANCE } from "../exec/instance.ts";
 import type { AnyRoute } from "../http/route.ts";
+import { INVOICE_ID } from "../invoices/view.ts";
 import { RUN_ID } from "../jobs/store.ts";
 import { type Access, type Policy, policyOf } from "../policy/table.ts";
 import {
@@ -23,6 +24,7 @@ import {
   EXAMPLE_GROUP_ID,
   EXAMPLE_ID,
   EXAMPLE_INSTANCE,
+  EXAMPLE_INVOICE_ID,
   EXAMPLE_RECIPIENT_ID,
   EXAMPLE_REPOSITORY_ID,
   EXAMPLE_RUN_ID,
@@ -166,6 +168,11 @@ const pathSchemas: Readonly<Record<string, Json>> = {
     description: "Id of a log drain.",
     schema: { type: "string", maxLength: 40, pattern: LOG_DRAIN_ID.source },
     example: EXAMPLE_DRAIN_ID,
+  },
+  invoiceId: {
+    description: "Number of an invoice.",
+    schema: { type: "string", maxLength: 14, pattern: INVOICE_ID.source },
+    example: EXAMPLE_INVOICE_ID,
   },
   connectionId: {
     description: "Id of a Git connection.",

@@ -92,11 +92,12 @@ function failureHeaders(status: number): Json {
 /** What an operation answers: its successes, and every refusal by its policy or its schemas. */
 export function responsesOf(route: AnyRoute, policy: Policy): Json {
   const result: Json = {};
-  for (const [status, { description, schema }] of Object.entries(route.responses)) {
+  for (const [status, { description, schema, texts = [] }] of Object.entries(route.responses)) {
     const example = examples[route.operationId]?.responses[Number(status)];
     const body = schema && {
       content: {
         [JSON_TYPE]: { schema: toOpenApi(schema, "output"), ...(example === undefined ? {} : { example }) },
+        ...Object.fromEntries(texts.map((type) => [type, { schema: { type: "string" } }])),
       },
     };
     // The answer that makes a WebSocket has the headers of its handshake alone.

@@ -42,6 +42,7 @@ export const PERMISSIONS = [
   "organization.webhooks.update",
   "organization.log-drains.read",
   "organization.log-drains.update",
+  "organization.invoices.read",
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];

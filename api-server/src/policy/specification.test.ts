@@ -230,6 +230,9 @@ const scopesOnOrganization: [string, Permission][] = [
   ["POST /v1/organization/log-drains", "organization.log-drains.update"],
   ["PATCH /v1/organization/log-drains/:drainId", "organization.log-drains.update"],
   ["DELETE /v1/organization/log-drains/:drainId", "organization.log-drains.update"],
+  ["GET /v1/organization/invoices", "organization.invoices.read"],
+  ["GET /v1/organization/invoices/:invoiceId", "organization.invoices.read"],
+  ["GET /v1/organization/invoices/:invoiceId/charges", "organization.invoices.read"],
 ];
 
 const scopes: [string, Permission][] = [
@@ -420,7 +423,7 @@ describe("the scope of", () => {
 describe("what an organization's projects share", () => {
   it("is all in the table", () => {
     const found = routes.filter(({ path }) =>
-      /^\/v1\/organization\/(variable-groups|webhooks|email-recipients|log-drains)/.test(path),
+      /^\/v1\/organization\/(variable-groups|webhooks|email-recipients|log-drains|invoices)/.test(path),
     );
     expect(found.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       scopesOnOrganization.map(([operation]) => operation).sort(),
