@@ -63,7 +63,7 @@ async function isPast(
   { organizationId, cycle }: InvoiceKey,
 ): Promise<boolean> {
   const { rows } = await sql<{ past: boolean }>`
-    select exists (select from invoice_cycles where cycle_start >= ${cycle}::date)
+    select exists (select from invoice_cycles where cycle_start = ${cycle}::date)
       or exists (select from invoices where organization_id = ${organizationId} and cycle_start >= ${cycle}::date)
       or not exists (select from billing_cycles b join invoicing f on b.cycle_start >= f.first_cycle
         where b.cycle_start = ${cycle}::date and b.settled_at is not null) as past`.execute(transaction);

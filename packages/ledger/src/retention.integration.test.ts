@@ -6,8 +6,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
 import {
+  beginInvoicing,
+  completeInvoiceCycle,
+  findInvoice,
   findJobRun,
+  issueInvoice,
   lastStorageHour,
+  listInvoiceLines,
   listSettlements,
   readJobRunLog,
   recordJobRuns,
@@ -61,6 +66,34 @@ describe("after 90 days", () => {
     expect(await kept("charges", "due_at")).toEqual(times.slice(2));
     expect(await partitions("job_runs")).not.toContain("job_runs_2025_12");
     expect(await retireJobRuns(test.ledger, now)).toMatchObject({ partitions: [], runs: 0, charges: 0 });
+  });
+
+  // Shows: docs/ledger.md#retention: where invoices are issued, those that are on none stay, too
+  it("charges of a cycle whose invoices are not issued stay, and those of cycles before do not", async () => {
+    await beginInvoicing(test.ledger, new Date("2026-01-01T00:00:00Z"));
+    await recordJobRuns(
+      test.ledger,
+      times.map((time) => run(time)),
+    );
+    await settleCycle(test.ledger, new Date("2026-03-01T00:00:00Z"));
+    await retireJobRuns(test.ledger, now);
+    expect(await kept("charges", "due_at")).toEqual(times.slice(1));
+    const terms = { issuer: "", dueDays: 14, taxes: { default: [], countries: {} } };
+    const number = await issueInvoice(
+      test.ledger,
+      { organizationId: organization_id, cycle: "2026-01-01" },
+      terms,
+    );
+    await completeInvoiceCycle(test.ledger, "2026-01-01");
+    await retireJobRuns(test.ledger, now);
+    expect(await kept("charges", "due_at")).toEqual(times.slice(2));
+    // The run of the charge that came too late for its price is known by its amount alone.
+    const invoice = await findInvoice(test.ledger, number ?? "");
+    const lines = invoice && (await listInvoiceLines(test.ledger, invoice, { after: 0, limit: 9 }));
+    expect(lines?.map(({ plan, quantity, amount }) => [plan, quantity, amount])).toEqual([
+      [undefined, "1", "0.35"],
+      ["job-basic", "1", "0.35"],
+    ]);
   });
 
   it("settlements stay, and what was charged with them", async () => {

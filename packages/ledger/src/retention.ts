@@ -27,7 +27,7 @@ export interface Retired {
 /**
  * Removes what need not be kept any more: runs, hours of storage and settled charges older than 90 days, and logs one day
  * after the end of their cycle. Whole partitions are dropped; in the month that the limit lies in, an hour's rows go at a
- * time. What is not settled stays, and so do settlements. From then on the ledger refuses what is older.
+ * time. What is not settled stays, or not on its invoice where there are any, and so do settlements. From then on the ledger refuses what is older.
  * Interrupted, it continues with the next call.
  */
 export async function retireJobRuns(ledger: Ledger, now: Date): Promise<Retired> {
@@ -57,10 +57,16 @@ async function refuseOlder(ledger: Ledger, before: Date): Promise<void> {
   });
 }
 
-/** The last of the cycles that are settled for everybody, as a date. They are settled in order. */
+/**
+ * The last of the cycles that are settled for everybody, as a date, before the first one that is to have invoices and has not all of them. They
+ * are settled in order.
+ */
 async function lastSettled(ledger: Ledger): Promise<string | undefined> {
   const { rows } = await sql<{ cycle: string | null }>`
-    select max(cycle_start)::text as cycle from billing_cycles where settled_at is not null`.execute(ledger);
+    select max(cycle_start)::text as cycle from billing_cycles b
+    where settled_at is not null and not exists (
+      select from invoicing f join billing_cycles p on p.cycle_start between f.first_cycle and b.cycle_start
+      where not exists (select from invoice_cycles i where i.cycle_start = p.cycle_start))`.execute(ledger);
   return rows[0]?.cycle ?? undefined;
 }
 
