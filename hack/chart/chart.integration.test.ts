@@ -9,6 +9,7 @@ import { systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { Authority } from "../../operator/src/databases/tls/authority.ts";
+import { invoiceTerms } from "../../operator/src/invoices/settings.ts";
 import { startApiserver, type TestApiserver } from "../cluster/apiserver.ts";
 import { run } from "../lib/exec.ts";
 import { chartDir, helm, type Rendered, renderChart } from "./render.ts";
@@ -280,6 +281,22 @@ describe("rendering", () => {
         ),
       );
     expect(metering.length > 0).toBe(isMetered);
+  });
+
+  test.each([
+    [true, []],
+    [true, ["billing.invoices.dueDays=null", "billing.invoices.taxes=null", "billing.invoices.issuer=null"]],
+    [false, ["billing.invoices.enabled=false"]],
+    [false, ["billing.invoices=null"]],
+    [false, ["billing=null"]],
+  ])("invoices are issued where that is turned on: %s", async (areIssued, sets) => {
+    const objects = await renderChart(valuesOf("everything"), sets);
+    const variables = objects.flatMap(containersOf).flatMap(({ env = [] }) => env);
+    const terms = variables.filter(({ name }) => name === "SLIPWAY_BILLING_INVOICES");
+    expect(terms.length > 0).toBe(areIssued);
+    for (const { value } of terms) {
+      expect(invoiceTerms.parse(value)).toMatchObject({ dueDays: 14 });
+    }
   });
 
   test("metrics that are enabled over such values have their defaults", async () => {

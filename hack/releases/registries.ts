@@ -14,6 +14,7 @@ import { createBackupMetrics, registerBackupGauges } from "../../operator/src/ba
 import { addBilling } from "../../operator/src/billing/billing.ts";
 import { addMetering } from "../../operator/src/billing/metering.ts";
 import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
+import { addInvoices } from "../../operator/src/invoices/invoices.ts";
 import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobs/runs/metrics.ts";
 import { addObserve } from "../../operator/src/metrics/observe.ts";
 import { createWebhookMetrics } from "../../operator/src/notifications/metrics.ts";
@@ -86,6 +87,13 @@ function operatorRegistry(): Registry {
   };
   const catalog = () => ({}) as Catalog;
   addMetering(manager, { ledger: { changes, charges }, projects, catalog });
+  addInvoices(manager, {
+    begin: async () => {},
+    cycles: async () => [],
+    organizations: async () => [],
+    issue: async () => undefined,
+    complete: async () => {},
+  });
   manager.addController({ name: "jobrun", reconcile: async () => ({}), sources: [], workers: 1 });
   manager.metrics.leader.set({ name: "slipway-operator" }, 1);
   return manager.registry;

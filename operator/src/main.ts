@@ -35,6 +35,7 @@ import { openMountedBuildFiles } from "./builds/mounted-files.ts";
 import { addClusterCheck } from "./cluster-check.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { parseDatabaseImages } from "./databases/settings.ts";
+import { connectInvoiceLedger, ledgerInvoices } from "./invoices/invoices.ts";
 import { notificationLedger } from "./notifications/ledger.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./projects/deployments/reaper.ts";
@@ -49,6 +50,8 @@ async function main(config: Config): Promise<void> {
     maxConnections: 4,
     onIdleError: (error) => log.warn({ err: error }, "idle ledger connection lost"),
   });
+  // Of an organization with many charges one statement takes long: it delays nothing else on a connection of its own.
+  const invoiceLedger = config.invoices && connectInvoiceLedger(config.ledgerUrl, log);
   const stopping = shutdownSignal(log);
   const identity = config.podName ?? `${hostname()}-${process.pid}`;
   const tracing = await openTracing(config.tracing, { service: "slipway-operator", instance: identity, log });
@@ -94,6 +97,7 @@ async function main(config: Config): Promise<void> {
     },
     billing: ledgerBilling(ledger),
     metering: config.metersPlans ? ledgerMetering(ledger) : undefined,
+    invoices: config.invoices && invoiceLedger && ledgerInvoices(invoiceLedger, config.invoices),
     ledgerTime: () => ledgerTime(ledger),
     runs: { record: (rows) => recordJobRuns(ledger, rows) },
     storeRunLog: ({ organizationId, projectId, runId, scheduledAt }, text) =>
@@ -112,6 +116,7 @@ async function main(config: Config): Promise<void> {
     log.info({}, "operator stopped");
   } finally {
     await tracing?.close();
+    await invoiceLedger?.destroy();
     await ledger.destroy();
   }
 }

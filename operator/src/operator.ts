@@ -20,6 +20,7 @@ import { Authority } from "./databases/tls/authority.ts";
 import { addDomains } from "./domains/controller.ts";
 import { createIngressProbe } from "./domains/ingress-probe.ts";
 import { RouteCheck } from "./domains/route-check.ts";
+import { addInvoices } from "./invoices/invoices.ts";
 import { addJobRunController } from "./jobs/runs/controller.ts";
 import { addObserve } from "./metrics/observe.ts";
 import { addNotifications } from "./notifications/controller.ts";
@@ -97,6 +98,9 @@ export function createOperator(options: OperatorOptions): Manager {
       projects: stores.projects,
       catalog: () => catalog.current,
     });
+  if (options.invoices) {
+    addInvoices(manager, options.invoices);
+  }
   const probe =
     options.ingressProbe ??
     (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);

@@ -12,6 +12,7 @@ import type { SampleLedger } from "./databases/metrics/add.ts";
 import type { DatabaseImages } from "./databases/settings.ts";
 import type { IngressProbe } from "./domains/ingress-probe.ts";
 import type { ReservationLedger } from "./domains/reservations.ts";
+import type { InvoiceLedger } from "./invoices/invoices.ts";
 import type { CloseMetering } from "./jobs/deletion.ts";
 import type { RunLedger } from "./jobs/runs/ports.ts";
 import type { StoreRunLog } from "./logs/run-logs.ts";
@@ -62,6 +63,8 @@ export interface OperatorOptions {
   billing: BillingLedger;
   /** Where plans are metered; without it they are not. */
   metering?: MeteringLedger | undefined;
+  /** Where invoices are issued; without it none are. */
+  invoices?: InvoiceLedger | undefined;
   /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; not compared without it. */
   ledgerTime?: () => Promise<Date>;
   /** In place of the one that charges a deleted job's storage up to the end. */

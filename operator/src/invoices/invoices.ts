@@ -1,0 +1,140 @@
+/** Adds the issue of invoices to a manager, where it is turned on. */
+
+import type { Manager } from "@slipway/controller-runtime";
+import {
+  beginInvoicing,
+  completeInvoiceCycle,
+  connectLedger,
+  cyclesToInvoice,
+  type InvoiceTerms,
+  issueInvoice,
+  type Ledger,
+  organizationsToInvoice,
+} from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
+import { Counter } from "prom-client";
+
+/** The ledger's invoices. Each call may throw when the ledger is unavailable, and may be repeated. */
+export interface InvoiceLedger {
+  /** Notes from which cycle on there are invoices. */
+  begin(): Promise<void>;
+  /** Cycles whose invoices are to be issued, the oldest first. */
+  cycles(): Promise<readonly string[]>;
+  /** Organizations that may have a charge for a cycle's invoices, and no invoice of it. */
+  organizations(cycle: string): Promise<readonly string[]>;
+  /** @returns its number; undefined where there is none to issue */
+  issue(organizationId: string, cycle: string): Promise<string | undefined>;
+  /** Notes that all are issued. */
+  complete(cycle: string): Promise<void>;
+}
+
+const STATEMENT_TIMEOUT_MS = 300_000;
+
+/** A connection for invoices alone, whose statements may take minutes. It is made when the first one is due. */
+export const connectInvoiceLedger = (url: string, log: Logger): Ledger =>
+  connectLedger({
+    url,
+    applicationName: "slipway-invoices",
+    maxConnections: 1,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    onIdleError: (error) => log.warn({ err: error }, "idle ledger connection lost"),
+  });
+
+/** Invoices in the PostgreSQL ledger. */
+export const ledgerInvoices = (ledger: Ledger, terms: InvoiceTerms): InvoiceLedger => ({
+  begin: () => beginInvoicing(ledger),
+  cycles: () => cyclesToInvoice(ledger),
+  organizations: (cycle) => organizationsToInvoice(ledger, cycle),
+  issue: (organizationId, cycle) => issueInvoice(ledger, { organizationId, cycle }, terms),
+  complete: (cycle) => completeInvoiceCycle(ledger, cycle),
+});
+
+export type InvoiceResult = "issued" | "failed";
+
+interface Options {
+  ledger: InvoiceLedger;
+  /** One that throws while it may not be acted on. */
+  clock: Clock;
+  log: Logger;
+  onOutcome?: (outcome: InvoiceResult) => void;
+}
+
+const PERIOD_MS = 3_600_000;
+const RETRY_MS = 60_000;
+
+/** The first shard issues for all. */
+export function addInvoices(manager: Manager, ledger: InvoiceLedger): void {
+  const { trustedClock: clock, log, registry } = manager;
+  const invoices = new Counter({
+    name: "slipway_invoices_total",
+    help: "Invoices by outcome: issued, or failed and tried again.",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
+  for (const outcome of ["issued", "failed"]) {
+    invoices.inc({ outcome }, 0);
+  }
+  manager.addRunnable({
+    name: "invoices",
+    run: (signal) =>
+      runInvoices({ ledger, clock, log, onOutcome: (outcome) => invoices.inc({ outcome }) }, signal),
+  });
+}
+
+/** Issues what is due, at start and hourly, until the signal aborts. What failed is tried again in a minute. */
+export async function runInvoices(options: Options, signal: AbortSignal): Promise<void> {
+  const { clock, log, ledger } = options;
+  let hasBegun = false;
+  while (!signal.aborted) {
+    let isDone = false;
+    try {
+      clock.now();
+      if (!hasBegun) {
+        await ledger.begin();
+        hasBegun = true;
+      }
+      isDone = await issueDue(options, signal);
+    } catch (error) {
+      if (!signal.aborted) {
+        log.warn({ err: error }, "invoices could not be issued");
+      }
+    }
+    await sleep(clock, isDone ? PERIOD_MS : RETRY_MS, signal);
+  }
+}
+
+/**
+ * Issues all invoices of cycles that are due, of one organization after the other. An organization whose invoice fails delays no other, and
+ * has no invoice of a later cycle before: each carries over from the one before.
+ * @returns whether none failed
+ */
+export async function issueDue(
+  { ledger, clock, log, onOutcome }: Options,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const failed = new Set<string>();
+  for (const cycle of await ledger.cycles()) {
+    const due = await ledger.organizations(cycle);
+    let issued = 0;
+    for (const organization of due.filter((id) => !failed.has(id))) {
+      signal.throwIfAborted();
+      clock.now();
+      try {
+        if ((await ledger.issue(organization, cycle)) !== undefined) {
+          issued += 1;
+          onOutcome?.("issued");
+        }
+      } catch (error) {
+        failed.add(organization);
+        onOutcome?.("failed");
+        log.error({ err: error, organization, cycle }, "an invoice could not be issued");
+      }
+    }
+    const isComplete = due.every((id) => !failed.has(id));
+    if (isComplete) {
+      await ledger.complete(cycle);
+    }
+    log.info({ cycle, issued, isComplete }, "invoices issued");
+  }
+  return failed.size === 0;
+}

@@ -1,0 +1,40 @@
+/** The terms of invoices: `billing.invoices` of the chart, as JSON in the environment. */
+
+import type { InvoiceTerms } from "@slipway/ledger";
+import { z } from "zod";
+
+const taxes = z
+  .array(
+    z.strictObject({
+      name: z.string().min(1).max(64),
+      rate: z
+        .string()
+        .regex(/^(0|[1-9][0-9]{0,2})(\.[0-9]{1,6})?$/, "must be percent as a decimal in text such as 2.9"),
+    }),
+  )
+  .max(10);
+
+const terms = z.strictObject({
+  issuer: z.string().max(1_000).default(""),
+  dueDays: z.int().min(1).max(365).default(14),
+  taxes: z
+    .strictObject({
+      default: taxes.default([]),
+      countries: z
+        .record(z.string().regex(/^[A-Z]{2}$/, "must be two capital letters (ISO 3166-1)"), taxes)
+        .default({}),
+    })
+    .default({ default: [], countries: {} }),
+}) satisfies z.ZodType<InvoiceTerms>;
+
+export const invoiceTerms = z
+  .string()
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue({ code: "custom", message: "must be JSON" });
+      return z.NEVER;
+    }
+  })
+  .pipe(terms);
