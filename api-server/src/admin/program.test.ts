@@ -16,6 +16,7 @@ test("the help lists every group of commands, the one that runs on a person's ma
       "member",
       "domain",
       "capacity",
+      "invoice",
       "platform",
     ]),
   );

@@ -11,13 +11,9 @@ import {
 } from "./commands/organization.ts";
 import { type AdminContext, AdminError, audited } from "./context.ts";
 import { createApiKey, createUserToken, parseGrants, requireOrganization } from "./credentials.ts";
+import { addCountryCommand, addInvoiceCommands, type CommonOptions as Common } from "./invoice-program.ts";
 
 /** The commands of `slipway admin`: their arguments, their output, and their rows in the audit log. */
-
-interface Common {
-  json?: boolean;
-  organization?: string;
-}
 
 /** What one call of the admin command printed, and its exit code. */
 export interface AdminResult {
@@ -75,7 +71,7 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
       out(`${JSON.stringify(result)}\n`);
     } else {
       for (const [key, value] of Object.entries(result)) {
-        out(`${key}: ${String(value)}\n`);
+        out(`${key}: ${typeof value === "object" ? JSON.stringify(value) : String(value)}\n`);
       }
     }
   };
@@ -111,6 +107,9 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
         run(options, (context) => blockOrganization(context, options.organization, blocked)),
       );
   }
+
+  addCountryCommand(organization, run);
+  addInvoiceCommands(root, run);
 
   root
     .command("capacity")

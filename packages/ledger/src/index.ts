@@ -72,6 +72,7 @@ export {
   type NotificationEvent,
   TEST_EVENT,
 } from "./notification-event.ts";
+export { setOrganizationCountry } from "./organization-countries.ts";
 export * from "./organizations.ts";
 export { ensurePartitions } from "./partitions.ts";
 export * from "./plan-charges.ts";
