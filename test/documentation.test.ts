@@ -29,6 +29,7 @@ const PAGES = [
   "docs/webhooks.md",
   "docs/email.md",
   "docs/usage.md",
+  "docs/invoices.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -76,6 +77,11 @@ const ADMIN = [
   "capacity set",
   "domain verify",
   "github connect",
+  "organization country",
+  "invoice list",
+  "invoice show",
+  "invoice pay",
+  "invoice credit",
 ];
 
 /** Folders of the repository that pages name files of. */

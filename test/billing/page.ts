@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { BillableHistory, PlanPaymentMode, PriceList } from "@slipway/crds";
+import type { BillableHistory, PlanPaymentMode, PriceList, TaxRate } from "@slipway/crds";
 import { parse } from "yaml";
 import { root } from "../../hack/lib/paths.ts";
 
@@ -50,6 +50,37 @@ export const blocks = (language: string): unknown[] =>
 export const instant = (text: string): number => Date.parse(text);
 
 export const examples = blocks("yaml") as Example[];
+
+export interface WrittenInvoiceCharge {
+  kind: "instance_hour" | "storage_hour" | "term" | "credit";
+  plan?: string;
+  gb?: number;
+  price: string;
+  /** The price times the GB unless written. */
+  amount?: string;
+}
+
+export interface InvoiceExample {
+  example: string;
+  taxes?: TaxRate[];
+  cycles: {
+    /** A month. */
+    cycle: string;
+    charges: WrittenInvoiceCharge[];
+    /** Recorded after the invoice. */
+    late?: WrittenInvoiceCharge[];
+    invoice: {
+      lines: string[];
+      carried_in: string;
+      net: number;
+      taxes?: number[];
+      total?: number;
+      carried_out: string;
+    };
+  }[];
+}
+
+export const invoiceExamples = blocks("yaml invoices") as InvoiceExample[];
 
 /** The prices of all examples. */
 export const prices: PriceList[] = (blocks("yaml prices") as WrittenPrices[][])

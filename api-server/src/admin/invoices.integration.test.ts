@@ -59,7 +59,8 @@ async function json(...words: string[]): Promise<Record<string, unknown>> {
   return JSON.parse(stdout);
 }
 
-// Shows: docs/billing.md#payments-and-credit-notes: `admin invoice list`
+// Shows: docs/invoices.md#payments-and-credit-notes: `admin invoice list`, `admin invoice show --invoice NUMBER`
+// Shows: docs/invoices.md#payments-and-credit-notes: `admin organization country --organization ID --country BR`
 test("invoices are listed and shown", async () => {
   expect(await json("invoice", "list")).toMatchObject({
     invoices: [{ id: number, organization_id: "acme", status: "open", total_amount: 1_029 }],
@@ -75,8 +76,9 @@ test("invoices are listed and shown", async () => {
   expect(stdout).toContain("total_amount: 1029\n");
 });
 
-// Shows: docs/billing.md#payments-and-credit-notes: `admin invoice pay`
-// Shows: docs/billing.md#payments-and-credit-notes: `admin invoice credit`
+// Shows: docs/invoices.md#payments-and-credit-notes: a payment of what is open, or `--amount CENTS`
+// Shows: docs/invoices.md#payments-and-credit-notes: that this payment was given back
+// Shows: docs/invoices.md#payments-and-credit-notes: `admin invoice credit --invoice NUMBER
 test("payments and credit notes are recorded once by their reference", async () => {
   const pay = (...words: string[]) => json("invoice", "pay", "--invoice", number, "--reference", ...words);
   const first = ["bank-1", "--amount", "100", "--paid-at", "2026-02-03T00:00:00Z"];

@@ -68,7 +68,7 @@ const whole: WholeInvoice = {
   payments: [],
 };
 
-// Shows: docs/billing.md#invoices-over-v1: every text is escaped
+// Shows: docs/invoices.md#over-v1: every text is escaped
 test("the page has every text escaped, no script, and a policy that allows nothing but its style", () => {
   const html = invoiceHtml(whole, { next: 3 });
   expect(html).not.toMatch(/<script|alert\("/);
@@ -82,7 +82,7 @@ test("the page has every text escaped, no script, and a policy that allows nothi
   expect(html).not.toMatch(/ style=| on[a-z]+=|<link|<img/);
 });
 
-// Shows: docs/billing.md#invoices-over-v1: no cell is a formula
+// Shows: docs/invoices.md#over-v1: no cell is a formula
 test.each([
   ["=1+1", "'=1+1"],
   ["+1+1", "'+1+1"],

@@ -62,8 +62,8 @@ afterAll(async () => {
 const get = (url: string, headers = reader) => harness.app.inject({ url, headers });
 
 describe("invoices", () => {
-  // Shows: docs/billing.md#invoices-over-v1: `GET /v1/organization/invoices`
-  // Shows: docs/billing.md#invoices-over-v1: `GET /v1/organization/invoices/:invoiceId`
+  // Shows: docs/invoices.md#over-v1: `GET /v1/organization/invoices` |
+  // Shows: docs/invoices.md#over-v1: `GET /v1/organization/invoices/:invoiceId` |
   test("are listed, and read with lines, amounts and taxes that are exact", async () => {
     const list = await get(INVOICES);
     expect(list.json().data).toMatchObject({
@@ -98,7 +98,7 @@ describe("invoices", () => {
     expect((await get(`${INVOICES}?page=2`)).json().data.invoices).toEqual([]);
   });
 
-  // Shows: docs/billing.md#invoices-over-v1: `GET /v1/organization/invoices/:invoiceId/charges`
+  // Shows: docs/invoices.md#over-v1: `GET /v1/organization/invoices/:invoiceId/charges` |
   test("name the charges of each line", async () => {
     const { data } = (await get(`${INVOICES}/${number}/charges?line=1&limit=2&page=2`)).json();
     expect(data.pagination).toEqual({ page: 2, limit: 2, total: 3, pages: 2 });
@@ -114,7 +114,7 @@ describe("invoices", () => {
     expect((await get(`${INVOICES}/${number}/charges?line=9`)).json().data.charges).toEqual([]);
   });
 
-  // Shows: docs/billing.md#invoices-over-v1: `format`, or else `Accept`
+  // Shows: docs/invoices.md#over-v1: JSON, CSV of the lines, or HTML
   test("are CSV and a page to print, too", async () => {
     const csv = await get(`${INVOICES}/${number}?format=csv`);
     expect(csv.headers["content-type"]).toMatch(/^text\/csv/);
@@ -132,7 +132,8 @@ describe("invoices", () => {
     expect((await get(`${INVOICES}/${number}?format=pdf`)).statusCode).toBe(400);
   });
 
-  // Shows: docs/billing.md#invoices-over-v1: `organization.invoices.read`
+  // Shows: docs/invoices.md#over-v1: 404 | `INVOICE_NOT_FOUND`
+  // Shows: docs/invoices.md#over-v1: The needed permission is `organization.invoices.read`
   test("are of their organization alone", async () => {
     const other = harness.key("other", "* on organization:*");
     for (const path of [`/${number}`, `/${number}/charges`, `/${number}?format=csv`]) {

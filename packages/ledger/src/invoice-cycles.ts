@@ -17,12 +17,15 @@ export async function beginInvoicing(ledger: Ledger, at?: Date): Promise<void> {
     on conflict do nothing`.execute(ledger);
 }
 
-/** First days of the cycles whose invoices are to be issued, the oldest first. */
-export async function cyclesToInvoice(ledger: Ledger): Promise<string[]> {
+/**
+ * First days of the cycles whose invoices are to be issued, the oldest first.
+ * @param restHours from the end of a cycle on
+ */
+export async function cyclesToInvoice(ledger: Ledger, restHours = REST_HOURS): Promise<string[]> {
   const { rows } = await sql<{ cycle: string }>`
     select b.cycle_start::text as cycle from billing_cycles b join invoicing f on b.cycle_start >= f.first_cycle
     where b.settled_at is not null
-      and ((b.cycle_start + interval '1 month') at time zone 'UTC') + make_interval(hours => ${REST_HOURS}) <= now()
+      and ((b.cycle_start + interval '1 month') at time zone 'UTC') + make_interval(hours => ${restHours}) <= now()
       and not exists (select from invoice_cycles i where i.cycle_start = b.cycle_start)
     order by b.cycle_start`.execute(ledger);
   return rows.map(({ cycle }) => cycle);

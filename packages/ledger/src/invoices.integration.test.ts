@@ -124,6 +124,8 @@ describe("an invoice", () => {
     expect(await findInvoice(server.ledger, String(number), "other")).toBeUndefined();
   });
 
+  // Shows: docs/invoices.md#issue: an invoice for each organization and cycle that has charges, once
+  // Shows: docs/invoices.md#issue: numbers of a year without gaps
   test("is issued once by several processes, whatever the number of repeats, and numbers have no gaps", async () => {
     const organizations = Array.from({ length: 4 }, (_, index) => `org-${index}`);
     await recordJobRuns(
@@ -196,6 +198,7 @@ describe("an invoice", () => {
     );
   });
 
+  // Shows: docs/invoices.md#issue: a day after the end of the cycle, once it is settled; what is charged later is on the next one
   test("has a late charge once, in the next cycle, and none after its cycle is complete", async () => {
     await charges([{}]);
     await runs("01-05T10:00:00");
@@ -210,6 +213,10 @@ describe("an invoice", () => {
     expect(await cyclesToInvoice(server.ledger)).toEqual([]);
     await settle(FEBRUARY);
     expect(await cyclesToInvoice(server.ledger)).toEqual([FEBRUARY]);
+    const { rows: ended } = await sql<{ hours: number }>`
+      select floor(extract(epoch from now() - '2026-03-01T00:00:00Z'::timestamptz) / 3600)::int as hours`.execute(server.ledger);
+    expect(await cyclesToInvoice(server.ledger, ended[0]?.hours)).toEqual([FEBRUARY]);
+    expect(await cyclesToInvoice(server.ledger, (ended[0]?.hours ?? 0) + 2)).toEqual([]);
     expect(await organizationsToInvoice(server.ledger, FEBRUARY)).toEqual(["acme", "late"]);
     const second = await issueInvoice(server.ledger, key(FEBRUARY), untaxed);
     await issueInvoice(server.ledger, key(FEBRUARY, "late"), untaxed);
@@ -265,6 +272,7 @@ describe("an invoice", () => {
 });
 
 describe("what is issued", () => {
+  // Shows: docs/invoices.md#issue: nothing of it is ever changed or removed
   test.each([
     "update invoices set total_cents = 0",
     "delete from invoices",

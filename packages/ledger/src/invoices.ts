@@ -95,18 +95,18 @@ export const taxLineOf = ({ name, rate, cents }: StoredTax): TaxLine => ({
   cents: BigInt(cents),
 });
 
-/** Invoices with their state: what was paid and credited by now decides it, and the ledger's time. */
+/** Some invoices with their state, the newest first: what was paid and credited by now decides it, and the ledger's time. */
 const select = (which: RawBuilder<unknown>) => sql<Row>`
   select i.number, i.organization_id, i.organization_name, i.issuer, i.country, i.currency,
     i.cycle_start::timestamp at time zone 'UTC' as cycle_start, i.issued_at, i.due_at, i.line_count, i.charge_count,
     trim_scale(i.carry_in)::text as carry_in, trim_scale(i.subtotal)::text as subtotal, trim_scale(i.carry_out)::text as carry_out,
     i.net_cents, i.taxes, i.tax_cents, i.total_cents, p.cents as paid_cents, n.cents as credited_cents,
     case when p.cents + n.cents >= i.total_cents then 'paid' when now() > i.due_at then 'overdue' else 'open' end as state
-  from invoices i
+  from (select * from invoices ${which}) i
     cross join lateral (select coalesce(sum(case kind when 'payment' then amount_cents else -amount_cents end), 0) as cents
       from invoice_payments where invoice_number = i.number) p
     cross join lateral (select coalesce(sum(total_cents), 0) as cents from credit_notes where invoice_number = i.number) n
-  ${which}`;
+  order by i.cycle_start desc, i.organization_id`;
 
 function invoiceOf(row: Row): Invoice {
   return {
@@ -141,7 +141,7 @@ export async function listInvoices(
 ): Promise<{ invoices: Invoice[]; total: number }> {
   const own = organizationId === undefined ? sql`true` : sql`organization_id = ${organizationId}`;
   const { rows } = await select(
-    sql`where ${own} order by i.cycle_start desc, i.organization_id limit ${limit} offset ${offset}`,
+    sql`where ${own} order by cycle_start desc, organization_id limit ${limit} offset ${offset}`,
   ).execute(ledger);
   const { rows: counted } = await sql<{ total: number }>`
     select count(*)::int as total from invoices where ${own}`.execute(ledger);
@@ -154,8 +154,8 @@ export async function findInvoice(
   number: string,
   organizationId?: string,
 ): Promise<Invoice | undefined> {
-  const own = organizationId === undefined ? sql`true` : sql`i.organization_id = ${organizationId}`;
-  const { rows } = await select(sql`where i.number = ${number} and ${own}`).execute(ledger);
+  const own = organizationId === undefined ? sql`true` : sql`organization_id = ${organizationId}`;
+  const { rows } = await select(sql`where number = ${number} and ${own}`).execute(ledger);
   return rows[0] && invoiceOf(rows[0]);
 }
 
