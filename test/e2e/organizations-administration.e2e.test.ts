@@ -55,6 +55,24 @@ describe("an organization", () => {
     });
   });
 
+  // Shows: docs/invoices.md#over-v1: `GET /v1/organization/invoices` |
+  // Shows: docs/invoices.md#payments-and-credit-notes: `admin organization country --organization ID --country BR`
+  test("has no invoice before its first month, and a country by which it will be taxed", async () => {
+    const { organization_id: id, api_key: key } = organization;
+    const own = apiClient(key);
+    expect(await own("GET", "/v1/organization/invoices")).toMatchObject({
+      status: 200,
+      body: { data: { invoices: [], pagination: { total: 0 } } },
+    });
+    expect(await own("GET", "/v1/organization/invoices/2026-000001/charges")).toMatchObject({
+      status: 404,
+      body: { code: "INVOICE_NOT_FOUND" },
+    });
+    expect(await admin("invoice", "list", "--organization", id)).toMatchObject({ invoices: [] });
+    const country = { organization_id: id, country: "BR" };
+    expect(await admin("organization", "country", "--organization", id, "--country", "BR")).toEqual(country);
+  });
+
   // Shows: docs/applications.md#conventions: a foreign project looks exactly like a missing one, on
   test("sees nothing of another one's projects", async () => {
     const { project_id: id } = await createProject(call, privateProject());

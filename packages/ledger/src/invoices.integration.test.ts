@@ -11,6 +11,7 @@ import {
   type InvoiceTerms,
   issueCreditNote,
   issueInvoice,
+  type Ledger,
   listCreditNotes,
   listInvoiceCharges,
   listInvoiceLines,
@@ -59,6 +60,21 @@ async function charges(facts: Partial<PlanCharge>[], projectUid = "u1"): Promise
   });
   await recordPlanCharges(server.ledger, [{ ...window, charges: all }]);
 }
+/** A ledger whose process ends after so many statements. */
+function endingAfter(statements: number): Ledger {
+  let left = statements;
+  return server.ledger.withPlugin({
+    transformQuery: ({ node }) => {
+      left -= 1;
+      if (left < 0) {
+        throw new Error("the process has ended");
+      }
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  });
+}
+
 const hourAt = (text: string): Partial<PlanCharge> => {
   const from = at(text).getTime();
   return { from, to: from + HOUR, finalAt: from + HOUR };
@@ -153,6 +169,30 @@ describe("an invoice", () => {
     expect(await issueInvoice(server.ledger, key(JANUARY), terms)).toMatch(/-000001$/);
   });
 
+  test("whose process ends between any two statements leaves nothing behind, and is issued once afterwards", async () => {
+    await runs("01-05T10:00:00", "01-05T11:00:00");
+    await charges([{}]);
+    await settle(JANUARY);
+    let number: string | undefined;
+    let ends = 0;
+    while (number === undefined) {
+      number = await issueInvoice(endingAfter(ends), key(JANUARY), terms).catch(() => undefined);
+      if (number === undefined) {
+        ends += 1;
+        const { rows } = await sql<{ left: number }>`
+          select ((select count(*) from invoices) + (select count(*) from invoice_lines) + (select count(*) from invoice_charges)
+            + (select count(*) from document_numbers))::int as left`.execute(server.ledger);
+        expect(rows).toEqual([{ left: 0 }]);
+      }
+      expect(ends).toBeLessThan(20);
+    }
+    expect(ends).toBeGreaterThan(4);
+    expect(number).toMatch(/-000001$/);
+    expect(await findInvoice(server.ledger, number)).toMatchObject({ chargeCount: 3 });
+    // The answer was lost: it is asked for again.
+    expect(await issueInvoice(server.ledger, key(JANUARY), terms)).toBeUndefined();
+  });
+
   test("carries fractions as settlements do, and what credits leave over", async () => {
     await runs("01-05T10:00:00", "01-05T11:00:00");
     await settle(JANUARY);
@@ -214,7 +254,9 @@ describe("an invoice", () => {
     await settle(FEBRUARY);
     expect(await cyclesToInvoice(server.ledger)).toEqual([FEBRUARY]);
     const { rows: ended } = await sql<{ hours: number }>`
-      select floor(extract(epoch from now() - '2026-03-01T00:00:00Z'::timestamptz) / 3600)::int as hours`.execute(server.ledger);
+      select floor(extract(epoch from now() - '2026-03-01T00:00:00Z'::timestamptz) / 3600)::int as hours`.execute(
+      server.ledger,
+    );
     expect(await cyclesToInvoice(server.ledger, ended[0]?.hours)).toEqual([FEBRUARY]);
     expect(await cyclesToInvoice(server.ledger, (ended[0]?.hours ?? 0) + 2)).toEqual([]);
     expect(await organizationsToInvoice(server.ledger, FEBRUARY)).toEqual(["acme", "late"]);
