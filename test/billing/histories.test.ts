@@ -3,7 +3,9 @@ import {
   type BillableHistory,
   type PlanCharge,
   type PriceList,
+  planAdjustments,
   planCharges,
+  type RecordedPlanCharge,
 } from "@slipway/crds";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -181,7 +183,60 @@ test(
         expect(amounts(parts)).toEqual(amounts(whole.filter(({ finalAt }) => finalAt < from + 31 * HOUR)));
         expect(new Set(parts.map(({ key }) => key)).size).toBe(parts.length);
       }),
-      { numRuns: RUNS / 4 },
+      { numRuns: RUNS },
+    );
+  },
+  TIMEOUT_MS,
+);
+
+/** What is recorded of each fact in all, in 10^-18 cents; facts of which nothing is left are not among them. */
+function netOf(recorded: readonly RecordedPlanCharge[]): Map<string, bigint> {
+  const nets = new Map<string, bigint>();
+  for (const { key, adjusts = key, kind, amount } of recorded) {
+    nets.set(adjusts, (nets.get(adjusts) ?? 0n) + (kind === "credit" ? -cents(amount) : cents(amount)));
+  }
+  return new Map([...nets].filter(([, net]) => net !== 0n));
+}
+
+// Shows: docs/billing.md#late-changes: what is recorded is then, fact by fact, what the history costs
+test(
+  "what is recorded, and then adjusted to changes that came late, is what the whole history costs",
+  () => {
+    const isLate = fc.array(fc.boolean(), { minLength: 11, maxLength: 11 });
+    const made = fc.oneof(hours, years);
+    const most = fc.integer({ min: 1, max: 40 * HOUR });
+    fc.assert(
+      fc.property(made, isLate, fc.boolean(), most, ({ history, prices }, late, isEndLate, time) => {
+        const { changes, deletedAt, projectUid } = history;
+        const until = (changes[0]?.at ?? 0) + time;
+        const isThere = changes.map((_, index) => index === 0 || !late[index]);
+        let known: BillableHistory = {
+          projectUid,
+          changes: changes.filter((_, index) => isThere[index]),
+          ...(isEndLate || deletedAt === undefined ? {} : { deletedAt }),
+        };
+        const final = (of: BillableHistory, hoursSince?: number) =>
+          planCharges(of, prices, { hoursSince, until }).filter(({ finalAt }) => finalAt < until);
+        const recorded: RecordedPlanCharge[] = final(known);
+        const come = (at: number, pass: number) => {
+          const own = recorded.filter(({ key, adjusts = key, to }) => !isOfHour(adjusts) || to >= at);
+          recorded.push(...planAdjustments(final(known, at), own, pass));
+        };
+        for (const [index, { at }] of changes.entries()) {
+          if (!isThere[index]) {
+            isThere[index] = true;
+            known = { ...known, changes: changes.filter((_, place) => isThere[place]) };
+            come(at, index + 1);
+          }
+        }
+        if (isEndLate && deletedAt !== undefined) {
+          known = history;
+          come(deletedAt, changes.length + 1);
+        }
+        expect(netOf(recorded)).toEqual(netOf(final(history)));
+        expect(new Set(recorded.map(({ key }) => key)).size).toBe(recorded.length);
+      }),
+      { numRuns: RUNS },
     );
   },
   TIMEOUT_MS,

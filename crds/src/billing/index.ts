@@ -10,6 +10,7 @@ export {
   forecastDays,
   type Renewal,
 } from "./forecast.ts";
+export { type PlanAdjustment, planAdjustments, type RecordedPlanCharge } from "./adjustments.ts";
 export type { BillableChange, BillableHistory, BillableState, PlanPaymentMode } from "./history.ts";
 export {
   type ChargeWindow,

@@ -32,7 +32,9 @@ export interface PlanCharge {
 /** A time of which charges are wanted, in milliseconds. */
 export interface ChargeWindow {
   /** Those that were final before are left out; none are unless given. */
-  readonly since?: number;
+  readonly since?: number | undefined;
+  /** Hours that end before are left out, and nothing else is for this. As `since` unless given. */
+  readonly hoursSince?: number | undefined;
   /** What the history has from then on is left out, so that a charge with `finalAt` from then on may still change. */
   readonly until: number;
 }
@@ -48,13 +50,13 @@ const CREDIT_SCALE = 9;
 export function planCharges(
   history: BillableHistory,
   lists: readonly PriceList[],
-  { since = Number.NEGATIVE_INFINITY, until }: ChargeWindow,
+  { since = Number.NEGATIVE_INFINITY, hoursSince = since, until }: ChargeWindow,
 ): PlanCharge[] {
   const stretches = stretchesOf(history, until);
   const origin = history.changes[0]?.at ?? 0;
   const deletedAt =
     history.deletedAt !== undefined && history.deletedAt < until ? history.deletedAt : undefined;
-  const hours = new ProjectHours(origin, since);
+  const hours = new ProjectHours(origin, hoursSince);
   const charges: PlanCharge[] = [];
   const add = (kind: PlanChargeKind, fact: string, charge: Omit<PlanCharge, "key" | "kind">) => {
     if (charge.finalAt >= since && !/^[0.]*$/.test(charge.amount)) {
