@@ -83,7 +83,9 @@ function operatorRegistry(): Registry {
     histories: async () => [],
     prices: async () => [],
     recordPrices: async () => false,
-    record: async () => ({ recorded: 0, differing: [] }),
+    record: async () => ({ recorded: 0, differing: [], stale: [] }),
+    recorded: async () => [],
+    adjust: async () => 0,
   };
   const catalog = () => ({}) as Catalog;
   addMetering(manager, { ledger: { changes, charges }, projects, catalog });

@@ -198,7 +198,7 @@ function netOf(recorded: readonly RecordedPlanCharge[]): Map<string, bigint> {
   return new Map([...nets].filter(([, net]) => net !== 0n));
 }
 
-// Shows: docs/billing.md#late-changes: what is recorded is then, fact by fact, what the history costs
+// Shows: docs/billing.md#late-changes: The sum of a fact's own row and of those that adjust it
 test(
   "what is recorded, and then adjusted to changes that came late, is what the whole history costs",
   () => {

@@ -120,7 +120,7 @@ async function recordEnds(
       return [];
     },
   });
-  return outcomes.flat().filter(({ outcome }) => outcome === "recorded").length;
+  return outcomes.flat().filter(({ outcome }) => outcome === "recorded" || outcome === "late").length;
 }
 
 const endAfter = (

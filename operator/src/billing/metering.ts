@@ -10,6 +10,8 @@ import {
   openBillableProjects,
   projectsToMeter,
   recordBillableChanges,
+  recordedPlanCharges,
+  recordPlanAdjustments,
   recordPlanCharges,
   recordPrices,
 } from "@slipway/ledger";
@@ -17,7 +19,8 @@ import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Counter } from "prom-client";
 import { type ChangeOutcome, ChangeRecorder } from "./change-recorder.ts";
 import { type OpenHistories, runEndedProjects } from "./ended-projects.ts";
-import { type PlanChargeLedger, type PlanChargeOutcome, PlanMeter } from "./plan-meter.ts";
+import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
+import { PlanMeter } from "./plan-meter.ts";
 
 /** Ledger operations of metering. */
 export interface MeteringLedger {
@@ -38,18 +41,21 @@ export const ledgerMetering = (ledger: Ledger): MeteringLedger => ({
     prices: () => listPrices(ledger),
     recordPrices: (list) => recordPrices(ledger, list),
     record: (windows) => recordPlanCharges(ledger, windows),
+    recorded: (projectUid, hoursSince) => recordedPlanCharges(ledger, projectUid, hoursSince),
+    adjust: (project) => recordPlanAdjustments(ledger, project),
   },
 });
 
 const CHANGE_OUTCOMES: readonly ChangeOutcome[] = [
   "recorded",
+  "late",
   "already",
   "differs",
   "ahead",
   "refused",
   "ended",
 ];
-const CHARGE_OUTCOMES: readonly PlanChargeOutcome[] = ["recorded", "differs", "refused"];
+const CHARGE_OUTCOMES: readonly PlanChargeOutcome[] = ["recorded", "adjusted", "differs", "refused"];
 /** Between two comparisons of the catalog with the prices in the ledger, in milliseconds. */
 const PRICES_PERIOD_MS = 60_000;
 
@@ -61,7 +67,7 @@ export function addMetering(
   const { client, trustedClock: clock, log, registry } = manager;
   const changes = new Counter({
     name: "slipway_billable_changes_total",
-    help: "Changes of what is billed by outcome: recorded, found in the ledger, found otherwise, ahead of the ledger's time, refused by it, or after an end that it has.",
+    help: "Changes of what is billed by outcome: recorded, recorded after charges of its time, found in the ledger, found otherwise, ahead of the ledger's time, refused by it, or after an end that it has.",
     labelNames: ["outcome"],
     registers: [registry],
   });
@@ -70,7 +76,7 @@ export function addMetering(
   }
   const charges = new Counter({
     name: "slipway_plan_charges_total",
-    help: "Charges of plans by outcome: recorded, found otherwise in the ledger, or refused.",
+    help: "Charges of plans by outcome: recorded, recorded as the difference that a late change makes, found otherwise in the ledger, or refused.",
     labelNames: ["outcome"],
     registers: [registry],
   });

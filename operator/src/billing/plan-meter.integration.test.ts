@@ -85,11 +85,25 @@ const histories: readonly (readonly BillableChangeRow[])[] = [
   ],
   [change("free", 1, 0, { plan: "free" })],
   [change("open", 1, 5, { billedGb: 1 })],
+  [
+    change("late", 1, 0, { billedGb: 5 }),
+    change("late", 2, 2.5, { plan: "premium", paymentMode: "monthly", instances: 2 }),
+    change("late", 3, 5.2, { plan: "basic", paymentMode: "monthly", instances: 1 }),
+    change("late", 4, 10.7, undefined),
+  ],
 ];
+
+/** After how many hours a change is in the ledger that comes late. */
+const lateness = new Map([
+  ["late/2", 6],
+  ["late/4", 300],
+]);
+const arrivalOf = ({ projectUid, number, at }: BillableChangeRow): number =>
+  at.getTime() + (lateness.get(`${projectUid}/${number}`) ?? 0) * HOUR;
 
 /** What the cluster has of a project at an instant. */
 function projectAt(changes: readonly BillableChangeRow[], now: number): Project | undefined {
-  const last = changes.findLast(({ at }) => at.getTime() <= now);
+  const last = changes.findLast((one) => arrivalOf(one) <= now);
   if (last?.state === undefined) {
     return undefined;
   }
@@ -115,6 +129,15 @@ async function stored(uid: string): Promise<Stored[]> {
   return rows;
 }
 
+/** What is recorded of each fact in all; facts of which nothing is left are not among them. */
+async function nets(uid: string): Promise<Stored[]> {
+  const { rows } = await sql<Stored>`
+    select coalesce(adjusts, key) as key, trim_scale(sum(case kind when 'credit' then -amount else amount end))::text as amount
+    from plan_charges where project_uid = ${uid} group by 1
+    having sum(case kind when 'credit' then -amount else amount end) <> 0 order by 1`.execute(ledger);
+  return rows;
+}
+
 async function computed(uid: string, until: number): Promise<Stored[]> {
   const [history] = await billableHistories(ledger, [uid]);
   return planCharges(history as BillableHistory, await listPrices(ledger), { until })
@@ -124,6 +147,7 @@ async function computed(uid: string, until: number): Promise<Stored[]> {
 }
 
 // Shows: docs/billing.md#metering: each charge is recorded once, ten minutes after it is final
+// Shows: docs/billing.md#late-changes: each is recorded once, in the transaction
 test("what two meters record, of which one is killed and both are away for days, is what histories cost", async () => {
   let now = BEGIN;
   const clock: Clock = {
@@ -137,20 +161,22 @@ test("what two meters record, of which one is killed and both are away for days,
   let calls = 0;
   const meterOf = (isMortal: boolean) => {
     const own = ledgerMetering(ledger).charges;
+    const mortally = async <T>(write: () => Promise<T>): Promise<T> => {
+      calls += 1;
+      if (isMortal && calls % 5 === 0) {
+        throw new Error("killed before");
+      }
+      const result = await write();
+      if (isMortal && calls % 7 === 0) {
+        throw new Error("killed after");
+      }
+      return result;
+    };
     return new PlanMeter({
       ledger: {
         ...own,
-        record: async (windows) => {
-          calls += 1;
-          if (isMortal && calls % 5 === 0) {
-            throw new Error("killed before");
-          }
-          const result = await own.record(windows);
-          if (isMortal && calls % 7 === 0) {
-            throw new Error("killed after");
-          }
-          return result;
-        },
+        record: (windows) => mortally(() => own.record(windows)),
+        adjust: (project) => mortally(() => own.adjust(project)),
       },
       projects,
       recorder: { hasPending: () => false },
@@ -166,7 +192,7 @@ test("what two meters record, of which one is killed and both are away for days,
   const hourly = Array.from({ length: 16 }, (_, hour) => hour + 0.3);
   for (const hours of [...hourly, 200, 350, 351, 890, 1_100, 1_100.5]) {
     now = BEGIN + Math.round(hours * HOUR);
-    const isNew = ({ at }: BillableChangeRow) => at.getTime() <= now && at.getTime() > recordedUntil;
+    const isNew = (one: BillableChangeRow) => arrivalOf(one) <= now && arrivalOf(one) > recordedUntil;
     await recordBillableChanges(ledger, histories.flat().filter(isNew));
     recordedUntil = now;
     for (const changes of histories) {
@@ -205,6 +231,12 @@ test("what two meters record, of which one is killed and both are away for days,
   expect([...new Set(kinds)].sort()).toEqual(["credit", "term"]);
   expect(await stored("free")).toEqual([]);
   expect((await stored("open")).length).toBeGreaterThan(2_100);
+  const late = (await computed("late", now - METER_LAG_MS)).map(({ key, amount }) => ({
+    key,
+    amount: key.includes("/credit/") ? `-${amount}` : amount,
+  }));
+  expect(await nets("late")).toEqual(late);
+  expect((await stored("late")).length).toBeGreaterThan(late.length);
   expect([outcomes.get("differs"), outcomes.get("refused")]).toEqual([undefined, undefined]);
   const left = await ledgerMetering(ledger).charges.toMeter();
   expect(left.map(({ projectUid }) => projectUid).sort()).toEqual(["free", "open"]);

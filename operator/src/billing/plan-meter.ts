@@ -2,28 +2,13 @@
 
 import type { Store } from "@slipway/controller-runtime";
 import { type BillableHistory, type PriceList, type Project, planCharges } from "@slipway/crds";
-import {
-  type MeteredProject,
-  type MeteredWindow,
-  type RecordedPlanCharges,
-  recordInParts,
-} from "@slipway/ledger";
+import { type MeteredProject, type MeteredWindow, recordInParts } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { projectRefOf } from "../projects/quotas/reaper.ts";
 import { changesOf } from "./billable-changes.ts";
 import type { ChangeRecorder } from "./change-recorder.ts";
-
-/** The ledger's charges of plans. Each call may throw when the ledger is unavailable. */
-export interface PlanChargeLedger {
-  toMeter(): Promise<readonly MeteredProject[]>;
-  histories(projectUids: readonly string[]): Promise<readonly BillableHistory[]>;
-  prices(): Promise<readonly PriceList[]>;
-  /** Records prices that are in force from now on, where they are others than the last ones. */
-  recordPrices(list: PriceList): Promise<boolean>;
-  record(windows: readonly MeteredWindow[]): Promise<RecordedPlanCharges>;
-}
-
-export type PlanChargeOutcome = "recorded" | "differs" | "refused";
+import { adjustCharges } from "./late-changes.ts";
+import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
 
 export interface PlanMeterOptions {
   ledger: PlanChargeLedger;
@@ -115,6 +100,10 @@ export class PlanMeter {
       };
       for (const one of some) {
         const history = byUid.get(one.project.projectUid);
+        if (history && (await this.#adjust(one.project, history, lists))) {
+          signal.throwIfAborted();
+          await sleep(clock, PACE_MS, signal);
+        }
         const window = history && this.#windowOf(one, history, lists, until);
         if (window === undefined) {
           continue;
@@ -146,8 +135,23 @@ export class PlanMeter {
       return [];
     }
     const next = this.#next.get(project.projectUid);
-    const isDue = next === undefined || next.at < until || next.number !== last?.number;
+    const isDue =
+      next === undefined || project.late !== undefined || next.at < until || next.number !== last?.number;
     return isDue ? [{ project, number: last?.number }] : [];
+  }
+
+  /** @returns whether there was something to adjust */
+  async #adjust(
+    project: MeteredProject,
+    history: BillableHistory,
+    lists: readonly PriceList[],
+  ): Promise<boolean> {
+    const { until, late } = project;
+    if (until === undefined || late === undefined) {
+      return false;
+    }
+    await adjustCharges({ project: { ...project, until, late }, history, lists }, this.#options);
+    return true;
   }
 
   #windowOf(
@@ -168,7 +172,8 @@ export class PlanMeter {
     try {
       const charges = planCharges(history, lists, { since, until }).filter(({ finalAt }) => finalAt < until);
       const ended = history.deletedAt !== undefined && history.deletedAt < until;
-      return { ...project, projectUid, until: new Date(until), ended, charges };
+      const { organizationId, projectId, arrivals } = project;
+      return { organizationId, projectId, projectUid, until: new Date(until), ended, arrivals, charges };
     } catch (error) {
       onOutcome?.("refused", 1);
       log.error({ err: error, project: project.projectId, projectUid }, "a plan cannot be charged");
@@ -200,8 +205,11 @@ export class PlanMeter {
     const written = batch.filter(
       ({ window: { charges, ended, until } }) => charges.length > 0 || ended || until.getTime() < latest,
     );
+    let stale: readonly string[] = [];
     if (written.length > 0) {
-      const { recorded, differing } = await ledger.record(written.map(({ window }) => window));
+      const result = await ledger.record(written.map(({ window }) => window));
+      const { recorded, differing } = result;
+      stale = result.stale;
       onOutcome?.("recorded", recorded);
       if (differing.length > 0) {
         onOutcome?.("differs", differing.length);
@@ -210,6 +218,10 @@ export class PlanMeter {
     }
     let isLeft = false;
     for (const { one, window, history } of batch) {
+      if (stale.includes(window.projectUid)) {
+        this.#next.delete(window.projectUid);
+        continue;
+      }
       const until = window.until.getTime();
       const origin = history.changes[0]?.at ?? until;
       if (until < latest) {

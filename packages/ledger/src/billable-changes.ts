@@ -25,10 +25,10 @@ export interface RecordedBillableChange {
   projectUid: string;
   number: number;
   /**
-   * `differs`: the ledger has another change of that number, as after a cluster went back to an earlier state; `ahead`: it is later than the
+   * `late`: recorded, after charges of its time, which are to be adjusted; `differs`: the ledger has another change of that number, as after a cluster went back to an earlier state; `ahead`: it is later than the
    * ledger's own time, and to be sent again.
    */
-  outcome: "recorded" | "already" | "differs" | "ahead";
+  outcome: "recorded" | "late" | "already" | "differs" | "ahead";
 }
 
 /** Most changes of one transaction. */
@@ -72,7 +72,7 @@ async function recordBatch(
   changes: readonly BillableChangeRow[],
 ): Promise<RecordedBillableChange[]> {
   const given = JSON.stringify(changes.map(rowOf));
-  const { rows: inserted } = await sql<Pick<Row, "project_uid" | "number">>`
+  const { rows: inserted } = await sql<Pick<Row, "project_uid" | "number"> & { late: boolean }>`
     insert into billable_changes (organization_id, project_id, project_uid, number, at, deleted, plan, payment_mode, renews,
       instances, paused, billed_gb)
     select organization_id, project_id, project_uid, number, at, deleted, plan, payment_mode, renews, instances, paused, billed_gb
@@ -80,8 +80,10 @@ async function recordBatch(
     where at <= clock_timestamp() + interval '1 minute'
     order by project_uid, number
     on conflict do nothing
-    returning project_uid, number`.execute(ledger);
-  const isNew = new Set(inserted.map(keyOf));
+    returning project_uid, number, late`.execute(ledger);
+  const isNew = new Map(
+    inserted.map((row) => [keyOf(row), row.late ? ("late" as const) : ("recorded" as const)]),
+  );
   const { rows: found } = await sql<Row>`
     select c.* from json_populate_recordset(null::billable_changes, ${given}) g
     join billable_changes c using (project_uid, number)`.execute(ledger);
@@ -95,7 +97,9 @@ async function recordBatch(
     if (JSON.stringify(rowOf(changeOf(row))) !== JSON.stringify(rowOf(change))) {
       return { projectUid, number, outcome: "differs" };
     }
-    return { projectUid, number, outcome: isNew.delete(keyOf(row)) ? "recorded" : "already" };
+    const outcome = isNew.get(keyOf(row)) ?? "already";
+    isNew.delete(keyOf(row));
+    return { projectUid, number, outcome };
   });
 }
 

@@ -75,7 +75,17 @@ export {
 export { setOrganizationCountry } from "./organization-countries.ts";
 export * from "./organizations.ts";
 export { ensurePartitions } from "./partitions.ts";
-export * from "./plan-charges.ts";
+export { type AdjustedProject, recordedPlanCharges, recordPlanAdjustments } from "./plan-adjustments.ts";
+export {
+  type LateChanges,
+  listPrices,
+  type MeteredProject,
+  type MeteredWindow,
+  projectsToMeter,
+  type RecordedPlanCharges,
+  recordPlanCharges,
+  recordPrices,
+} from "./plan-charges.ts";
 export * from "./quota-request.ts";
 export * from "./quota-reservations.ts";
 export { isRefusedRow, recordInParts } from "./refused-rows.ts";

@@ -76,6 +76,7 @@ describe("migrations", () => {
       "0020-plan-charges",
       "0021-usage-sums",
       "0022-invoices",
+      "0023-late-changes",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

@@ -7,6 +7,8 @@ import {
   type MeteredWindow,
   projectsToMeter,
   recordBillableChanges,
+  recordedPlanCharges,
+  recordPlanAdjustments,
   recordPlanCharges,
   recordPrices,
 } from "./index.ts";
@@ -39,6 +41,7 @@ const window = (charges: readonly PlanCharge[], facts: Partial<MeteredWindow> = 
   ...project,
   until: new Date(BEGIN + charges.length * HOUR),
   ended: false,
+  arrivals: 1,
   charges,
   ...facts,
 });
@@ -70,6 +73,7 @@ describe("charges of plans", () => {
     expect(await recordPlanCharges(server.ledger, [window([other])])).toEqual({
       recorded: 0,
       differing: [other.key],
+      stale: [],
     });
     expect(await sums()).toEqual(["2026-01-01 2 6"]);
   });
@@ -77,18 +81,26 @@ describe("charges of plans", () => {
   test("and up to when they are known are recorded together, or not at all", async () => {
     const at = new Date(BEGIN);
     await recordBillableChanges(server.ledger, [{ ...project, number: 1, at, state: undefined }]);
-    expect(await projectsToMeter(server.ledger)).toEqual([{ ...project, until: undefined }]);
+    expect(await projectsToMeter(server.ledger)).toEqual([
+      { ...project, until: undefined, arrivals: 1, late: undefined },
+    ]);
     const broken = window([hour(0), hour(1, { amount: "2" })]);
     await expect(recordPlanCharges(server.ledger, [broken])).rejects.toMatchObject({
       constraint: "amount_of_price",
     });
-    expect(await projectsToMeter(server.ledger)).toEqual([{ ...project, until: undefined }]);
+    expect(await projectsToMeter(server.ledger)).toEqual([
+      { ...project, until: undefined, arrivals: 1, late: undefined },
+    ]);
     await recordPlanCharges(server.ledger, [window(hours(2))]);
     const until = new Date(BEGIN + 2 * HOUR);
-    expect(await projectsToMeter(server.ledger)).toEqual([{ ...project, until }]);
+    expect(await projectsToMeter(server.ledger)).toEqual([
+      { ...project, until, arrivals: 1, late: undefined },
+    ]);
     // One that is behind takes nothing back.
     await recordPlanCharges(server.ledger, [window(hours(1))]);
-    expect(await projectsToMeter(server.ledger)).toEqual([{ ...project, until }]);
+    expect(await projectsToMeter(server.ledger)).toEqual([
+      { ...project, until, arrivals: 1, late: undefined },
+    ]);
     await recordPlanCharges(server.ledger, [window([], { until, ended: true })]);
     expect(await projectsToMeter(server.ledger)).toEqual([]);
   });
@@ -113,6 +125,87 @@ describe("charges of plans", () => {
     await recordPlanCharges(server.ledger, [window(hours(1))]);
     await recordPrices(server.ledger, list(Date.now()));
     await expect(sql.raw(statement).execute(server.ledger)).rejects.toThrow("append-only");
+  });
+});
+
+describe("a change that comes after charges of its time", () => {
+  const change = (number: number, hours: number) => ({
+    ...project,
+    number,
+    at: new Date(BEGIN + hours * HOUR),
+    state: {
+      plan: "basic",
+      paymentMode: "hourly",
+      renews: true,
+      instances: 1,
+      paused: false,
+      billedGb: 0,
+    } as const,
+  });
+  const outcomes = async (...changes: ReturnType<typeof change>[]) =>
+    (await recordBillableChanges(server.ledger, changes)).map(({ outcome }) => outcome);
+
+  test("is marked as late, and its project is found until it is adjusted", async () => {
+    expect(await outcomes(change(1, 0))).toEqual(["recorded"]);
+    await recordPlanCharges(server.ledger, [window(hours(2), { arrivals: 1 })]);
+    expect(await outcomes(change(3, 2), change(2, 1.5))).toEqual(["recorded", "late"]);
+    expect(await outcomes(change(2, 1.5))).toEqual(["already"]);
+    const [found] = await projectsToMeter(server.ledger);
+    expect(found).toMatchObject({ arrivals: 3, late: { from: change(2, 1.5).at, arrival: 2, pass: 0 } });
+    const { rows } = await sql`select number from billable_changes where late`.execute(server.ledger);
+    expect(rows).toEqual([{ number: 2 }]);
+  });
+
+  test("has windows that were computed without it left out, and no others", async () => {
+    await outcomes(change(1, 0));
+    const before = window(hours(2), { arrivals: 1 });
+    await outcomes(change(2, 1.5));
+    expect(await recordPlanCharges(server.ledger, [before])).toEqual({
+      recorded: 0,
+      differing: [],
+      stale: ["u1"],
+    });
+    expect((await projectsToMeter(server.ledger))[0]?.until).toBeUndefined();
+    const after = { ...before, until: new Date(BEGIN + 1.5 * HOUR), charges: hours(1) };
+    expect(await recordPlanCharges(server.ledger, [after])).toEqual({
+      recorded: 1,
+      differing: [],
+      stale: [],
+    });
+  });
+
+  test("is adjusted once, by differences of the cycle in which it came", async () => {
+    await outcomes(change(1, 0));
+    const until = new Date(BEGIN + 2 * HOUR);
+    await recordPlanCharges(server.ledger, [window(hours(2), { arrivals: 1, until })]);
+    await outcomes(change(2, 1.5));
+    const [found] = await projectsToMeter(server.ledger);
+    const late = found?.late as NonNullable<typeof found>["late"] & object;
+    expect(await recordedPlanCharges(server.ledger, "u1", late.from)).toEqual([hour(1)]);
+    const fact = { adjusts: hour(1).key, kind: "credit" as const, key: "u1/credit/late/0/instance_hour/1/0" };
+    const charges = [{ ...hour(1, { amount: "1" }), ...fact }];
+    const adjusted = { ...project, until, arrivals: 2, late, charges };
+    // Computed before another one came, or before others were charged.
+    for (const other of [{ late: { ...late, arrival: 1 } }, { until: new Date(BEGIN) }]) {
+      expect(await recordPlanAdjustments(server.ledger, { ...adjusted, ...other })).toBeUndefined();
+    }
+    const pools = [server.ledger, server.connect()];
+    const answers = await Promise.all(pools.map((pool) => recordPlanAdjustments(pool, adjusted)));
+    expect(answers.sort()).toEqual([1, undefined]);
+    expect(await recordedPlanCharges(server.ledger, "u1", late.from)).toEqual([hour(1), ...charges]);
+    const cycle = new Date().toISOString().slice(0, 8);
+    expect((await sums()).at(-1)).toBe(`${cycle}01 1 1`);
+    expect((await projectsToMeter(server.ledger))[0]?.late).toBeUndefined();
+  });
+
+  test("may have moved a fact: what is there already when it is charged again is compared once more", async () => {
+    await outcomes(change(1, 0));
+    await recordPlanCharges(server.ledger, [window(hours(2), { arrivals: 1 })]);
+    await sql`update plan_meters set adjustments = 1`.execute(server.ledger);
+    const again = window([hour(1, { price: "4", amount: "4" })], { arrivals: 1 });
+    expect((await recordPlanCharges(server.ledger, [again])).differing).toEqual([]);
+    const [found] = await projectsToMeter(server.ledger);
+    expect(found?.late).toMatchObject({ from: new Date(BEGIN + HOUR), pass: 1 });
   });
 });
 

@@ -11,84 +11,177 @@ export interface MeteredWindow extends BillableProject {
   until: Date;
   /** Nothing can follow. */
   ended: boolean;
+  /** What {@link MeteredProject} had before the history was read. */
+  arrivals: number;
   charges: readonly PlanCharge[];
 }
 
-/** Up to when a project's charges are recorded; undefined: none are yet. */
 export interface MeteredProject extends BillableProject {
+  /** Up to when its charges are recorded; undefined: none are yet. */
   until: Date | undefined;
+  /** How many changes came, in whatever order: a window is recorded only if none of its time has come since. */
+  arrivals: number;
+  /** Where some came after charges of their time. */
+  late: LateChanges | undefined;
+}
+
+/** Changes of a project for which its recorded charges are still to be adjusted. */
+export interface LateChanges {
+  /** The earliest one's instant: hours that ended before are as they were. */
+  from: Date;
+  /** When the last one came, to whose cycle adjustments belong. */
+  at: Date;
+  /** Which one that was. */
+  arrival: number;
+  /** How often the project was adjusted before. */
+  pass: number;
 }
 
 export interface RecordedPlanCharges {
   recorded: number;
   /** Keys that the ledger has with other values: those stay. */
   differing: string[];
+  /** Uids whose windows were left out, since a change of their time has come: they are to be computed again. */
+  stale: string[];
 }
 
-/** Projects whose charges are not all recorded. */
+/** Projects whose charges are not all recorded, or not all as they should be. */
 export async function projectsToMeter(ledger: Ledger): Promise<MeteredProject[]> {
-  const { rows } = await sql<{
-    organization_id: string;
-    project_id: string;
-    project_uid: string;
-    metered_until: Date | null;
-  }>`
-    select organization_id, project_id, project_uid, metered_until from plan_meters where not ended
-    order by project_uid`.execute(ledger);
+  const { rows } = await sql<MeterRow>`
+    select organization_id, project_id, project_uid, metered_until, arrivals, late_from, late_at, late_arrival, adjustments
+    from plan_meters where not ended or late_from is not null order by project_uid`.execute(ledger);
   return rows.map((row) => ({
     organizationId: row.organization_id,
     projectId: row.project_id,
     projectUid: row.project_uid,
     until: row.metered_until ?? undefined,
+    arrivals: Number(row.arrivals),
+    late: lateOf(row),
   }));
 }
 
+interface MeterRow {
+  organization_id: string;
+  project_id: string;
+  project_uid: string;
+  metered_until: Date | null;
+  arrivals: string;
+  late_from: Date | null;
+  late_at: Date | null;
+  late_arrival: string | null;
+  adjustments: number;
+}
+
+const lateOf = ({ late_from, late_at, late_arrival, adjustments }: MeterRow): LateChanges | undefined =>
+  late_from === null || late_at === null
+    ? undefined
+    : { from: late_from, at: late_at, arrival: Number(late_arrival), pass: adjustments };
+
 /**
- * Records the charges of windows, and that they are recorded: both, or neither. Those that are there stay as they are.
+ * Records the charges of windows, and that they are recorded: both, or neither. Those that are there stay as they are. A window is left out where
+ * a change of its time has come since its history was read.
  * @throws when the database is away or the answer was lost, or when a charge breaks a rule of the ledger: nothing is recorded then
  */
 export async function recordPlanCharges(
   ledger: Ledger,
   windows: readonly MeteredWindow[],
 ): Promise<RecordedPlanCharges> {
-  const given = JSON.stringify(windows.flatMap((window) => window.charges.map((one) => rowOf(window, one))));
-  const meters = JSON.stringify(
-    windows.map(({ organizationId, projectId, projectUid, until, ended }) => ({
-      organization_id: organizationId,
-      project_id: projectId,
-      project_uid: projectUid,
-      metered_until: until,
-      ended,
-    })),
-  );
-  const source = sql`json_populate_recordset(null::plan_charges, ${given})`;
   return ledger
     .transaction()
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
-      const { rows: inserted } = await sql<{ key: string }>`
-        insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start,
-          plan, instance, gb, price, amount)
-        select organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan, instance, gb,
-          price, amount
-        from ${source} order by key on conflict do nothing returning key`.execute(transaction);
-      const { rows: differing } = await sql<{ key: string }>`
-        select c.key from ${source} g join plan_charges c using (key)
-        where (c.amount, c.price, c.starts_at, c.plan) is distinct from (g.amount, g.price, g.starts_at, g.plan)`.execute(
-        transaction,
-      );
+      const stale = await lockMeters(transaction, windows);
+      const current = windows.filter(({ projectUid }) => !stale.includes(projectUid));
+      const rows = current.flatMap((window) => window.charges.map((one) => rowOf(window, one)));
+      const inserted = await insertCharges(transaction, rows);
+      const differing = await differingCharges(transaction, rows, inserted);
       await sql`
         insert into plan_meters (organization_id, project_id, project_uid, metered_until, ended)
-        select organization_id, project_id, project_uid, metered_until, ended from json_populate_recordset(null::plan_meters, ${meters})
+        select organization_id, project_id, project_uid, metered_until, ended
+        from json_populate_recordset(null::plan_meters, ${JSON.stringify(current.map(meterOf))})
         order by project_uid
         on conflict (project_uid) do update set
           metered_until = greatest(plan_meters.metered_until, excluded.metered_until),
           ended = plan_meters.ended or excluded.ended`.execute(transaction);
-      return { recorded: inserted.length, differing: differing.map(({ key }) => key) };
+      return { recorded: inserted.length, differing, stale };
     });
 }
 
-function rowOf({ organizationId, projectId, projectUid }: BillableProject, charge: PlanCharge) {
+/**
+ * Locks what says up to when projects are metered, which changes that come also lock.
+ * @returns uids of which a change of the window's time has come since
+ */
+async function lockMeters(ledger: Ledger, windows: readonly MeteredWindow[]): Promise<string[]> {
+  const uids = windows.map(({ projectUid }) => projectUid);
+  await sql`select from plan_meters where project_uid = any (${uids}::text[]) order by project_uid for update`.execute(
+    ledger,
+  );
+  const { rows } = await sql<{ project_uid: string }>`
+    select distinct project_uid from json_populate_recordset(null::plan_meters, ${JSON.stringify(windows.map(meterOf))}) m
+    join billable_changes c using (project_uid) where c.arrival > m.arrivals and c.at < m.metered_until`.execute(
+    ledger,
+  );
+  return rows.map(({ project_uid }) => project_uid);
+}
+
+const meterOf = (window: MeteredWindow) => ({
+  organization_id: window.organizationId,
+  project_id: window.projectId,
+  project_uid: window.projectUid,
+  metered_until: window.until,
+  ended: window.ended,
+  arrivals: window.arrivals,
+});
+
+type ChargeRow = ReturnType<typeof rowOf>;
+
+/** @internal @returns the keys of those that were not there */
+export async function insertCharges(ledger: Ledger, given: readonly ChargeRow[]): Promise<string[]> {
+  const { rows } = await sql<{ key: string }>`
+    insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start,
+      plan, instance, gb, price, amount, adjusts, late_at)
+    select organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan, instance, gb,
+      price, amount, adjusts, late_at
+    from json_populate_recordset(null::plan_charges, ${JSON.stringify(given)}) order by key on conflict do nothing returning key`.execute(
+    ledger,
+  );
+  return rows.map(({ key }) => key);
+}
+
+/**
+ * Charges that the ledger has otherwise. Those of a project that was adjusted before are adjusted again instead: a late change may have moved a fact
+ * to an instant beyond what was metered then.
+ */
+async function differingCharges(
+  ledger: Ledger,
+  given: readonly ChargeRow[],
+  inserted: readonly string[],
+): Promise<string[]> {
+  const isNew = new Set(inserted);
+  const there = given.filter(({ key }) => !isNew.has(key));
+  if (there.length === 0) {
+    return [];
+  }
+  const source = sql`json_populate_recordset(null::plan_charges, ${JSON.stringify(there)})`;
+  const { rows: adjusted } = await sql<{ project_uid: string }>`
+    update plan_meters m set late_from = least(m.late_from, g.since), late_at = date_trunc('milliseconds', clock_timestamp()),
+      late_arrival = m.arrivals
+    from (select project_uid, min(starts_at) as since from ${source} group by project_uid) g
+    where m.project_uid = g.project_uid and m.adjustments > 0 returning m.project_uid`.execute(ledger);
+  const { rows } = await sql<{ key: string; project_uid: string }>`
+    select c.key, c.project_uid from ${source} g join plan_charges c using (key)
+    where (c.amount, c.price, c.starts_at, c.plan) is distinct from (g.amount, g.price, g.starts_at, g.plan)`.execute(
+    ledger,
+  );
+  const isAdjusted = new Set(adjusted.map(({ project_uid }) => project_uid));
+  return rows.filter(({ project_uid }) => !isAdjusted.has(project_uid)).map(({ key }) => key);
+}
+
+export function rowOf(
+  { organizationId, projectId, projectUid }: BillableProject,
+  charge: PlanCharge,
+  late?: { adjusts: string; at: Date },
+) {
   const { key, kind, from, to, finalAt, plan, instance, gb, price, amount } = charge;
   return {
     organization_id: organizationId,
@@ -99,12 +192,16 @@ function rowOf({ organizationId, projectId, projectUid }: BillableProject, charg
     starts_at: new Date(from),
     ends_at: new Date(to),
     final_at: new Date(finalAt),
-    cycle_start: billingCycle(new Date(from)).startedAt.toISOString().slice(0, 10),
+    cycle_start: billingCycle(late?.at ?? new Date(from))
+      .startedAt.toISOString()
+      .slice(0, 10),
     plan: plan ?? null,
     instance: instance ?? null,
     gb: gb ?? null,
     price,
     amount,
+    adjusts: late?.adjusts ?? null,
+    late_at: late?.at ?? null,
   };
 }
 

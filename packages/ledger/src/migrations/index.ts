@@ -23,6 +23,7 @@ import * as billableChanges from "./0019-billable-changes.ts";
 import * as planCharges from "./0020-plan-charges.ts";
 import * as usageSums from "./0021-usage-sums.ts";
 import * as invoices from "./0022-invoices.ts";
+import * as lateChanges from "./0023-late-changes.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -48,6 +49,7 @@ export const migrations: Record<string, Migration> = {
   "0020-plan-charges": planCharges,
   "0021-usage-sums": usageSums,
   "0022-invoices": invoices,
+  "0023-late-changes": lateChanges,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */
