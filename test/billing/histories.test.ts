@@ -1,6 +1,7 @@
 import {
   type BillableChange,
   type BillableHistory,
+  checkpointOf,
   type PlanCharge,
   type PriceList,
   planAdjustments,
@@ -188,6 +189,41 @@ test(
   },
   TIMEOUT_MS,
 );
+
+// Shows: docs/billing.md#metering: equal to the fraction
+test(
+  "windows that read what came since a checkpoint have the charges of windows that read everything",
+  () => {
+    const made = fc.oneof(hours, years);
+    const cutting = fc.array(fc.double({ min: 0, max: 1.1, noNaN: true }), { maxLength: 6 });
+    fc.assert(
+      fc.property(made, cutting, ({ history, prices, end }, cuts) => {
+        const from = history.changes[0]?.at ?? 0;
+        const ends = [...cuts, 1.2].map((part) => from + Math.floor((end - from) * part) + 1);
+        let since = from;
+        let known: BillableHistory = { ...history, changes: [] };
+        for (const until of ends.sort((a, b) => a - b)) {
+          // As it is in the ledger: a checkpoint in place of what was before it.
+          const checkpoint = checkpointOf({ ...known, ...rest(history, known) }, prices, since);
+          known = JSON.parse(JSON.stringify({ ...history, changes: [], checkpoint })) as BillableHistory;
+          expect(checkpoint).toEqual(checkpointOf(history, prices, since));
+          const window = { since, hoursSince: Math.max(since, until - 30 * HOUR), until };
+          expect(planCharges({ ...known, ...rest(history, known) }, prices, window)).toEqual(
+            planCharges(history, prices, window),
+          );
+          since = until;
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  },
+  TIMEOUT_MS,
+);
+
+/** The changes that a checkpoint does not stand for. */
+const rest = ({ changes }: BillableHistory, { checkpoint }: BillableHistory) => ({
+  changes: changes.filter(({ at }) => at >= (checkpoint?.at ?? 0)),
+});
 
 /** What is recorded of each fact in all, in 10^-18 cents; facts of which nothing is left are not among them. */
 function netOf(recorded: readonly RecordedPlanCharge[]): Map<string, bigint> {

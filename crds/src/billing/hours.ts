@@ -5,7 +5,7 @@ import type { Stretch } from "./history.ts";
 import { type PriceList, planPrices } from "./prices.ts";
 import type { HourlyTime } from "./terms.ts";
 
-const HOUR_MS = 3_600_000;
+export const HOUR_MS = 3_600_000;
 
 /** Hours of a project from its first instant on, of which those are wanted that have not ended before an instant. */
 export class ProjectHours {

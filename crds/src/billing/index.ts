@@ -11,7 +11,15 @@ export {
   type Renewal,
 } from "./forecast.ts";
 export { type PlanAdjustment, planAdjustments, type RecordedPlanCharge } from "./adjustments.ts";
-export type { BillableChange, BillableHistory, BillableState, PlanPaymentMode } from "./history.ts";
+export { checkpointOf } from "./checkpoint.ts";
+export {
+  type BillableChange,
+  type BillableCheckpoint,
+  type BillableHistory,
+  type BillableState,
+  originOf,
+  type PlanPaymentMode,
+} from "./history.ts";
 export {
   type ChargeWindow,
   type PlanCharge,

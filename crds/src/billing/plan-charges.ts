@@ -1,7 +1,7 @@
 /** What a project's plan and storage cost: a pure function of its recorded history and of prices by date. docs/billing.md has the rules. */
 
 import { formatDecimal, parseDecimal, timesDecimal } from "../billing.ts";
-import { type BillableHistory, stretchesOf } from "./history.ts";
+import { type BillableHistory, instancesOf, originOf, stretchesOf } from "./history.ts";
 import { gbOfHours, hoursOfInstance, ProjectHours } from "./hours.ts";
 import { gbHourPrice, type PriceList } from "./prices.ts";
 import { contractsOf, type UnusedTerm } from "./terms.ts";
@@ -53,7 +53,8 @@ export function planCharges(
   { since = Number.NEGATIVE_INFINITY, hoursSince = since, until }: ChargeWindow,
 ): PlanCharge[] {
   const stretches = stretchesOf(history, until);
-  const origin = history.changes[0]?.at ?? 0;
+  const { checkpoint } = history;
+  const origin = originOf(history) ?? 0;
   const deletedAt =
     history.deletedAt !== undefined && history.deletedAt < until ? history.deletedAt : undefined;
   const hours = new ProjectHours(origin, hoursSince);
@@ -73,10 +74,9 @@ export function planCharges(
     const amount = formatDecimal(timesDecimal(parseDecimal(price), BigInt(gb)));
     add("storage_hour", `${index}`, { ...span(index), gb, price, amount });
   }
-  // A history may be longer than the arguments of a call.
-  const instances = stretches.reduce((most, stretch) => Math.max(most, stretch.instances), 0);
-  for (let instance = 0; instance < instances; instance += 1) {
-    const { terms, unused, hourly } = contractsOf(stretches, instance, lists, deletedAt);
+  for (let instance = 0; instance < instancesOf(history, stretches); instance += 1) {
+    const start = checkpoint?.contracts[instance];
+    const { terms, unused, hourly } = contractsOf(stretches, instance, lists, { deletedAt, start });
     for (const [index, { plan, price }] of hoursOfInstance(hours, hourly, lists)) {
       add("instance_hour", `${index}/${instance}`, { ...span(index), plan, instance, price, amount: price });
     }

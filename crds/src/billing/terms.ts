@@ -1,21 +1,22 @@
 /** What one instance is charged by: terms that are paid ahead, and times that are paid by the hour. docs/billing.md#terms. */
 
-import { hasInstance, isSameContract, type PlanPaymentMode, type Stretch } from "./history.ts";
+import {
+  type Contract,
+  type ContractState,
+  hasInstance,
+  isSameContract,
+  type PlanPaymentMode,
+  type RunningTerm,
+  type Stretch,
+} from "./history.ts";
 import { type PlanPrices, type PriceList, planPrices } from "./prices.ts";
 
 /** Months of a term, and so its rank: a longer one replaces a shorter one. */
 const MONTHS: Readonly<Record<PlanPaymentMode, number>> = { hourly: 0, monthly: 1, yearly: 12 };
 
-/** A term of an instance. Milliseconds. */
-export interface Term {
-  readonly plan: string;
-  readonly paymentMode: PlanPaymentMode;
-  readonly from: number;
-  readonly to: number;
+/** A term of an instance. */
+export interface Term extends RunningTerm {
   readonly prices: PlanPrices;
-  /** The beginning of the first of terms that follow each other by renewal, and the number of this one. */
-  readonly first: number;
-  readonly number: number;
 }
 
 /** The unused part of a term, from the instant at which it was ended. */
@@ -35,24 +36,30 @@ export interface InstanceContracts {
   readonly terms: readonly Term[];
   readonly unused: readonly UnusedTerm[];
   readonly hourly: readonly HourlyTime[];
+  /** What the instance is paid by at the end of the last stretch. */
+  readonly end: ContractState;
 }
 
 /**
  * Follows one instance through its project's stretches.
  * @param deletedAt when the project was deleted, if it was by the end of the last stretch
+ * @param start what it was paid by when the first stretch began; terms that began before are not among those that are returned
  */
 export function contractsOf(
   stretches: readonly Stretch[],
   instance: number,
   lists: readonly PriceList[],
-  deletedAt?: number,
+  { deletedAt, start = {} }: { deletedAt?: number | undefined; start?: ContractState | undefined } = {},
 ): InstanceContracts {
   const terms: Term[] = [];
   const unused: UnusedTerm[] = [];
   const hourly: HourlyTime[] = [];
-  let term: Term | undefined;
+  let term: Term | undefined = start.term && {
+    ...start.term,
+    prices: planPrices(lists, start.term.plan, start.term.from),
+  };
   /** What the project had when a term ended and was not renewed: it is paid by the hour for as long as that stays so. */
-  let lapsed: Stretch | undefined;
+  let lapsed: Contract | undefined = start.lapsed;
   const begin = (plan: string, paymentMode: PlanPaymentMode, from: number, before?: Term) => {
     const [first, number] = before === undefined ? [from, 1] : [before.first, before.number + 1];
     const to = addMonths(first, number * MONTHS[paymentMode]);
@@ -97,8 +104,12 @@ export function contractsOf(
   ) {
     unused.push({ term, at: deletedAt });
   }
-  return { terms, unused, hourly };
+  return { terms, unused, hourly, end: { term: term && running(term), lapsed: lapsed && contract(lapsed) } };
 }
+
+const running = ({ prices: _, ...term }: Term): RunningTerm => term;
+
+const contract = ({ plan, paymentMode, renews }: Contract): Contract => ({ plan, paymentMode, renews });
 
 const isReplaced = (term: Term, { plan, paymentMode }: Stretch): boolean =>
   term.plan !== plan || MONTHS[paymentMode] > MONTHS[term.paymentMode];
