@@ -81,6 +81,7 @@ function operatorRegistry(): Registry {
   const charges = {
     toMeter: async () => [],
     histories: async () => [],
+    recent: async () => [],
     prices: async () => [],
     recordPrices: async () => false,
     record: async () => ({ recorded: 0, differing: [], stale: [] }),

@@ -1,13 +1,12 @@
 /** Adjusts what is recorded of a project to changes that came after charges of their time: docs/billing.md#late-changes. */
 
-import { type BillableHistory, type PriceList, planAdjustments, planCharges } from "@slipway/crds";
+import { type PriceList, planAdjustments, planCharges } from "@slipway/crds";
 import { type AdjustedProject, isRefusedRow } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
 
 export interface LateProject {
   project: Omit<AdjustedProject, "charges">;
-  history: BillableHistory;
   lists: readonly PriceList[];
 }
 
@@ -16,19 +15,23 @@ export interface LateProject {
  * @throws what the ledger throws
  */
 export async function adjustCharges(
-  { project, history, lists }: LateProject,
+  { project, lists }: LateProject,
   {
     ledger,
     log,
     onOutcome,
   }: {
-    ledger: Pick<PlanChargeLedger, "recorded" | "adjust">;
+    ledger: Pick<PlanChargeLedger, "histories" | "recorded" | "adjust">;
     log: Logger;
     onOutcome?: ((outcome: PlanChargeOutcome, charges: number) => void) | undefined;
   },
 ): Promise<void> {
   const { projectUid, projectId, late } = project;
   const until = project.until.getTime();
+  const [history] = await ledger.histories([projectUid]);
+  if (history === undefined) {
+    return;
+  }
   const wanted = planCharges(history, lists, { hoursSince: late.from.getTime(), until });
   const final = wanted.filter(({ finalAt }) => finalAt < until);
   const charges = planAdjustments(final, await ledger.recorded(projectUid, late.from), late.pass);

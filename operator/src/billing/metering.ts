@@ -7,6 +7,7 @@ import {
   type Ledger,
   lastBillableChanges,
   listPrices,
+  meteredHistories,
   openBillableProjects,
   projectsToMeter,
   recordBillableChanges,
@@ -38,6 +39,7 @@ export const ledgerMetering = (ledger: Ledger): MeteringLedger => ({
   charges: {
     toMeter: () => projectsToMeter(ledger),
     histories: (projectUids) => billableHistories(ledger, projectUids),
+    recent: (projectUids, most) => meteredHistories(ledger, projectUids, most),
     prices: () => listPrices(ledger),
     recordPrices: (list) => recordPrices(ledger, list),
     record: (windows) => recordPlanCharges(ledger, windows),

@@ -68,7 +68,7 @@ function change(
   };
 }
 
-const histories: readonly (readonly BillableChangeRow[])[] = [
+const few: readonly (readonly BillableChangeRow[])[] = [
   [
     change("hourly", 1, 0, { billedGb: 5 }),
     change("hourly", 2, 2.5, { instances: 3, billedGb: 5 }),
@@ -93,11 +93,22 @@ const histories: readonly (readonly BillableChangeRow[])[] = [
   ],
 ];
 
+/** Of more changes than are read together, some of them within one hour. */
+const many: readonly BillableChangeRow[] = Array.from({ length: 1_300 }, (_, index) =>
+  change("many", index + 1, index < 600 ? index / 1_000 : index / 100, {
+    plan: index % 7 === 0 ? "premium" : "basic",
+    paymentMode: index % 400 > 300 ? "monthly" : "hourly",
+    instances: index % 5,
+    billedGb: index % 3,
+  }),
+);
+
 /** After how many hours a change is in the ledger that comes late. */
 const lateness = new Map([
   ["late/2", 6],
   ["late/4", 300],
 ]);
+const histories = [...few, many];
 const arrivalOf = ({ projectUid, number, at }: BillableChangeRow): number =>
   at.getTime() + (lateness.get(`${projectUid}/${number}`) ?? 0) * HOUR;
 
@@ -223,7 +234,7 @@ test("what two meters record, of which one is killed and both are away for days,
       expect(known.filter(({ key }) => !final.some((one) => one.key === key))).toEqual([]);
     }
   }
-  for (const uid of ["hourly", "contract"]) {
+  for (const uid of ["hourly", "contract", "many"]) {
     expect(await stored(uid)).toEqual(await computed(uid, now - METER_LAG_MS));
   }
   expect((await stored("hourly")).length).toBeGreaterThan(20);
@@ -239,5 +250,11 @@ test("what two meters record, of which one is killed and both are away for days,
   expect((await stored("late")).length).toBeGreaterThan(late.length);
   expect([outcomes.get("differs"), outcomes.get("refused")]).toEqual([undefined, undefined]);
   const left = await ledgerMetering(ledger).charges.toMeter();
-  expect(left.map(({ projectUid }) => projectUid).sort()).toEqual(["free", "open"]);
+  expect(left.map(({ projectUid }) => projectUid).sort()).toEqual(["free", "many", "open"]);
+  // What is read does not grow with the history.
+  const recent = await ledgerMetering(ledger).charges.recent(["many", "open"], 1_000);
+  expect(recent.map(({ projectUid, changes }) => [projectUid, changes.length])).toEqual([
+    ["many", 0],
+    ["open", 0],
+  ]);
 }, 120_000);

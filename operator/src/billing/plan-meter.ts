@@ -1,8 +1,8 @@
 /** Records what plans cost, once it cannot change any more: computed from recorded histories and prices by date, docs/billing.md. */
 
 import type { Store } from "@slipway/controller-runtime";
-import { type BillableHistory, type PriceList, type Project, planCharges } from "@slipway/crds";
-import { type MeteredProject, type MeteredWindow, recordInParts } from "@slipway/ledger";
+import { checkpointOf, originOf, type PriceList, type Project, planCharges } from "@slipway/crds";
+import { type MeteredHistory, type MeteredProject, type MeteredWindow, recordInParts } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { projectRefOf } from "../projects/quotas/reaper.ts";
 import { changesOf } from "./billable-changes.ts";
@@ -30,6 +30,11 @@ const PACE_MS = 1_000;
 /** Histories that are read together, and about as many charges are written together. */
 const PROJECTS = 200;
 const CHARGES = 2_000;
+/** Changes since its checkpoint that are read of a project, and after how many another one is noted. */
+const CHANGES = 500;
+const CHANGES_OF_CHECKPOINT = 50;
+/** Most changes of a project within an hour: all of them are read together. */
+const CHANGES_OF_HOUR = 100_000;
 /** Longest window of a project: what an outage delayed comes in several. */
 const LONGEST_WINDOW_MS = 7 * 24 * HOUR_MS;
 
@@ -43,7 +48,7 @@ interface Due {
 interface Computed {
   one: Due;
   window: MeteredWindow;
-  history: BillableHistory;
+  history: MeteredHistory;
 }
 
 export class PlanMeter {
@@ -88,8 +93,7 @@ export class PlanMeter {
     let isMore = false;
     for (let start = 0; start < due.length; start += PROJECTS) {
       const some = due.slice(start, start + PROJECTS);
-      const histories = await ledger.histories(some.map(({ project }) => project.projectUid));
-      const byUid = new Map(histories.map((history) => [history.projectUid, history]));
+      const histories = await this.#read(some);
       let batch: Computed[] = [];
       const write = async () => {
         signal.throwIfAborted();
@@ -99,8 +103,8 @@ export class PlanMeter {
         await sleep(clock, PACE_MS, signal);
       };
       for (const one of some) {
-        const history = byUid.get(one.project.projectUid);
-        if (history && (await this.#adjust(one.project, history, lists))) {
+        const history = histories.get(one.project.projectUid);
+        if (await this.#adjust(one.project, lists)) {
           signal.throwIfAborted();
           await sleep(clock, PACE_MS, signal);
         }
@@ -108,7 +112,7 @@ export class PlanMeter {
         if (window === undefined) {
           continue;
         }
-        batch.push({ one, window, history: history as BillableHistory });
+        batch.push({ one, window, history: history as MeteredHistory });
         if (batch.reduce((sum, { window: { charges } }) => sum + charges.length, 0) >= CHARGES) {
           await write();
         }
@@ -118,6 +122,26 @@ export class PlanMeter {
       }
     }
     return isMore;
+  }
+
+  /** What came of projects since their checkpoints; of one in whose next window there is more, all that there is. */
+  async #read(some: readonly Due[]): Promise<Map<string, MeteredHistory>> {
+    const { ledger } = this.#options;
+    const read = await ledger.recent(
+      some.map(({ project }) => project.projectUid),
+      CHANGES,
+    );
+    const histories = new Map(read.map((history) => [history.projectUid, history]));
+    for (const { project } of some) {
+      const { until, projectUid } = project;
+      const history = histories.get(projectUid);
+      const since = until?.getTime() ?? (history && originOf(history)) ?? 0;
+      if (history?.readUntil !== undefined && history.readUntil <= since) {
+        const [whole] = await ledger.recent([projectUid], CHANGES_OF_HOUR);
+        histories.set(projectUid, whole ?? history);
+      }
+    }
+    return histories;
   }
 
   /** A project of this shard of which something may be final, and all of whose changes are in the ledger. */
@@ -141,39 +165,45 @@ export class PlanMeter {
   }
 
   /** @returns whether there was something to adjust */
-  async #adjust(
-    project: MeteredProject,
-    history: BillableHistory,
-    lists: readonly PriceList[],
-  ): Promise<boolean> {
+  async #adjust(project: MeteredProject, lists: readonly PriceList[]): Promise<boolean> {
     const { until, late } = project;
     if (until === undefined || late === undefined) {
       return false;
     }
-    await adjustCharges({ project: { ...project, until, late }, history, lists }, this.#options);
+    await adjustCharges({ project: { ...project, until, late }, lists }, this.#options);
     return true;
   }
 
   #windowOf(
     { project, number }: Due,
-    history: BillableHistory,
+    history: MeteredHistory,
     lists: readonly PriceList[],
     latest: number,
   ): MeteredWindow | undefined {
     const { log, onOutcome } = this.#options;
     const { projectUid } = project;
-    const origin = history.changes[0]?.at ?? history.deletedAt ?? latest;
+    const origin = originOf(history) ?? history.deletedAt ?? latest;
     // One that is gone without an end gets one, from when it is.
-    if (origin >= latest || (number === undefined && history.deletedAt === undefined)) {
+    const isEndless = history.deletedAt === undefined && history.readUntil === undefined;
+    if (origin >= latest || (number === undefined && isEndless)) {
       return undefined;
     }
     const since = project.until?.getTime();
-    const until = Math.min(latest, (since ?? origin) + LONGEST_WINDOW_MS);
+    const until = Math.min(
+      latest,
+      (since ?? origin) + LONGEST_WINDOW_MS,
+      history.readUntil ?? Number.POSITIVE_INFINITY,
+    );
+    if (until <= (since ?? origin)) {
+      return undefined;
+    }
     try {
       const charges = planCharges(history, lists, { since, until }).filter(({ finalAt }) => finalAt < until);
       const ended = history.deletedAt !== undefined && history.deletedAt < until;
       const { organizationId, projectId, arrivals } = project;
-      return { organizationId, projectId, projectUid, until: new Date(until), ended, arrivals, charges };
+      const checkpoint = ended ? undefined : checkpointOf(history, lists, until);
+      const window = { until: new Date(until), ended, arrivals, checkpoint, charges };
+      return { organizationId, projectId, projectUid, ...window };
     } catch (error) {
       onOutcome?.("refused", 1);
       log.error({ err: error, project: project.projectId, projectUid }, "a plan cannot be charged");
@@ -201,9 +231,10 @@ export class PlanMeter {
 
   async #recordPart(batch: readonly Computed[], latest: number): Promise<boolean> {
     const { ledger, log, onOutcome } = this.#options;
-    // What has no charge, and has not ended, need not be noted yet: it is computed again.
+    // What has no charge, and has not ended, need not be noted yet: it is computed again, unless that would be of many changes.
     const written = batch.filter(
-      ({ window: { charges, ended, until } }) => charges.length > 0 || ended || until.getTime() < latest,
+      ({ window: { charges, ended, until }, history: { changes } }) =>
+        charges.length > 0 || ended || until.getTime() < latest || changes.length > CHANGES_OF_CHECKPOINT,
     );
     let stale: readonly string[] = [];
     if (written.length > 0) {
@@ -223,7 +254,7 @@ export class PlanMeter {
         continue;
       }
       const until = window.until.getTime();
-      const origin = history.changes[0]?.at ?? until;
+      const origin = originOf(history) ?? until;
       if (until < latest) {
         this.#next.delete(one.project.projectUid);
         isLeft = true;

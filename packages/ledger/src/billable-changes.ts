@@ -34,7 +34,8 @@ export interface RecordedBillableChange {
 /** Most changes of one transaction. */
 const MAX_BATCH = 500;
 
-interface Row {
+/** A row of `billable_changes`. */
+export interface ChangeRow {
   organization_id: string;
   project_id: string;
   project_uid: string;
@@ -72,7 +73,7 @@ async function recordBatch(
   changes: readonly BillableChangeRow[],
 ): Promise<RecordedBillableChange[]> {
   const given = JSON.stringify(changes.map(rowOf));
-  const { rows: inserted } = await sql<Pick<Row, "project_uid" | "number"> & { late: boolean }>`
+  const { rows: inserted } = await sql<Pick<ChangeRow, "project_uid" | "number"> & { late: boolean }>`
     insert into billable_changes (organization_id, project_id, project_uid, number, at, deleted, plan, payment_mode, renews,
       instances, paused, billed_gb)
     select organization_id, project_id, project_uid, number, at, deleted, plan, payment_mode, renews, instances, paused, billed_gb
@@ -84,7 +85,7 @@ async function recordBatch(
   const isNew = new Map(
     inserted.map((row) => [keyOf(row), row.late ? ("late" as const) : ("recorded" as const)]),
   );
-  const { rows: found } = await sql<Row>`
+  const { rows: found } = await sql<ChangeRow>`
     select c.* from json_populate_recordset(null::billable_changes, ${given}) g
     join billable_changes c using (project_uid, number)`.execute(ledger);
   const there = new Map(found.map((row) => [keyOf(row), row]));
@@ -108,7 +109,7 @@ export async function lastBillableChanges(
   ledger: Ledger,
   projectUids: readonly string[],
 ): Promise<Map<string, NumberedChange>> {
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<ChangeRow>`
     select c.* from unnest(${projectUids}::text[]) as uid
     cross join lateral (select * from billable_changes where project_uid = uid order by number desc limit 1) c`.execute(
     ledger,
@@ -125,7 +126,7 @@ export interface OpenHistory extends BillableProject {
 /** Projects that have begun and whose end is not recorded. */
 export async function openBillableProjects(ledger: Ledger): Promise<OpenHistory[]> {
   const { rows } = await sql<
-    Pick<Row, "organization_id" | "project_id" | "project_uid"> & { metered_until: Date | null }
+    Pick<ChangeRow, "organization_id" | "project_id" | "project_uid"> & { metered_until: Date | null }
   >`
     select organization_id, project_id, project_uid, metered_until from plan_meters where not deleted
     order by project_uid`.execute(ledger);
@@ -137,7 +138,7 @@ export async function billableHistories(
   ledger: Ledger,
   projectUids: readonly string[],
 ): Promise<BillableHistory[]> {
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<ChangeRow>`
     select * from billable_changes where project_uid = any (${projectUids}::text[]) order by project_uid, number`.execute(
     ledger,
   );
@@ -151,15 +152,18 @@ export async function billableHistories(
   });
 }
 
-const keyOf = ({ project_uid, number }: Pick<Row, "project_uid" | "number">) => `${project_uid}/${number}`;
+const keyOf = ({ project_uid, number }: Pick<ChangeRow, "project_uid" | "number">) =>
+  `${project_uid}/${number}`;
 
-const projectOf = (row: Pick<Row, "organization_id" | "project_id" | "project_uid">): BillableProject => ({
+const projectOf = (
+  row: Pick<ChangeRow, "organization_id" | "project_id" | "project_uid">,
+): BillableProject => ({
   organizationId: row.organization_id,
   projectId: row.project_id,
   projectUid: row.project_uid,
 });
 
-function rowOf({ organizationId, projectId, projectUid, number, at, state }: BillableChangeRow): Row {
+function rowOf({ organizationId, projectId, projectUid, number, at, state }: BillableChangeRow): ChangeRow {
   return {
     organization_id: organizationId,
     project_id: projectId,
@@ -176,7 +180,8 @@ function rowOf({ organizationId, projectId, projectUid, number, at, state }: Bil
   };
 }
 
-function changeOf(row: Row): BillableChangeRow {
+/** @internal */
+export function changeOf(row: ChangeRow): BillableChangeRow {
   const { plan, payment_mode, renews, instances, paused, billed_gb } = row;
   const isState =
     plan !== null &&

@@ -63,6 +63,7 @@ export {
   type TerminalJobRunStatus,
 } from "./job-run-rows.ts";
 export { findJobRun, type RecordedJobRun, recordJobRuns } from "./job-runs.ts";
+export { type MeteredHistory, meteredHistories } from "./metered-histories.ts";
 export * from "./metric-samples.ts";
 export { migrateToLatest } from "./migrations/index.ts";
 export {

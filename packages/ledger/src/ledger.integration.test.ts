@@ -77,6 +77,7 @@ describe("migrations", () => {
       "0021-usage-sums",
       "0022-invoices",
       "0023-late-changes",
+      "0024-metering-checkpoints",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

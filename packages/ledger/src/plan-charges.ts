@@ -1,4 +1,10 @@
-import { billingCycle, type PlanCharge, type PlanPrices, type PriceList } from "@slipway/crds";
+import {
+  type BillableCheckpoint,
+  billingCycle,
+  type PlanCharge,
+  type PlanPrices,
+  type PriceList,
+} from "@slipway/crds";
 import { sql } from "kysely";
 import type { BillableProject } from "./billable-changes.ts";
 import type { Ledger } from "./connect.ts";
@@ -13,6 +19,8 @@ export interface MeteredWindow extends BillableProject {
   ended: boolean;
   /** What {@link MeteredProject} had before the history was read. */
   arrivals: number;
+  /** What the history up to the end comes to; undefined: the one that there is stays. */
+  checkpoint?: BillableCheckpoint | undefined;
   charges: readonly PlanCharge[];
 }
 
@@ -95,14 +103,7 @@ export async function recordPlanCharges(
       const rows = current.flatMap((window) => window.charges.map((one) => rowOf(window, one)));
       const inserted = await insertCharges(transaction, rows);
       const differing = await differingCharges(transaction, rows, inserted);
-      await sql`
-        insert into plan_meters (organization_id, project_id, project_uid, metered_until, ended)
-        select organization_id, project_id, project_uid, metered_until, ended
-        from json_populate_recordset(null::plan_meters, ${JSON.stringify(current.map(meterOf))})
-        order by project_uid
-        on conflict (project_uid) do update set
-          metered_until = greatest(plan_meters.metered_until, excluded.metered_until),
-          ended = plan_meters.ended or excluded.ended`.execute(transaction);
+      await advanceMeters(transaction, current);
       return { recorded: inserted.length, differing, stale };
     });
 }
@@ -132,6 +133,30 @@ const meterOf = (window: MeteredWindow) => ({
   ended: window.ended,
   arrivals: window.arrivals,
 });
+
+/** Notes up to when projects are metered, with a checkpoint of that time unless another process is further, or a late change waits. */
+async function advanceMeters(ledger: Ledger, windows: readonly MeteredWindow[]): Promise<void> {
+  await sql`
+    insert into plan_meters as m (organization_id, project_id, project_uid, metered_until, ended)
+    select organization_id, project_id, project_uid, metered_until, ended
+    from json_populate_recordset(null::plan_meters, ${JSON.stringify(windows.map(meterOf))})
+    order by project_uid
+    on conflict (project_uid) do update set
+      metered_until = greatest(m.metered_until, excluded.metered_until),
+      ended = m.ended or excluded.ended`.execute(ledger);
+  const checkpoints = windows.flatMap(({ projectUid, until, checkpoint }) =>
+    checkpoint
+      ? [{ project_uid: projectUid, metered_until: until, checkpoint, starts_at: new Date(checkpoint.at) }]
+      : [],
+  );
+  await sql`
+    update plan_meters m set checkpoint = g.checkpoint, checkpoint_number = (
+      select number from billable_changes c where c.project_uid = m.project_uid and c.at < g.starts_at order by number desc limit 1)
+    from json_to_recordset(${JSON.stringify(checkpoints)})
+      as g (project_uid text, metered_until timestamptz, checkpoint jsonb, starts_at timestamptz)
+    where m.project_uid = g.project_uid and m.metered_until = g.metered_until and m.late_from is null
+      and m.checkpoint is distinct from g.checkpoint`.execute(ledger);
+}
 
 type ChargeRow = ReturnType<typeof rowOf>;
 

@@ -24,6 +24,7 @@ import * as planCharges from "./0020-plan-charges.ts";
 import * as usageSums from "./0021-usage-sums.ts";
 import * as invoices from "./0022-invoices.ts";
 import * as lateChanges from "./0023-late-changes.ts";
+import * as meteringCheckpoints from "./0024-metering-checkpoints.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -50,6 +51,7 @@ export const migrations: Record<string, Migration> = {
   "0021-usage-sums": usageSums,
   "0022-invoices": invoices,
   "0023-late-changes": lateChanges,
+  "0024-metering-checkpoints": meteringCheckpoints,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */
