@@ -27,6 +27,23 @@ describe("a batch with a refused row", () => {
     expect([calls, pauses]).toEqual([7, 6]);
   });
 
+  // Shows: docs/billing.md#metering: is sent again in halves
+  it("that takes longer than a statement may is recorded in halves, and one that does alone fails as before", async () => {
+    const sizes: number[] = [];
+    const record = async (part: readonly number[]) => {
+      sizes.push(part.length);
+      if (part.length > 2 || part.includes(9)) {
+        throw failure("57014");
+      }
+      return part.join();
+    };
+    const refused = () => "refused";
+    const results = await recordInParts([1, 2, 3, 4, 5, 6, 7, 8], { record, refused });
+    expect(results).toEqual(["1,2", "3,4", "5,6", "7,8"]);
+    expect(sizes).toEqual([8, 4, 2, 2, 4, 2, 2]);
+    await expect(recordInParts([1, 2, 9], { record, refused })).rejects.toMatchObject({ code: "57014" });
+  });
+
   it("fails with any other error, and is not divided then", async () => {
     let calls = 0;
     const record = async () => {
