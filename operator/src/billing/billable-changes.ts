@@ -134,29 +134,48 @@ export function withState(
   state: BillableState | undefined,
   { at, known }: { at: () => Date; known: KnownRecord | undefined },
 ): readonly BillableStatusChange[] {
-  const listed = changes.at(-1);
-  const goesOnAfter = isBehind(listed, known) ? known?.goesOnAfter : undefined;
-  const last = goesOnAfter ?? (listed && numberedChange(listed));
-  if (last !== undefined && goesOnAfter === undefined && isSameState(last.state, state)) {
-    return changes;
-  }
+  const goesOnAfter = isBehind(changes, known) ? known?.goesOnAfter : undefined;
   // Nothing follows an end.
-  if (last !== undefined && last.state === undefined) {
+  if (goesOnAfter !== undefined && goesOnAfter.state === undefined) {
     return changes;
   }
-  const unrecorded = changes.filter(({ number }) => number > (known?.number ?? 0));
+  const current = goesOnAfter === undefined ? changes : renumbered(changes, goesOnAfter);
+  const listed = current.at(-1);
+  const last = listed ? numberedChange(listed) : goesOnAfter;
+  if (listed !== undefined && isSameState(last?.state, state)) {
+    return current;
+  }
+  if (last !== undefined && last.state === undefined) {
+    return current;
+  }
+  const unrecorded = current.filter(({ number }) => number > (known?.number ?? 0));
   const isFull = unrecorded.length >= BILLABLE_CHANGES_LISTED - 1 && state !== undefined;
   if (isFull || (last === undefined && state === undefined)) {
-    return changes;
+    return current;
   }
   const latest = Math.max(at().getTime(), last?.at.getTime() ?? 0);
   const change = { number: (last?.number ?? 0) + 1, at: new Date(latest).toISOString() };
   return [...unrecorded, state === undefined ? { ...change, deleted: true } : { ...change, ...state }];
 }
 
-/** Whether the ledger is ahead of the status with another history. */
-const isBehind = (listed: BillableStatusChange | undefined, known: KnownRecord | undefined): boolean =>
-  known?.goesOnAfter !== undefined && (listed?.number ?? 0) <= known.goesOnAfter.number;
+/**
+ * The changes of a status that were observed after what the ledger has last, with the numbers that follow that: all of those of a status that had lost
+ * its list, and none of a status from an earlier state of the cluster. None follows an end.
+ */
+export function renumbered(
+  changes: readonly BillableStatusChange[],
+  last: NumberedChange,
+): readonly BillableStatusChange[] {
+  const later =
+    last.state === undefined ? [] : changes.filter(({ at }) => Date.parse(at) > last.at.getTime());
+  return later.map((change, index) => ({ ...change, number: last.number + 1 + index }));
+}
+
+/** Whether the ledger has another history than a list, whose changes have no numbers of that yet. */
+export const isBehind = (
+  changes: readonly Pick<BillableStatusChange, "number">[],
+  known: KnownRecord | undefined,
+): boolean => known?.goesOnAfter !== undefined && (changes[0]?.number ?? 0) <= known.goesOnAfter.number;
 
 const isSameState = (a: BillableState | undefined, b: BillableState | undefined): boolean =>
   a === b ||

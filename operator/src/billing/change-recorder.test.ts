@@ -280,6 +280,60 @@ describe("a reconcile", () => {
     expect(status.billing?.changes.map(({ number, instances }) => [number, instances])).toEqual([[4, 9]]);
   });
 
+  // Shows: docs/billing.md#metering: its history goes on after what the ledger has, from when it was observed
+  test("of a project whose status lost its list goes on with what was observed since, once", async () => {
+    start();
+    put("p1", [entry(1), entry(2, 2)]);
+    await clock.advance(5_000);
+    const lost = put("p1", []);
+    const status = statusOf(lost);
+    stop.abort();
+    await running;
+    start();
+    await clock.advance(60_000);
+    recorder.report(lost, status, { ...one, instances: 3 });
+    const observed = status.billing?.changes[0]?.at;
+    expect(status.billing?.changes).toEqual([entry(1, 3, "2026-03-02T10:01:05.000Z")]);
+    outcomes = [];
+    const again = put("p1", status.billing?.changes ?? []);
+    await clock.advance(300_000);
+    // Killed before the status was written: nothing but what it lists is known.
+    stop.abort();
+    await running;
+    start();
+    await clock.advance(5_000);
+    expect([outcomes, ledger.size]).toEqual([["renumbered 1", "renumbered 1"], 2]);
+    recorder.report(again, status, { ...one, instances: 3 });
+    expect(status.billing?.changes).toEqual([entry(3, 3, observed)]);
+    const renumbered = put("p1", status.billing?.changes ?? []);
+    expect(recorder.hasPending(renumbered)).toBe(true);
+    await clock.advance(5_000);
+    recorder.report(renumbered, status, { ...one, instances: 4 });
+    expect(status.billing?.changes.map(({ number, instances }) => [number, instances])).toEqual([[4, 4]]);
+    expect(ledger.get("uid-p1/3")).toMatchObject({ at: new Date(observed ?? ""), state: { instances: 3 } });
+    expect(outcomes).toEqual(["renumbered 1", "renumbered 1", "recorded 1"]);
+  });
+
+  test("of a status that lost its list, and has more than the ledger has, goes on with all of it", async () => {
+    start();
+    put("p1", [entry(1)]);
+    await clock.advance(5_000);
+    stop.abort();
+    await running;
+    outcomes = [];
+    const times = ["10:00:05", "10:00:06", "10:00:07"].map((time) => `2026-03-02T${time}.000Z`);
+    const lost = put(
+      "p1",
+      times.map((at, index) => entry(index + 1, index + 5, at)),
+    );
+    start();
+    await clock.advance(5_000);
+    expect([outcomes, ledger.size]).toEqual([["renumbered 3"], 1]);
+    const status = statusOf(lost);
+    recorder.report(lost, status, { ...one, instances: 7 });
+    expect(status.billing?.changes).toEqual(times.map((at, index) => entry(index + 2, index + 5, at)));
+  });
+
   // Shows: docs/operations/alerts.md#slipwaybillablechangesnotrecorded: until it is deleted, which does not wait
   test.each([
     ["in its place", [entry(3), entry(4, 2)]],

@@ -18,7 +18,7 @@ import {
   recordInParts,
 } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
-import { type KnownRecord, withState } from "./billable-changes.ts";
+import { type KnownRecord, renumbered, withState } from "./billable-changes.ts";
 import { batchOf, hasEnded, inOrder, type PendingChanges, pendingOf } from "./pending-changes.ts";
 
 /** The ledger's changes. Each call may throw when the ledger is unavailable. */
@@ -28,8 +28,11 @@ export interface ChangeLedger {
   last(projectUids: readonly string[]): Promise<ReadonlyMap<string, NumberedChange>>;
 }
 
-/** `ended`: the ledger has the end of a project that exists, after which nothing can be recorded of it. */
-export type ChangeOutcome = RecordedBillableChange["outcome"] | "refused" | "ended";
+/**
+ * `renumbered`: of a status that had lost its list, and goes on after what the ledger has. `ended`: the ledger has the end of a project that exists,
+ * after which nothing can be recorded of it.
+ */
+export type ChangeOutcome = RecordedBillableChange["outcome"] | "renumbered" | "refused" | "ended";
 
 export interface ChangeRecorderOptions {
   ledger: ChangeLedger;
@@ -204,17 +207,40 @@ export class ChangeRecorder {
     log.error({ err: error, project: one.project.metadata.name }, "changes of a project are refused");
   }
 
-  async #recordPart(batch: readonly PendingChanges[]): Promise<void> {
+  async #recordPart(given: readonly PendingChanges[]): Promise<void> {
     const { ledger, onOutcome } = this.#options;
+    const lost = await this.#lostOf(given);
+    await this.#follow(lost.map((one) => ({ project: one.project, differing: one.rows.length })));
+    const batch = given.filter((one) => !lost.includes(one));
     const outcomes = await ledger.record(batch.flatMap(({ rows }) => rows));
     const byUid = Map.groupBy(outcomes, ({ projectUid }) => projectUid);
     for (const [outcome, found] of Map.groupBy(outcomes, (one) => one.outcome)) {
-      onOutcome?.(outcome, found.length);
+      if (outcome !== "differs") {
+        onOutcome?.(outcome, found.length);
+      }
     }
     for (const { project } of batch) {
       this.#note(project, byUid.get(project.metadata.uid ?? "") ?? []);
     }
-    await this.#follow(batch.filter(({ project }) => differs(byUid.get(project.metadata.uid ?? ""))));
+    await this.#follow(
+      batch.flatMap(({ project }) => {
+        const own = byUid.get(project.metadata.uid ?? "") ?? [];
+        const differing = own.filter(({ outcome }) => outcome === "differs").length;
+        return differing > 0 ? [{ project, differing }] : [];
+      }),
+    );
+  }
+
+  /**
+   * Those whose status had lost its list, and lists more than the ledger has by now: the ledger would take the last of these numbers, and refuse the
+   * first ones.
+   */
+  async #lostOf(batch: readonly PendingChanges[]): Promise<PendingChanges[]> {
+    const uidOf = ({ project }: PendingChanges) => project.metadata.uid ?? "";
+    const isFirst = ({ rows }: PendingChanges) => rows.length > 1 && rows[0]?.number === 1;
+    const some = batch.filter((one) => isFirst(one) && !this.#known.has(uidOf(one)));
+    const last = some.length > 0 ? await this.#options.ledger.last(some.map(uidOf)) : undefined;
+    return some.filter((one) => isLater(one.project, last?.get(uidOf(one))));
   }
 
   /** Notes what the ledger has, and has the project reconciled where that waits for it. */
@@ -238,20 +264,24 @@ export class ChangeRecorder {
     }
   }
 
-  /** The cluster went back to an earlier state: histories go on after what the ledger has. */
-  async #follow(batch: readonly PendingChanges[]): Promise<void> {
+  /** The cluster went back to an earlier state, or statuses lost their lists: histories go on after what the ledger has. */
+  async #follow(batch: readonly { project: Project; differing: number }[]): Promise<void> {
     if (batch.length === 0) {
       return;
     }
-    const { ledger, log } = this.#options;
+    const { ledger, log, onOutcome } = this.#options;
     const last = await ledger.last(batch.map(({ project }) => project.metadata.uid ?? ""));
-    for (const { project } of batch) {
+    for (const { project, differing } of batch) {
       const { uid = "", namespace, name } = project.metadata;
       const goesOnAfter = last.get(uid);
+      const isLost = isLater(project, goesOnAfter);
+      onOutcome?.(isLost ? "renumbered" : "differs", differing);
       if (goesOnAfter !== undefined) {
         this.#known.set(uid, { number: goesOnAfter.number, goesOnAfter });
         if (goesOnAfter.state === undefined) {
           this.#noteEnded(project);
+        } else if (isLost) {
+          log.warn({ project: name, namespace }, "a status that lost its changes goes on after the ledger's");
         } else {
           log.error(
             { project: name, namespace },
@@ -303,6 +333,12 @@ export class ChangeRecorder {
   #pause(ms: number, signal: AbortSignal): Promise<void> {
     return sleep(this.#options.clock, ms, signal);
   }
+}
+
+/** Whether all that a status lists was observed after what the ledger has last, which it has then under numbers of its own. */
+function isLater({ status }: Project, last: NumberedChange | undefined): boolean {
+  const listed = status?.billing?.changes ?? [];
+  return last !== undefined && renumbered(listed, last).length === listed.length;
 }
 
 const differs = (outcomes: readonly RecordedBillableChange[] = []): boolean =>

@@ -53,6 +53,7 @@ const CHANGE_OUTCOMES: readonly ChangeOutcome[] = [
   "late",
   "already",
   "differs",
+  "renumbered",
   "ahead",
   "refused",
   "ended",
@@ -69,7 +70,7 @@ export function addMetering(
   const { client, trustedClock: clock, log, registry } = manager;
   const changes = new Counter({
     name: "slipway_billable_changes_total",
-    help: "Changes of what is billed by outcome: recorded, recorded after charges of its time, found in the ledger, found otherwise, ahead of the ledger's time, refused by it, or after an end that it has.",
+    help: "Changes of what is billed by outcome: recorded, recorded after charges of its time, found in the ledger, found otherwise, renumbered since a status had lost its list, ahead of the ledger's time, refused by it, or after an end that it has.",
     labelNames: ["outcome"],
     registers: [registry],
   });

@@ -2,7 +2,7 @@
 
 import { organizationOfNamespace, type Project } from "@slipway/crds";
 import type { BillableChangeRow, NumberedChange } from "@slipway/ledger";
-import { changesOf, type KnownRecord } from "./billable-changes.ts";
+import { changesOf, isBehind, type KnownRecord } from "./billable-changes.ts";
 import { inTurns } from "./turns.ts";
 
 /** The changes of one project that the ledger may not have. */
@@ -15,10 +15,11 @@ export interface PendingChanges {
 export function pendingOf(project: Project, known: KnownRecord | undefined): BillableChangeRow[] {
   const { namespace = "", name, uid = "" } = project.metadata;
   const organizationId = organizationOfNamespace(namespace);
-  if (organizationId === undefined) {
+  const changes = changesOf(project);
+  if (organizationId === undefined || isBehind(changes, known)) {
     return [];
   }
-  return changesOf(project)
+  return changes
     .filter((change) => !isRecorded(change, known))
     .map((change) => ({ organizationId, projectId: name, projectUid: uid, ...change }));
 }
