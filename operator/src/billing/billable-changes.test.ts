@@ -148,6 +148,27 @@ test("of a database the plan that is in force, of a paused project what the spec
   ).toBeUndefined();
 });
 
+// Shows: docs/billing.md#metering: that the catalog no longer has
+test("of a plan that the catalog lacks instances, payment and pauses are recorded, and storage stays as it was", () => {
+  const retired = { ...one, plan: "retired", billedGb: 4 };
+  const found = (spec: object, before: BillableState = retired) => {
+    const status = statusOf({
+      desiredInstances: 3,
+      plan: "retired",
+      billing: { changes: [entry(1, before)] },
+    });
+    return stateInForce(projectOf({ plan: "retired", ...spec }), { status, live: {}, catalog });
+  };
+  expect(found({})).toEqual({ ...retired, instances: 3 });
+  expect(found({ paused: true, instances: 2, paymentMode: "monthly" })).toEqual({
+    ...retired,
+    ...{ paused: true, instances: 2, paymentMode: "monthly" },
+  });
+  expect(found({ type: "postgresql", instances: 3 })).toEqual(retired);
+  expect(found({}, one)).toBeUndefined();
+  expect(found({ type: "job", paymentMode: "per_minute" })).toBeUndefined();
+});
+
 // Shows: docs/adr/0032-recorded-changes.md#decision: A rejected spec changes nothing but a pause
 test("a rejected spec changes nothing but a pause, and what the autoscaler has set", () => {
   const status = statusOf({ billing: { changes: [entry(1)] } });

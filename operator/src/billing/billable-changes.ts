@@ -6,6 +6,7 @@ import {
   type BillableStatusChange,
   billableState,
   type Catalog,
+  findPlan,
   isInstanceType,
   type Project,
   type ProjectStatus,
@@ -61,7 +62,22 @@ export function stateInForce(project: Project, { status, live, catalog }: Found)
   // Those of a database are the spec's, also where a failure has kept the status as it was.
   const desired = isInstanceType(spec.type) ? status.desiredInstances : undefined;
   const instances = spec.paused ? undefined : desired;
-  return billableState(catalog, { ...spec, ...contract }, { instances, before, volumeGb: live.volumeGb });
+  const inForce = { ...spec, ...contract };
+  return findPlan(catalog, contract.plan) === undefined
+    ? ofRetiredPlan(inForce, before, instances)
+    : billableState(catalog, inForce, { instances, before, volumeGb: live.volumeGb });
+}
+
+/** The same under a plan that the catalog has no more: what does not depend on what the plan includes. */
+function ofRetiredPlan(
+  { type, plan, paymentMode, paused = false, ...spec }: Project["spec"],
+  before: BillableState | undefined,
+  instances = spec.instances ?? 1,
+): BillableState | undefined {
+  if (before?.plan !== plan || type === "job" || paymentMode === "per_minute") {
+    return undefined;
+  }
+  return { ...before, paymentMode, paused, instances: isInstanceType(type) ? instances : before.instances };
 }
 
 /**
