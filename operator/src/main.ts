@@ -98,6 +98,8 @@ async function main(config: Config): Promise<void> {
     billing: ledgerBilling(ledger),
     metering: config.metersPlans ? ledgerMetering(ledger) : undefined,
     invoices: config.invoices && invoiceLedger && ledgerInvoices(invoiceLedger, config.invoices),
+    metering: ledgerMetering(ledger),
+    metersPlans: config.metersPlans ?? false,
     ledgerTime: () => ledgerTime(ledger),
     runs: { record: (rows) => recordJobRuns(ledger, rows) },
     storeRunLog: ({ organizationId, projectId, runId, scheduledAt }, text) =>

@@ -97,6 +97,7 @@ export function createOperator(options: OperatorOptions): Manager {
       ledger: options.metering,
       projects: stores.projects,
       catalog: () => catalog.current,
+      isOn: options.metersPlans ?? true,
     });
   if (options.invoices) {
     addInvoices(manager, options.invoices);

@@ -65,6 +65,8 @@ export interface OperatorOptions {
   metering?: MeteringLedger | undefined;
   /** Where invoices are issued; without it none are. */
   invoices?: InvoiceLedger | undefined;
+  /** False: of plans only ends of histories that have begun are recorded; true unless given. */
+  metersPlans?: boolean | undefined;
   /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; not compared without it. */
   ledgerTime?: () => Promise<Date>;
   /** In place of the one that charges a deleted job's storage up to the end. */

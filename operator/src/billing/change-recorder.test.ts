@@ -44,7 +44,7 @@ afterEach(async () => {
 });
 
 /** A new operator: it knows nothing but the cluster and the ledger. */
-function start(): void {
+function start({ endsOnly = false } = {}): void {
   stop = new AbortController();
   recorder = new ChangeRecorder({
     ledger: {
@@ -84,6 +84,7 @@ function start(): void {
       },
     },
     projects,
+    endsOnly,
     owns: (namespace) => namespace !== "slipway-org-foreign",
     clock: {
       ...clock,
@@ -263,6 +264,24 @@ describe("a reconcile", () => {
     const unmetered = { ...project, status: {} } as Project;
     recorder.reportDeletion(unmetered, unmetered.status ?? {});
     expect([recorder.hasEnded(unmetered), unmetered.status]).toEqual([true, {}]);
+  });
+
+  // Shows: docs/billing.md#metering: the end of a project whose history has begun is recorded all the same
+  test("of a deletion is reported and recorded also where metering is turned off, and nothing else is", async () => {
+    start({ endsOnly: true });
+    const project = put("p1", [entry(1)]);
+    const status = statusOf(project);
+    expect(recorder.report(project, status, { ...one, instances: 2 })).toBeUndefined();
+    expect(status.billing?.changes).toEqual([entry(1)]);
+    await clock.advance(60_000);
+    expect(transactions).toEqual([]);
+    const deleted = put("p1", [entry(1)], { deleted: true });
+    recorder.reportDeletion(deleted, status);
+    const ended = put("p1", status.billing?.changes ?? [], { deleted: true });
+    expect(recorder.hasEnded(ended)).toBe(false);
+    await clock.advance(5_000);
+    expect(recorder.hasEnded(ended)).toBe(true);
+    expect(ledger.get("uid-p1/2")?.state).toBeUndefined();
   });
 
   test("of a project of which the ledger has another history goes on after that", async () => {

@@ -37,6 +37,8 @@ export type ChangeOutcome = RecordedBillableChange["outcome"] | "renumbered" | "
 export interface ChangeRecorderOptions {
   ledger: ChangeLedger;
   projects: Store<Project>;
+  /** Where plans are not metered any more: only ends of histories that have begun are reported and recorded. */
+  endsOnly?: boolean | undefined;
   /** Whether the projects of a namespace are this shard's. */
   owns: (namespace: string | undefined) => boolean;
   /** One that throws while it may not be acted on. */
@@ -78,7 +80,7 @@ export class ChangeRecorder {
    * @returns milliseconds after which to call again; undefined when there is no need to
    */
   report(project: Project, status: ProjectStatus, state: BillableState): number | undefined {
-    return this.#report(project, status, state);
+    return this.#options.endsOnly ? undefined : this.#report(project, status, state);
   }
 
   /** Reports in a status that a project is deleted, where a history has begun. */
@@ -183,6 +185,9 @@ export class ChangeRecorder {
   }
 
   #pendingOf(project: Project): BillableChangeRow[] {
+    if (this.#options.endsOnly && project.metadata.deletionTimestamp === undefined) {
+      return [];
+    }
     return pendingOf(project, this.#known.get(project.metadata.uid ?? ""));
   }
 

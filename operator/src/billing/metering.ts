@@ -62,10 +62,18 @@ const CHARGE_OUTCOMES: readonly PlanChargeOutcome[] = ["recorded", "adjusted", "
 /** Between two comparisons of the catalog with the prices in the ledger, in milliseconds. */
 const PRICES_PERIOD_MS = 60_000;
 
+export interface MeteringOptions {
+  ledger: MeteringLedger;
+  projects: Store<Project>;
+  catalog: () => Catalog;
+  /** False: only ends of histories that have begun are recorded. */
+  isOn: boolean;
+}
+
 /** Each shard records the changes and the charges of its own projects, and their deletions wait for the changes. The first one records prices. */
 export function addMetering(
   manager: Manager,
-  { ledger, projects, catalog }: { ledger: MeteringLedger; projects: Store<Project>; catalog: () => Catalog },
+  { ledger, projects, catalog, isOn }: MeteringOptions,
 ): ChangeRecorder {
   const { client, trustedClock: clock, log, registry } = manager;
   const changes = new Counter({
@@ -90,6 +98,7 @@ export function addMetering(
   const recorder = new ChangeRecorder({
     ledger: ledger.changes,
     projects,
+    endsOnly: !isOn,
     owns,
     clock,
     log,
@@ -100,6 +109,9 @@ export function addMetering(
     everyShard: true,
     run: (signal) => recorder.run(signal),
   });
+  if (!isOn) {
+    return recorder;
+  }
   manager.addRunnable({
     name: "ended-projects",
     everyShard: true,
