@@ -15,7 +15,7 @@ import { cents, recompute } from "./recomputation.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const RUNS = isLong ? 50_000 : 1_200;
+const RUNS = isLong ? 100_000 : 1_200;
 const TIMEOUT_MS = isLong ? 1_800_000 : 90_000;
 
 const price = fc.constantFrom(
