@@ -10,22 +10,33 @@ export interface LateProject {
   lists: readonly PriceList[];
 }
 
+interface Options {
+  ledger: Pick<PlanChargeLedger, "histories" | "recorded" | "adjust">;
+  log: Logger;
+  onOutcome?: ((outcome: PlanChargeOutcome, charges: number) => void) | undefined;
+}
+
 /**
- * Records the differences. Where charges were recorded or changes came meanwhile none are: they are computed again in the next round.
- * @throws what the ledger throws
+ * Records the differences. Where charges were recorded or changes came meanwhile none are; and where the ledger is away, or takes too long: they are
+ * computed again in the next round. One project keeps back no other.
  */
-export async function adjustCharges(
-  { project, lists }: LateProject,
-  {
-    ledger,
-    log,
-    onOutcome,
-  }: {
-    ledger: Pick<PlanChargeLedger, "histories" | "recorded" | "adjust">;
-    log: Logger;
-    onOutcome?: ((outcome: PlanChargeOutcome, charges: number) => void) | undefined;
-  },
-): Promise<void> {
+export async function adjustCharges(late: LateProject, options: Options): Promise<void> {
+  const { log, onOutcome } = options;
+  const { projectUid, projectId } = late.project;
+  try {
+    await adjust(late, options);
+  } catch (error) {
+    const facts = { err: error, project: projectId, projectUid };
+    if (isRefusedRow(error) || error instanceof RangeError) {
+      onOutcome?.("refused", 1);
+      log.error(facts, "adjustments of a plan are refused");
+    } else {
+      log.warn(facts, "charges could not be adjusted to a change that came late");
+    }
+  }
+}
+
+async function adjust({ project, lists }: LateProject, { ledger, log, onOutcome }: Options): Promise<void> {
   const { projectUid, projectId, late } = project;
   const until = project.until.getTime();
   const [history] = await ledger.histories([projectUid]);
@@ -35,20 +46,12 @@ export async function adjustCharges(
   const wanted = planCharges(history, lists, { hoursSince: late.from.getTime(), until });
   const final = wanted.filter(({ finalAt }) => finalAt < until);
   const charges = planAdjustments(final, await ledger.recorded(projectUid, late.from), late.pass);
-  try {
-    const adjusted = await ledger.adjust({ ...project, charges });
-    if (adjusted !== undefined) {
-      onOutcome?.("adjusted", adjusted);
-      log.warn(
-        { project: projectId, projectUid, from: late.from, charges: adjusted },
-        "charges are adjusted to a change that came late",
-      );
-    }
-  } catch (error) {
-    if (!isRefusedRow(error)) {
-      throw error;
-    }
-    onOutcome?.("refused", charges.length);
-    log.error({ err: error, project: projectId, projectUid }, "adjustments of a plan are refused");
+  const adjusted = await ledger.adjust({ ...project, charges });
+  if (adjusted !== undefined) {
+    onOutcome?.("adjusted", adjusted);
+    log.warn(
+      { project: projectId, projectUid, from: late.from, charges: adjusted },
+      "charges are adjusted to a change that came late",
+    );
   }
 }
