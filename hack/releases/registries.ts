@@ -89,7 +89,6 @@ function operatorRegistry(): Registry {
     adjust: async () => 0,
   };
   const catalog = () => ({}) as Catalog;
-  addMetering(manager, { ledger: { changes, charges }, projects, catalog });
   addInvoices(manager, {
     begin: async () => {},
     cycles: async () => [],

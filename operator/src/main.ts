@@ -96,7 +96,6 @@ async function main(config: Config): Promise<void> {
       openStore: analytics && (() => openAlertStore(analytics)),
     },
     billing: ledgerBilling(ledger),
-    metering: config.metersPlans ? ledgerMetering(ledger) : undefined,
     invoices: config.invoices && invoiceLedger && ledgerInvoices(invoiceLedger, config.invoices),
     metering: ledgerMetering(ledger),
     metersPlans: config.metersPlans ?? false,
