@@ -19,7 +19,7 @@ async function adjusted(ledger: Partial<PlanChargeLedger> = {}, known = lists) {
   const outcomes: string[] = [];
   const recorded: AdjustedProject[] = [];
   const project = { organizationId: "alpha", projectId: "shop", projectUid: "u1", arrivals: 2 };
-  const late = { from: new Date(HOUR), at: new Date(9 * HOUR), arrival: 2, pass: 0 };
+  const late = { from: new Date(HOUR), arrival: 2, pass: 0 };
   await adjustCharges(
     { project: { ...project, until: new Date(2 * HOUR + 1), late }, lists: known },
     {

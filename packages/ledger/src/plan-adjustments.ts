@@ -78,11 +78,14 @@ export async function recordPlanAdjustments(
       if (rows.length === 0) {
         return undefined;
       }
-      const { at } = late;
+      // Under the lock, so that none is of a cycle that was over before it is recorded.
+      const { rows: now } = await sql<{ at: Date }>`
+        select date_trunc('milliseconds', clock_timestamp()) as at`.execute(transaction);
+      const { at } = now[0] as { at: Date };
       const given = charges.map((one) => rowOf(project, one, { adjusts: one.adjusts, at }));
       const inserted = await insertCharges(transaction, given);
       await sql`
-        update plan_meters set late_from = null, late_at = null, late_arrival = null, adjustments = adjustments + 1
+        update plan_meters set late_from = null, late_arrival = null, adjustments = adjustments + 1
         where project_uid = ${projectUid}`.execute(transaction);
       return inserted.length;
     });

@@ -1,6 +1,6 @@
 import type { PlanCharge, PriceList } from "@slipway/crds";
 import { sql } from "kysely";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
 import {
   listPrices,
@@ -174,7 +174,7 @@ describe("a change that comes after charges of its time", () => {
     });
   });
 
-  test("is adjusted once, by differences of the cycle in which it came", async () => {
+  test("is adjusted once, by differences of the cycle in which they are recorded", async () => {
     await outcomes(change(1, 0));
     const until = new Date(BEGIN + 2 * HOUR);
     await recordPlanCharges(server.ledger, [window(hours(2), { arrivals: 1, until })]);
@@ -196,6 +196,74 @@ describe("a change that comes after charges of its time", () => {
     const cycle = new Date().toISOString().slice(0, 8);
     expect((await sums()).at(-1)).toBe(`${cycle}01 1 1`);
     expect((await projectsToMeter(server.ledger))[0]?.late).toBeUndefined();
+  });
+
+  /** Until so many statements wait for a lock. */
+  const waiting = (count: number) =>
+    vi.waitFor(
+      async () => {
+        const { rows } = await sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+          server.ledger,
+        );
+        expect(rows).toHaveLength(count);
+      },
+      { timeout: 10_000 },
+    );
+  const insertSecond = sql`
+    insert into billable_changes (organization_id, project_id, project_uid, number, at, plan, payment_mode, renews, instances, paused, billed_gb)
+    values ('acme', 'shop', 'u1', 2, ${change(2, 1.5).at}, 'basic', 'hourly', true, 1, false, 0)`;
+
+  test("and that is still being recorded is waited for by a window of its time, which is left out then", async () => {
+    await outcomes(change(1, 0));
+    const recorded = await server
+      .connect()
+      .transaction()
+      .execute(async (transaction) => {
+        await insertSecond.execute(transaction);
+        const answer = recordPlanCharges(server.connect(), [window(hours(2), { arrivals: 1 })]);
+        await waiting(1);
+        return { answer };
+      });
+    expect(await recorded.answer).toEqual({ recorded: 0, differing: [], stale: ["u1"] });
+    expect((await projectsToMeter(server.ledger))[0]).toMatchObject({ arrivals: 2, late: undefined });
+  });
+
+  test("while a window of its time is being recorded is late", async () => {
+    await outcomes(change(1, 0));
+    const begun = await server
+      .connect()
+      .transaction()
+      .execute(async (transaction) => {
+        await sql`lock table plan_charges in exclusive mode`.execute(transaction);
+        const recorded = recordPlanCharges(server.connect(), [window(hours(2), { arrivals: 1 })]);
+        await waiting(1);
+        const late = recordBillableChanges(server.connect(), [change(2, 1.5)]);
+        await waiting(2);
+        return { recorded, late };
+      });
+    expect(await begun.recorded).toMatchObject({ recorded: 2, stale: [] });
+    expect(await begun.late).toMatchObject([{ outcome: "late" }]);
+    expect((await projectsToMeter(server.ledger))[0]?.late).toEqual({
+      from: change(2, 1.5).at,
+      arrival: 2,
+      pass: 0,
+    });
+  });
+
+  test("counts once where two processes record it", async () => {
+    await outcomes(change(1, 0));
+    const second = await server
+      .connect()
+      .transaction()
+      .execute(async (transaction) => {
+        await insertSecond.execute(transaction);
+        const answer = recordBillableChanges(server.connect(), [change(2, 1.5)]);
+        await waiting(1);
+        return { answer };
+      });
+    expect(await second.answer).toMatchObject([{ outcome: "already" }]);
+    expect((await projectsToMeter(server.ledger))[0]?.arrivals).toBe(2);
   });
 
   test("may have moved a fact: what is there already when it is charged again is compared once more", async () => {

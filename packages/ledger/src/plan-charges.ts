@@ -37,9 +37,7 @@ export interface MeteredProject extends BillableProject {
 export interface LateChanges {
   /** The earliest one's instant: hours that ended before are as they were. */
   from: Date;
-  /** When the last one came, to whose cycle adjustments belong. */
-  at: Date;
-  /** Which one that was. */
+  /** Which one came last. */
   arrival: number;
   /** How often the project was adjusted before. */
   pass: number;
@@ -56,7 +54,7 @@ export interface RecordedPlanCharges {
 /** Projects whose charges are not all recorded, or not all as they should be. */
 export async function projectsToMeter(ledger: Ledger): Promise<MeteredProject[]> {
   const { rows } = await sql<MeterRow>`
-    select organization_id, project_id, project_uid, metered_until, arrivals, late_from, late_at, late_arrival, adjustments
+    select organization_id, project_id, project_uid, metered_until, arrivals, late_from, late_arrival, adjustments
     from plan_meters where not ended or late_from is not null order by project_uid`.execute(ledger);
   return rows.map((row) => ({
     organizationId: row.organization_id,
@@ -75,15 +73,12 @@ interface MeterRow {
   metered_until: Date | null;
   arrivals: string;
   late_from: Date | null;
-  late_at: Date | null;
   late_arrival: string | null;
   adjustments: number;
 }
 
-const lateOf = ({ late_from, late_at, late_arrival, adjustments }: MeterRow): LateChanges | undefined =>
-  late_from === null || late_at === null
-    ? undefined
-    : { from: late_from, at: late_at, arrival: Number(late_arrival), pass: adjustments };
+const lateOf = ({ late_from, late_arrival, adjustments }: MeterRow): LateChanges | undefined =>
+  late_from === null ? undefined : { from: late_from, arrival: Number(late_arrival), pass: adjustments };
 
 /**
  * Records the charges of windows, and that they are recorded: both, or neither. Those that are there stay as they are. A window is left out where
@@ -189,7 +184,7 @@ async function differingCharges(
   }
   const source = sql`json_populate_recordset(null::plan_charges, ${JSON.stringify(there)})`;
   const { rows: adjusted } = await sql<{ project_uid: string }>`
-    update plan_meters m set late_from = least(m.late_from, g.since), late_at = date_trunc('milliseconds', clock_timestamp()),
+    update plan_meters m set late_from = least(m.late_from, g.since),
       late_arrival = m.arrivals
     from (select project_uid, min(starts_at) as since from ${source} group by project_uid) g
     where m.project_uid = g.project_uid and m.adjustments > 0 returning m.project_uid`.execute(ledger);

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
 
 /**
- * Changes that came after the charges of their time were recorded, and what differs by them: a change is marked as late in the insert that brings
- * it, under the lock of the row that says up to when its project is metered, so that no window is computed without it and recorded after it.
+ * Changes that came after the charges of their time were recorded, and what differs by them: a change is marked as late when it is inserted,
+ * under the lock of the row that says up to when its project is metered, so that no window is computed without it and recorded after it.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
@@ -14,37 +14,40 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     alter table plan_meters
       add column arrivals bigint not null default 0,
       add column late_from timestamptz,
-      add column late_at timestamptz,
       add column late_arrival bigint,
       add column adjustments integer not null default 0`.execute(db);
   await sql`create index plan_meters_late on plan_meters (project_uid) where late_from is not null`.execute(
     db,
   );
-  await sql`drop trigger note_history on billable_changes`.execute(db);
   await sql`
     create or replace function note_history() returns trigger language plpgsql as $$
     declare
       meter record;
     begin
-      -- One that is there already is left out by the statement's conflict clause.
+      perform from plan_meters where project_uid = new.project_uid for update;
+      if not found then
+        insert into plan_meters (organization_id, project_id, project_uid)
+          values (new.organization_id, new.project_id, new.project_uid) on conflict do nothing;
+        perform from plan_meters where project_uid = new.project_uid for update;
+      end if;
+      -- One that is there already is left out by the statement's conflict clause. Under the lock no other process inserts it meanwhile.
       if exists (select from billable_changes where project_uid = new.project_uid and number = new.number) then
         return new;
       end if;
-      insert into plan_meters as m (organization_id, project_id, project_uid, deleted, arrivals)
-        values (new.organization_id, new.project_id, new.project_uid, new.deleted, 1)
-        on conflict (project_uid) do update set
-          deleted = m.deleted or excluded.deleted,
+      update plan_meters m set
+          deleted = m.deleted or new.deleted,
           arrivals = m.arrivals + 1,
           late_from = case when new.at < m.metered_until then least(m.late_from, new.at) else m.late_from end,
-          late_at = case when new.at < m.metered_until then date_trunc('milliseconds', clock_timestamp()) else m.late_at end,
           late_arrival = case when new.at < m.metered_until then m.arrivals + 1 else m.late_arrival end
+        where project_uid = new.project_uid
         returning arrivals, coalesce(new.at < metered_until, false) as late into meter;
       new.arrival := meter.arrivals;
       new.late := meter.late;
       return new;
     end $$`.execute(db);
+  // Before the insert in place of after it, by the same name: a trigger that is dropped would be a migration that takes something away.
   await sql`
-    create trigger note_history before insert on billable_changes for each row execute function note_history()`.execute(
+    create or replace trigger note_history before insert on billable_changes for each row execute function note_history()`.execute(
     db,
   );
   await sql`
