@@ -30,13 +30,14 @@ let outcomes: string[];
 let woken: string[];
 let away: boolean;
 let wrong: string | undefined;
+let wrongCode: string;
 let distrusted: boolean;
 
 beforeEach(() => {
   clock = new FakeClock(START);
   projects = new Store<Project>({ clock });
   [ledger, transactions, outcomes, woken] = [new Map(), [], [], []];
-  [away, wrong, distrusted] = [false, undefined, false];
+  [away, wrong, wrongCode, distrusted] = [false, undefined, "23514", false];
 });
 afterEach(async () => {
   stop?.abort();
@@ -55,7 +56,7 @@ function start({ endsOnly = false } = {}): void {
           throw new Error("away");
         }
         if (rows.some(({ projectUid }) => projectUid === wrong)) {
-          throw Object.assign(new Error("violates check constraint"), { code: "23514" });
+          throw Object.assign(new Error("violates check constraint"), { code: wrongCode });
         }
         const ends = [...ledger.values()].filter(({ state }) => state === undefined);
         const isAfterEnd = (row: BillableChangeRow) =>
@@ -198,8 +199,12 @@ describe("changes that statuses list", () => {
     expect(outcomes).toEqual(["recorded 1"]);
   });
 
-  test("that the ledger refuses keep back no other project's, and are tried again", async () => {
-    wrong = "uid-p7";
+  test.each([
+    ["refuses", "23514"],
+    ["takes too long for", "57014"],
+    ["does not take for a lock", "55P03"],
+  ])("that the ledger %s keep back no other project's, and are tried again", async (_, code) => {
+    [wrong, wrongCode] = ["uid-p7", code];
     for (let index = 0; index < 20; index += 1) {
       put(`p${index}`, [entry(1)]);
     }

@@ -195,6 +195,7 @@ export class ChangeRecorder {
     await recordInParts(batch, {
       record: (part) => this.#recordPart(part),
       refused: (one, error) => this.#noteRefused(one, error),
+      tooSlow: (one, error) => this.#noteSlow(one, error),
       pause: async () => {
         await this.#pause(PACE_MS, signal);
         signal.throwIfAborted();
@@ -210,6 +211,14 @@ export class ChangeRecorder {
     this.#leaveOut(one.project);
     onOutcome?.("refused", one.rows.length);
     log.error({ err: error, project: one.project.metadata.name }, "changes of a project are refused");
+  }
+
+  /** It is left out for a while, so that what comes after it is recorded. */
+  #noteSlow({ project, rows }: PendingChanges, error: Error): void {
+    const { log, onOutcome } = this.#options;
+    this.#leaveOut(project);
+    onOutcome?.("refused", rows.length);
+    log.error({ err: error, project: project.metadata.name }, "changes of a project take the ledger too long");
   }
 
   async #recordPart(given: readonly PendingChanges[]): Promise<void> {

@@ -119,6 +119,10 @@ async function recordEnds(
       log.error({ err: error, project: projectId }, "the end of a project that is gone is refused");
       return [];
     },
+    tooSlow: ({ projectId }, error) => {
+      log.error({ err: error, project: projectId }, "the end of a project that is gone takes the ledger too long");
+      return [];
+    },
   });
   return outcomes.flat().filter(({ outcome }) => outcome === "recorded" || outcome === "late").length;
 }

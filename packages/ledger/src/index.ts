@@ -89,7 +89,7 @@ export {
 } from "./plan-charges.ts";
 export * from "./quota-request.ts";
 export * from "./quota-reservations.ts";
-export { isRefusedRow, recordInParts } from "./refused-rows.ts";
+export { isRefusedRow, isTooSlow, recordInParts } from "./refused-rows.ts";
 export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";
 export type {
   Build,

@@ -28,20 +28,40 @@ describe("a batch with a refused row", () => {
   });
 
   // Shows: docs/billing.md#metering: is sent again in halves
-  it("that takes longer than a statement may is recorded in halves, and one that does alone fails as before", async () => {
-    const sizes: number[] = [];
-    const record = async (part: readonly number[]) => {
-      sizes.push(part.length);
-      if (part.length > 2 || part.includes(9)) {
-        throw failure("57014");
-      }
-      return part.join();
+  it.each(["57014", "55P03"])(
+    "that takes longer than a statement may (%s) is recorded in halves, without those that do alone",
+    async (code) => {
+      const sizes: number[] = [];
+      const record = async (part: readonly number[]) => {
+        sizes.push(part.length);
+        if (part.length > 4 || part.includes(3)) {
+          throw failure(code);
+        }
+        return part.join();
+      };
+      const options = { record, refused: () => "refused", tooSlow: (one: number) => `${one} is slow` };
+      const results = await recordInParts([1, 2, 3, 4, 5, 6, 7, 8], options);
+      expect(results).toEqual(["1,2", "3 is slow", "4", "5,6,7,8"]);
+      expect(sizes).toEqual([8, 4, 2, 2, 1, 1, 4]);
+    },
+  );
+
+  it("that takes too long fails with few statements where all parts do, and with the first where none is expected to", async () => {
+    const batch = Array.from({ length: 512 }, (_, index) => index);
+    let calls = 0;
+    const record = async () => {
+      calls += 1;
+      throw failure("57014");
     };
-    const refused = () => "refused";
-    const results = await recordInParts([1, 2, 3, 4, 5, 6, 7, 8], { record, refused });
-    expect(results).toEqual(["1,2", "3,4", "5,6", "7,8"]);
-    expect(sizes).toEqual([8, 4, 2, 2, 4, 2, 2]);
-    await expect(recordInParts([1, 2, 9], { record, refused })).rejects.toMatchObject({ code: "57014" });
+    const slow: number[] = [];
+    const options = { record, refused: () => 0 };
+    await expect(
+      recordInParts(batch, { ...options, tooSlow: (one) => slow.push(one) }),
+    ).rejects.toMatchObject({ code: "57014" });
+    expect([calls, slow]).toEqual([13, [0, 1]]);
+    calls = 0;
+    await expect(recordInParts(batch, options)).rejects.toMatchObject({ code: "57014" });
+    expect(calls).toBe(1);
   });
 
   it("fails with any other error, and is not divided then", async () => {

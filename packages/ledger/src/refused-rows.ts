@@ -11,42 +11,66 @@ export interface RefusedRow extends Error {
 export const isRefusedRow = (error: unknown): error is RefusedRow =>
   error instanceof Error && "code" in error && /^2[23]/.test(String(error.code));
 
-/** Whether a statement took longer than it may (57014): half of its rows may not. */
-const isTooSlow = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "57014";
+/** Whether a statement took longer than it may (57014), or waited for a lock so long (55P03): half of its rows may not. */
+export const isTooSlow = (error: unknown): error is Error =>
+  error instanceof Error && "code" in error && (error.code === "57014" || error.code === "55P03");
 
 export interface PartsOptions<T, R> {
   /** Records a part, as a whole or not at all. */
   record: (part: readonly T[]) => Promise<R>;
   /** The result of one that is refused alone. */
   refused: (one: T, error: RefusedRow) => R | Promise<R>;
+  /**
+   * The result of one that takes too long alone. Where it is given, a batch that takes longer than a statement may is recorded in halves, too; it
+   * fails as a whole otherwise.
+   */
+  tooSlow?: (one: T, error: Error) => R | Promise<R>;
   /** Called before each part of a batch that was refused or took too long. */
   pause?: () => Promise<void>;
 }
 
+/** Of a ledger that is slow as a whole all parts are: so many statements more than find one that alone is. */
+const SLOW_STATEMENTS = 3;
+
 /**
- * Records a batch; where the ledger refuses one of it, halves find that one with few transactions, and the others are recorded. One that takes
- * longer than a statement may is recorded in halves, too.
+ * Records a batch; where the ledger refuses one of it, or takes too long for it, halves find that one with few transactions, and the others are
+ * recorded.
  * @returns the results of the parts, in the batch's order
- * @throws what `record` throws, unless it is a refused row: some parts may be recorded by then
+ * @throws what `record` throws, unless it is such a row, and where too many parts take too long: some may be recorded by then
  */
-export async function recordInParts<T, R>(batch: readonly T[], options: PartsOptions<T, R>): Promise<R[]> {
-  const { record, refused, pause } = options;
+export function recordInParts<T, R>(batch: readonly T[], options: PartsOptions<T, R>): Promise<R[]> {
+  const slowLeft = Math.ceil(Math.log2(Math.max(1, batch.length))) + 1 + SLOW_STATEMENTS;
+  return recordPart(batch, options, { slowLeft });
+}
+
+async function recordPart<T, R>(
+  batch: readonly T[],
+  options: PartsOptions<T, R>,
+  budget: { slowLeft: number },
+): Promise<R[]> {
+  const { record, refused, tooSlow, pause } = options;
   try {
     return [await record(batch)];
   } catch (error) {
     const [first] = batch;
-    if (batch.length === 1 && first !== undefined && isRefusedRow(error)) {
-      return [await refused(first, error)];
+    let alone: ((one: T) => R | Promise<R>) | undefined;
+    if (isRefusedRow(error)) {
+      alone = (one) => refused(one, error);
+    } else if (tooSlow && isTooSlow(error)) {
+      budget.slowLeft -= 1;
+      alone = budget.slowLeft > 0 ? (one) => tooSlow(one, error) : undefined;
     }
-    if (batch.length < 2 || !(isRefusedRow(error) || isTooSlow(error))) {
+    if (first === undefined || alone === undefined) {
       throw error;
+    }
+    if (batch.length === 1) {
+      return [await alone(first)];
     }
     const half = Math.ceil(batch.length / 2);
     const results: R[] = [];
     for (const part of [batch.slice(0, half), batch.slice(half)]) {
       await pause?.();
-      results.push(...(await recordInParts(part, options)));
+      results.push(...(await recordPart(part, options, budget)));
     }
     return results;
   }
