@@ -56,7 +56,7 @@ const planCharge = (
 };
 const record = (projectId: string, charges: readonly PlanCharge[], until = february) =>
   recordPlanCharges(test.ledger, [
-    { organizationId, projectId, projectUid: `u-${projectId}`, until, ended: false, charges },
+    { organizationId, projectId, projectUid: `u-${projectId}`, until, ended: false, arrivals: 9, charges },
   ]);
 
 /** Charges of every kind, of three projects in two cycles. */
@@ -401,6 +401,22 @@ describe("terms that end in the rest of a cycle", () => {
     const credit = { kind: "credit" as const, from: begin + HOUR, to: end, price: "2160", amount: "2157" };
     await record("changed", [planCharge("u-changed", `${begin}/0`, credit)]);
     expect(await renewing()).toEqual([]);
+  });
+
+  it("are counted where a late change has taken back what ended them, and not where it has taken back themselves", async () => {
+    const credit = { kind: "credit" as const, from: begin + HOUR, to: end, price: "2160", amount: "2157" };
+    await monthly("restored", [{ plan: "premium" }, {}]);
+    await record("restored", [planCharge("u-restored", `${begin}/0`, credit)]);
+    await monthly("ended");
+    const adjust = (project: string, kind: "term" | "credit", amount: string) => sql`
+      insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan,
+        instance, price, amount, adjusts, late_at)
+      select organization_id, project_id, project_uid, project_uid || '/' || ${kind}::text || '/late/0/' || substr(key, length(project_uid) + 2),
+        ${kind}::text, starts_at, ends_at, final_at, billing_cycle(now()), plan, instance, price, ${amount}::numeric, key, now()
+      from plan_charges where project_id = ${project} and kind <> ${kind}`.execute(test.ledger);
+    await adjust("restored", "term", "2157");
+    await adjust("ended", "credit", "2160");
+    expect(await renewing()).toEqual([{ plan: "basic", paymentMode: "monthly", count: 1 }]);
   });
 });
 

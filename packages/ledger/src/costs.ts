@@ -222,7 +222,7 @@ async function countProjects(inTime: Snapshot, organizationId: string, cycle: st
 }
 
 /**
- * Terms that end in the cycle and whose successors are not recorded yet, of instances that exist by what was recorded last, under a contract
+ * Terms that end in the cycle, with what late changes made of them, and whose successors are not recorded yet, of instances that exist by what was recorded last, under a contract
  * that renews.
  */
 async function futureOf(
@@ -235,12 +235,15 @@ async function futureOf(
   }
   const { startedAt, nextResetAt } = billingCycle(cycle);
   const { rows } = await sql<{ plan: string; mode: "monthly" | "yearly"; count: number }>`
-    with ending as (
-      select project_uid, instance, ends_at from plan_charges
+    with facts as (
+      select project_uid, instance, ends_at, sum(case kind when 'credit' then -amount else amount end) as net from plan_charges
       where organization_id = ${organizationId} and kind in ('term', 'credit')
         and ends_at >= ${startedAt} and ends_at < ${nextResetAt}
         and (${projectId ?? null}::text is null or project_id = ${projectId ?? null})
-      group by project_uid, instance, ends_at having bool_and(kind = 'term')
+      group by project_uid, instance, ends_at, coalesce(adjusts, key)
+    ), ending as (
+      select project_uid, instance, ends_at from facts where net <> 0
+      group by project_uid, instance, ends_at having bool_and(net > 0)
     )
     select s.plan, s.payment_mode as mode, count(*)::int as count
     from ending t
