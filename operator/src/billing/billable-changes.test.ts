@@ -149,17 +149,24 @@ test("of a database the plan that is in force, of a paused project what the spec
 });
 
 // Shows: docs/billing.md#metering: that the catalog no longer has
-test("of a plan that the catalog lacks instances, payment and pauses are recorded, and storage stays as it was", () => {
+test("of a plan that the catalog lacks instances, payment and pauses are recorded, and storage that has grown", () => {
   const retired = { ...one, plan: "retired", billedGb: 4 };
-  const found = (spec: object, before: BillableState = retired) => {
+  const found = (spec: object, before: BillableState = retired, volumeGb?: number) => {
     const status = statusOf({
       desiredInstances: 3,
       plan: "retired",
       billing: { changes: [entry(1, before)] },
     });
-    return stateInForce(projectOf({ plan: "retired", ...spec }), { status, live: {}, catalog });
+    return stateInForce(projectOf({ plan: "retired", ...spec }), { status, live: { volumeGb }, catalog });
   };
   expect(found({})).toEqual({ ...retired, instances: 3 });
+  const storageOf = (capacity: number) => ({ storage: { persistent: true, capacity } });
+  expect([found(storageOf(9)), found(storageOf(2)), found({}, retired, 7)].map((has) => has?.billedGb)).toEqual([
+    9, 4, 7,
+  ]);
+  // Of a free plan, for example.
+  expect(found(storageOf(9), { ...retired, billedGb: 0 })?.billedGb).toBe(0);
+  expect(found({ type: "postgresql", ...storageOf(9) })?.billedGb).toBe(4);
   expect(found({ paused: true, instances: 2, paymentMode: "monthly" })).toEqual({
     ...retired,
     ...{ paused: true, instances: 2, paymentMode: "monthly" },

@@ -64,20 +64,28 @@ export function stateInForce(project: Project, { status, live, catalog }: Found)
   const instances = spec.paused ? undefined : desired;
   const inForce = { ...spec, ...contract };
   return findPlan(catalog, contract.plan) === undefined
-    ? ofRetiredPlan(inForce, before, instances)
+    ? ofRetiredPlan(inForce, { ...live, before }, instances)
     : billableState(catalog, inForce, { instances, before, volumeGb: live.volumeGb });
 }
 
-/** The same under a plan that the catalog has no more: what does not depend on what the plan includes. */
+/**
+ * The same under a plan that the catalog has no more: what does not depend on what the plan includes. A volume whose storage was billed is billed by
+ * its size, also once that has grown.
+ */
 function ofRetiredPlan(
-  { type, plan, paymentMode, paused = false, ...spec }: Project["spec"],
-  before: BillableState | undefined,
+  { type, plan, paymentMode, paused = false, storage, ...spec }: Project["spec"],
+  { before, volumeGb = 0 }: Pick<Live, "before" | "volumeGb">,
   instances = spec.instances ?? 1,
 ): BillableState | undefined {
   if (before?.plan !== plan || type === "job" || paymentMode === "per_minute") {
     return undefined;
   }
-  return { ...before, paymentMode, paused, instances: isInstanceType(type) ? instances : before.instances };
+  const same = { ...before, paymentMode, paused };
+  if (!isInstanceType(type)) {
+    return same;
+  }
+  const size = storage?.persistent ? (storage.capacity ?? 0) : volumeGb;
+  return { ...same, instances, billedGb: before.billedGb > 0 ? Math.max(before.billedGb, size) : 0 };
 }
 
 /**
