@@ -97,7 +97,7 @@ export function createOperator(options: OperatorOptions): Manager {
       ledger: options.metering,
       projects: stores.projects,
       catalog: () => catalog.current,
-      isOn: options.metersPlans ?? true,
+      isOn: options.metersPlans ?? false,
     });
   if (options.invoices) {
     addInvoices(manager, options.invoices);

@@ -61,11 +61,11 @@ export interface OperatorOptions {
   alerts?: Omit<AlertOptions, "projects">;
   /** Where storage is charged by the hour, and cycles are settled. */
   billing: BillingLedger;
-  /** Where plans are metered; without it they are not. */
+  /** What plans are metered in; without it nothing of them is recorded. */
   metering?: MeteringLedger | undefined;
   /** Where invoices are issued; without it none are. */
   invoices?: InvoiceLedger | undefined;
-  /** False: of plans only ends of histories that have begun are recorded; true unless given. */
+  /** Whether plans are metered; false unless given: only ends of histories that have begun are recorded. */
   metersPlans?: boolean | undefined;
   /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; not compared without it. */
   ledgerTime?: () => Promise<Date>;

@@ -75,12 +75,17 @@ export class ChangeRecorder {
     this.#wakeProject = wakeProject;
   }
 
+  /** False where only ends are reported. */
+  get isOn(): boolean {
+    return !this.#options.endsOnly;
+  }
+
   /**
    * Reports in a status what a project has now.
    * @returns milliseconds after which to call again; undefined when there is no need to
    */
   report(project: Project, status: ProjectStatus, state: BillableState): number | undefined {
-    return this.#options.endsOnly ? undefined : this.#report(project, status, state);
+    return this.isOn ? this.#report(project, status, state) : undefined;
   }
 
   /** Reports in a status that a project is deleted, where a history has begun. */
@@ -218,7 +223,10 @@ export class ChangeRecorder {
     const { log, onOutcome } = this.#options;
     this.#leaveOut(project);
     onOutcome?.("refused", rows.length);
-    log.error({ err: error, project: project.metadata.name }, "changes of a project take the ledger too long");
+    log.error(
+      { err: error, project: project.metadata.name },
+      "changes of a project take the ledger too long",
+    );
   }
 
   async #recordPart(given: readonly PendingChanges[]): Promise<void> {

@@ -30,11 +30,12 @@ let direct: Ledger;
 let ledger: Ledger;
 let operator: TestProcess;
 
-const start = (isMetered = true) =>
+const start = (metersPlans = true) =>
   startOperator(cluster, {
     listOrganizations: async () => ["alpha"],
     ingressProbe: async () => "serving",
-    ...(isMetered ? { metering: ledgerMetering(ledger) } : {}),
+    metering: ledgerMetering(ledger),
+    metersPlans,
   });
 
 beforeAll(async () => {
@@ -212,9 +213,10 @@ test("nothing is reported where plans are not metered", async () => {
   await operator.stop();
   operator = await start(false);
   await cluster.client.create<Project>(projectResource, exampleProject(ref("free"), { plan: "basic" }));
-  const { status } = await running("free");
+  const { status, metadata } = await running("free");
   expect(status?.billing).toBeUndefined();
   const writes = await untilUnchanged(cluster);
+  expect(await historyOf(metadata.uid)).toBeUndefined();
   // Turned on, each project is written once.
   await operator.stop();
   operator = await start();

@@ -15,7 +15,10 @@ const ref = { namespace: "slipway-org-alpha", name: "shop" };
 const clock = new FakeClock("2026-03-02T10:00:00Z");
 
 /** The steps, beside a cluster that has some objects. */
-function stepsOf(objects: readonly (KubernetesObject & { spec: object })[]): BillingSteps {
+function stepsOf(
+  objects: readonly (KubernetesObject & { spec: object })[],
+  { isOn = true, catalogOf = () => catalog } = {},
+): BillingSteps {
   const children = [resources.deployments, resources.persistentVolumeClaims].map((resource) => {
     const store = new Store<KubernetesObject>({ clock });
     const own = objects.filter(({ kind }) => kind === resource.kind);
@@ -23,9 +26,10 @@ function stepsOf(objects: readonly (KubernetesObject & { spec: object })[]): Bil
     return { resource, store };
   });
   return new BillingSteps({
-    catalog: () => catalog,
+    catalog: catalogOf,
     stores: { children } as unknown as ProjectStores,
     billableChanges: {
+      isOn,
       report: (_, status, state) => {
         const before = status.billing?.changes ?? [];
         status.billing = {
@@ -76,4 +80,15 @@ test("a volume that is no longer requested is billed by what it has", () => {
   const status: ProjectStatus = {};
   stepsOf([claim]).report(projectOf("basic"), status);
   expect(status.billing?.changes.map(({ billedGb }) => billedGb)).toEqual([7]);
+});
+
+test("where plans are not metered nothing is computed or reported", () => {
+  const catalogOf = () => {
+    throw new Error("is not read");
+  };
+  const status: ProjectStatus = {};
+  const steps = stepsOf([], { isOn: false, catalogOf });
+  expect(steps.report(projectOf("basic"), status)).toBeUndefined();
+  expect(steps.reportRejected(projectOf("basic"), status)).toBeUndefined();
+  expect(status).toEqual({});
 });

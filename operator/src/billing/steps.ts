@@ -45,7 +45,7 @@ export class BillingSteps {
 
   #report(project: Project, status: ProjectStatus, stateOf: typeof stateInForce): number | undefined {
     const { billableChanges, catalog } = this.#deps;
-    if (billableChanges === undefined) {
+    if (!billableChanges?.isOn) {
       return undefined;
     }
     const { uid = "" } = project.metadata;

@@ -36,7 +36,7 @@ export interface ProjectDependencies {
   quotas: QuotaReservations;
   deploymentRecords: DeploymentRecords;
   /** Records changes of what is billed; undefined where plans are not metered. */
-  billableChanges?: Pick<ChangeRecorder, "report" | "reportDeletion" | "hasEnded"> | undefined;
+  billableChanges?: Pick<ChangeRecorder, "isOn" | "report" | "reportDeletion" | "hasEnded"> | undefined;
 }
 
 /** Finds the kind of a project; its type may be one that nothing here reconciles. */

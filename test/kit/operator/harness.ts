@@ -138,6 +138,8 @@ export async function startOperator(
     billing?: BillingLedger;
     /** Where plans are metered: they are not unless given. */
     metering?: MeteringLedger;
+    /** False: they are not metered any more. */
+    metersPlans?: boolean;
     /** Where the ends of runs' logs go: nowhere unless given. */
     storeRunLog?: StoreRunLog;
     /** Where runs are charged: everything is taken, and forgotten, unless given. */
@@ -206,6 +208,7 @@ export async function startOperator(
     closeMetering: options.closeMetering,
     openDeployments: { list: async () => [], supersede: async () => false },
     metering: options.metering,
+    metersPlans: options.metersPlans ?? options.metering !== undefined,
     billing: options.billing ?? unlimitedStorage(),
     ledgerTime: options.ledgerTime,
     storeRunLog: options.storeRunLog ?? (async () => {}),
