@@ -120,7 +120,10 @@ async function recordEnds(
       return [];
     },
     tooSlow: ({ projectId }, error) => {
-      log.error({ err: error, project: projectId }, "the end of a project that is gone takes the ledger too long");
+      log.error(
+        { err: error, project: projectId },
+        "the end of a project that is gone takes the ledger too long",
+      );
       return [];
     },
   });

@@ -58,12 +58,13 @@ test("what a late change makes cheaper is given as credit", async () => {
   });
 });
 
-test("one that is superseded, refused, or takes too long keeps back nothing else", async () => {
+test("one that is superseded is computed again, and one that is refused or takes too long is counted", async () => {
   const failing = (code: string) => ({
     adjust: () => Promise.reject(Object.assign(new Error("refused"), { code })),
   });
   expect((await adjusted({ adjust: async () => undefined })).outcomes).toEqual([]);
   expect((await adjusted(failing("23514"))).outcomes).toEqual(["refused 1"]);
-  expect((await adjusted(failing("57014"))).outcomes).toEqual([]);
+  expect((await adjusted(failing("57014"))).outcomes).toEqual(["refused 1"]);
   expect((await adjusted({}, [])).outcomes).toEqual(["refused 1"]);
+  await expect(adjusted(failing("57P01"))).rejects.toMatchObject({ code: "57P01" });
 });

@@ -1,12 +1,12 @@
 /** Adjusts what is recorded of a project to changes that came after charges of their time: docs/billing.md#late-changes. */
 
-import { type PriceList, planAdjustments, planCharges } from "@slipway/crds";
-import { type AdjustedProject, isRefusedRow } from "@slipway/ledger";
+import { checkpointOf, type PriceList, planAdjustments, planCharges } from "@slipway/crds";
+import { type AdjustedProject, isRefusedRow, isTooSlow } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
 
 export interface LateProject {
-  project: Omit<AdjustedProject, "charges">;
+  project: Omit<AdjustedProject, "charges" | "checkpoint">;
   lists: readonly PriceList[];
 }
 
@@ -17,22 +17,24 @@ interface Options {
 }
 
 /**
- * Records the differences. Where charges were recorded or changes came meanwhile none are; and where the ledger is away, or takes too long: they are
- * computed again in the next round. One project keeps back no other.
+ * Records the differences. Where charges were recorded or changes came meanwhile none are: they are computed again in the next round. One that fails
+ * keeps back no other project.
+ * @returns false where the ledger refuses them or takes too long
+ * @throws what the ledger throws otherwise, as while it is away
  */
-export async function adjustCharges(late: LateProject, options: Options): Promise<void> {
+export async function adjustCharges(late: LateProject, options: Options): Promise<boolean> {
   const { log, onOutcome } = options;
   const { projectUid, projectId } = late.project;
   try {
     await adjust(late, options);
+    return true;
   } catch (error) {
-    const facts = { err: error, project: projectId, projectUid };
-    if (isRefusedRow(error) || error instanceof RangeError) {
-      onOutcome?.("refused", 1);
-      log.error(facts, "adjustments of a plan are refused");
-    } else {
-      log.warn(facts, "charges could not be adjusted to a change that came late");
+    if (!(isRefusedRow(error) || isTooSlow(error) || error instanceof RangeError)) {
+      throw error;
     }
+    onOutcome?.("refused", 1);
+    log.error({ err: error, project: projectId, projectUid }, "a plan cannot be adjusted to a late change");
+    return false;
   }
 }
 
@@ -46,7 +48,9 @@ async function adjust({ project, lists }: LateProject, { ledger, log, onOutcome 
   const wanted = planCharges(history, lists, { hoursSince: late.from.getTime(), until });
   const final = wanted.filter(({ finalAt }) => finalAt < until);
   const charges = planAdjustments(final, await ledger.recorded(projectUid, late.from), late.pass);
-  const adjusted = await ledger.adjust({ ...project, charges });
+  // All of the history is known here: without this, each window would read it from its beginning.
+  const checkpoint = history.deletedAt === undefined ? checkpointOf(history, lists, until) : undefined;
+  const adjusted = await ledger.adjust({ ...project, charges, checkpoint });
   if (adjusted !== undefined) {
     onOutcome?.("adjusted", adjusted);
     log.warn(

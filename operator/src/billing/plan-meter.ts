@@ -2,13 +2,20 @@
 
 import type { Store } from "@slipway/controller-runtime";
 import { checkpointOf, originOf, type PriceList, type Project, planCharges } from "@slipway/crds";
-import { type MeteredHistory, type MeteredProject, type MeteredWindow, recordInParts } from "@slipway/ledger";
+import {
+  isTooSlow,
+  type MeteredHistory,
+  type MeteredProject,
+  type MeteredWindow,
+  recordInParts,
+} from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { projectRefOf } from "../projects/quotas/reaper.ts";
 import { changesOf } from "./billable-changes.ts";
 import type { ChangeRecorder } from "./change-recorder.ts";
 import { adjustCharges } from "./late-changes.ts";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
+import { inTurns } from "./turns.ts";
 
 export interface PlanMeterOptions {
   ledger: PlanChargeLedger;
@@ -37,6 +44,10 @@ const CHANGES_OF_CHECKPOINT = 50;
 const CHANGES_OF_HOUR = 100_000;
 /** Longest window of a project: what an outage delayed comes in several. */
 const LONGEST_WINDOW_MS = 7 * 24 * HOUR_MS;
+/** Projects that are adjusted to late changes before the next windows. */
+const LATE_PROJECTS = 20;
+/** Pause of a project for which the ledger takes too long, or whose adjustments it refuses, in milliseconds. */
+const LEFT_OUT_MS = 60_000;
 
 interface Due {
   project: MeteredProject;
@@ -44,17 +55,23 @@ interface Due {
   number: number | undefined;
 }
 
-/** What a window of a project costs, and the history that it was computed from. */
+/** What a window of a project costs, with what has to be known of the history that it was computed from. */
 interface Computed {
   one: Due;
   window: MeteredWindow;
-  history: MeteredHistory;
+  origin: number | undefined;
+  /** Changes since the checkpoint. */
+  changes: number;
 }
 
 export class PlanMeter {
   readonly #options: PlanMeterOptions;
   /** When something of a project can be final next, and its last change when that was computed. By uid. */
   readonly #next = new Map<string, { at: number; number: number | undefined }>();
+  /** Until when projects are left out, by the monotonic clock. By uid. */
+  readonly #leftOut = new Map<string, number>();
+  /** Longest windows of projects whose longer ones took the ledger too long, in milliseconds. By uid. */
+  readonly #longest = new Map<string, number>();
 
   constructor(options: PlanMeterOptions) {
     this.#options = options;
@@ -78,7 +95,7 @@ export class PlanMeter {
   }
 
   /**
-   * Records what is final of projects that are due.
+   * Records what is final of projects that are due, and then adjusts some to changes that came late.
    * @returns whether some were left for another window
    * @throws what the ledger throws: some may be recorded by then
    */
@@ -93,7 +110,7 @@ export class PlanMeter {
     let isMore = false;
     for (let start = 0; start < due.length; start += PROJECTS) {
       const some = due.slice(start, start + PROJECTS);
-      const histories = await this.#read(some);
+      const histories = await this.#recent(some);
       let batch: Computed[] = [];
       const write = async () => {
         signal.throwIfAborted();
@@ -103,16 +120,11 @@ export class PlanMeter {
         await sleep(clock, PACE_MS, signal);
       };
       for (const one of some) {
-        const history = histories.get(one.project.projectUid);
-        if (await this.#adjust(one.project, lists)) {
-          signal.throwIfAborted();
-          await sleep(clock, PACE_MS, signal);
-        }
-        const window = history && this.#windowOf(one, history, lists, until);
-        if (window === undefined) {
+        const computed = await this.#computed(one, histories.get(one.project.projectUid), lists, until);
+        if (computed === undefined) {
           continue;
         }
-        batch.push({ one, window, history: history as MeteredHistory });
+        batch.push(computed);
         if (batch.reduce((sum, { window: { charges } }) => sum + charges.length, 0) >= CHARGES) {
           await write();
         }
@@ -121,33 +133,76 @@ export class PlanMeter {
         await write();
       }
     }
-    return isMore;
+    const isLate = due.some(({ project }) => project.late) && (await this.#adjust(lists, until, signal));
+    return isMore || isLate;
   }
 
-  /** What came of projects since their checkpoints; of one in whose next window there is more, all that there is. */
-  async #read(some: readonly Due[]): Promise<Map<string, MeteredHistory>> {
+  /** What came of projects since their checkpoints, without those for which the ledger takes too long. */
+  async #recent(some: readonly Due[]): Promise<Map<string, MeteredHistory>> {
     const { ledger } = this.#options;
-    const read = await ledger.recent(
-      some.map(({ project }) => project.projectUid),
-      CHANGES,
-    );
-    const histories = new Map(read.map((history) => [history.projectUid, history]));
-    for (const { project } of some) {
-      const { until, projectUid } = project;
-      const history = histories.get(projectUid);
-      const since = until?.getTime() ?? (history && originOf(history)) ?? 0;
-      if (history?.readUntil !== undefined && history.readUntil <= since) {
-        const [whole] = await ledger.recent([projectUid], CHANGES_OF_HOUR);
-        histories.set(projectUid, whole ?? history);
+    const failed = ({ project }: Due, error: Error): readonly MeteredHistory[] => {
+      this.#noteUnread(project, error);
+      return [];
+    };
+    const read = await recordInParts(some, {
+      record: (part) =>
+        ledger.recent(
+          part.map(({ project }) => project.projectUid),
+          CHANGES,
+        ),
+      refused: failed,
+      tooSlow: failed,
+    });
+    return new Map(read.flat().map((history) => [history.projectUid, history]));
+  }
+
+  /** A project's next window. Where more changes are in it than were read, all that there are are read, of this project alone. */
+  async #computed(
+    one: Due,
+    recent: MeteredHistory | undefined,
+    lists: readonly PriceList[],
+    latest: number,
+  ): Promise<Computed | undefined> {
+    const { project } = one;
+    let history = recent;
+    if (history?.readUntil !== undefined && history.readUntil <= sinceOf(project, history)) {
+      try {
+        [history] = await this.#options.ledger.recent([project.projectUid], CHANGES_OF_HOUR);
+      } catch (error) {
+        if (!isTooSlow(error)) {
+          throw error;
+        }
+        this.#noteUnread(project, error);
+        return undefined;
       }
     }
-    return histories;
+    const window = history && this.#windowOf(one, history, lists, latest);
+    return window && history
+      ? { one, window, origin: originOf(history), changes: history.changes.length }
+      : undefined;
+  }
+
+  #noteUnread({ projectId, projectUid }: MeteredProject, error: Error): void {
+    const { log, onOutcome } = this.#options;
+    this.#leaveOut(projectUid);
+    onOutcome?.("refused", 1);
+    log.error({ err: error, project: projectId, projectUid }, "the history of a plan cannot be read");
+  }
+
+  #leaveOut(projectUid: string): void {
+    this.#leftOut.set(projectUid, this.#options.clock.monotonic() + LEFT_OUT_MS);
   }
 
   /** A project of this shard of which something may be final, and all of whose changes are in the ledger. */
   #dueOf(project: MeteredProject, until: number): Due[] {
     const { projects, recorder, owns } = this.#options;
     const ref = projectRefOf(project);
+    const leftOut = this.#leftOut.get(project.projectUid);
+    if (leftOut !== undefined && leftOut <= this.#options.clock.monotonic()) {
+      this.#leftOut.delete(project.projectUid);
+    } else if (leftOut !== undefined) {
+      return [];
+    }
     if (!owns(ref.namespace)) {
       return [];
     }
@@ -164,14 +219,25 @@ export class PlanMeter {
     return isDue ? [{ project, number: last?.number }] : [];
   }
 
-  /** @returns whether there was something to adjust */
-  async #adjust(project: MeteredProject, lists: readonly PriceList[]): Promise<boolean> {
-    const { until, late } = project;
-    if (until === undefined || late === undefined) {
-      return false;
+  /**
+   * Adjusts some projects to changes that came late, as they are after their windows; organizations take turns.
+   * @returns whether others wait
+   */
+  async #adjust(lists: readonly PriceList[], latest: number, signal: AbortSignal): Promise<boolean> {
+    const { ledger, clock } = this.#options;
+    const due = (await ledger.toMeter()).flatMap((one) => this.#dueOf(one, latest));
+    const late = due.flatMap(({ project: { until, late, ...project } }) =>
+      until === undefined || late === undefined ? [] : [{ ...project, until, late }],
+    );
+    const turns = inTurns(late, ({ organizationId }) => organizationId);
+    for (const project of turns.slice(0, LATE_PROJECTS)) {
+      signal.throwIfAborted();
+      if (!(await adjustCharges({ project, lists }, this.#options))) {
+        this.#leaveOut(project.projectUid);
+      }
+      await sleep(clock, PACE_MS, signal);
     }
-    await adjustCharges({ project: { ...project, until, late }, lists }, this.#options);
-    return true;
+    return turns.length > LATE_PROJECTS;
   }
 
   #windowOf(
@@ -181,7 +247,7 @@ export class PlanMeter {
     latest: number,
   ): MeteredWindow | undefined {
     const { log, onOutcome } = this.#options;
-    const { projectUid } = project;
+    const { projectId, projectUid } = project;
     const origin = originOf(history) ?? history.deletedAt ?? latest;
     // One that is gone without an end gets one, from when it is.
     const isEndless = history.deletedAt === undefined && history.readUntil === undefined;
@@ -191,22 +257,27 @@ export class PlanMeter {
     const since = project.until?.getTime();
     const until = Math.min(
       latest,
-      (since ?? origin) + LONGEST_WINDOW_MS,
+      (since ?? origin) + (this.#longest.get(projectUid) ?? LONGEST_WINDOW_MS),
       history.readUntil ?? Number.POSITIVE_INFINITY,
     );
     if (until <= (since ?? origin)) {
+      // One that is late has no checkpoint until it is adjusted.
+      if (history.readUntil !== undefined && until === history.readUntil && project.late === undefined) {
+        onOutcome?.("refused", 1);
+        log.error({ project: projectId, projectUid }, "a plan has too many changes to be charged");
+      }
       return undefined;
     }
     try {
       const charges = planCharges(history, lists, { since, until }).filter(({ finalAt }) => finalAt < until);
       const ended = history.deletedAt !== undefined && history.deletedAt < until;
-      const { organizationId, projectId, arrivals } = project;
+      const { organizationId, arrivals } = project;
       const checkpoint = ended ? undefined : checkpointOf(history, lists, until);
       const window = { until: new Date(until), ended, arrivals, checkpoint, charges };
       return { organizationId, projectId, projectUid, ...window };
     } catch (error) {
       onOutcome?.("refused", 1);
-      log.error({ err: error, project: project.projectId, projectUid }, "a plan cannot be charged");
+      log.error({ err: error, project: projectId, projectUid }, "a plan cannot be charged");
       return undefined;
     }
   }
@@ -221,6 +292,7 @@ export class PlanMeter {
         log.error({ err: error, project: projectId }, "charges of a plan are refused");
         return false;
       },
+      tooSlow: (one, error) => this.#noteSlow(one, error),
       pause: async () => {
         await sleep(clock, PACE_MS, signal);
         signal.throwIfAborted();
@@ -229,12 +301,26 @@ export class PlanMeter {
     return isLeft.includes(true);
   }
 
+  /** Its next window is shorter, down to an hour. */
+  #noteSlow({ one, window, origin = 0 }: Computed, error: Error): false {
+    const { log, onOutcome } = this.#options;
+    const { projectId, projectUid } = window;
+    const length = window.until.getTime() - (one.project.until?.getTime() ?? origin);
+    if (length <= HOUR_MS) {
+      onOutcome?.("refused", 1);
+    }
+    this.#longest.set(projectUid, Math.max(HOUR_MS, Math.floor(length / 2)));
+    this.#leaveOut(projectUid);
+    log.warn({ err: error, project: projectId, projectUid }, "charges of a plan take the ledger too long");
+    return false;
+  }
+
   async #recordPart(batch: readonly Computed[], latest: number): Promise<boolean> {
     const { ledger, log, onOutcome } = this.#options;
     // What has no charge, and has not ended, need not be noted yet: it is computed again, unless that would be of many changes.
     const written = batch.filter(
-      ({ window: { charges, ended, until }, history: { changes } }) =>
-        charges.length > 0 || ended || until.getTime() < latest || changes.length > CHANGES_OF_CHECKPOINT,
+      ({ window: { charges, ended, until }, changes }) =>
+        charges.length > 0 || ended || until.getTime() < latest || changes > CHANGES_OF_CHECKPOINT,
     );
     let stale: readonly string[] = [];
     if (written.length > 0) {
@@ -248,17 +334,20 @@ export class PlanMeter {
       }
     }
     let isLeft = false;
-    for (const { one, window, history } of batch) {
+    for (const { one, window, origin: begin } of batch) {
       if (stale.includes(window.projectUid)) {
         this.#next.delete(window.projectUid);
         continue;
       }
       const until = window.until.getTime();
-      const origin = originOf(history) ?? until;
+      const origin = begin ?? until;
       if (until < latest) {
         this.#next.delete(one.project.projectUid);
         isLeft = true;
-      } else if (window.ended) {
+        continue;
+      }
+      this.#longest.delete(window.projectUid);
+      if (window.ended) {
         this.#next.delete(one.project.projectUid);
       } else {
         const at = origin + Math.ceil((until - origin) / HOUR_MS) * HOUR_MS;
@@ -268,3 +357,7 @@ export class PlanMeter {
     return isLeft;
   }
 }
+
+/** In milliseconds: where a project's next window begins. */
+const sinceOf = ({ until }: MeteredProject, history: MeteredHistory): number =>
+  until?.getTime() ?? originOf(history) ?? 0;

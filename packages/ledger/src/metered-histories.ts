@@ -18,25 +18,37 @@ export async function meteredHistories(
   projectUids: readonly string[],
   most: number,
 ): Promise<MeteredHistory[]> {
-  const { rows } = await sql<ChangeRow & { checkpoint: BillableCheckpoint | null; meter_uid: string }>`
-    select m.project_uid as meter_uid, m.checkpoint, c.* from plan_meters m left join lateral (
-      select * from billable_changes where project_uid = m.project_uid and number > coalesce(m.checkpoint_number, 0)
-      order by number limit ${most + 1}) c on true
-    where m.project_uid = any (${projectUids}::text[]) order by m.project_uid, c.number`.execute(ledger);
-  return [...Map.groupBy(rows, ({ meter_uid }) => meter_uid)].map(([projectUid, own]) =>
-    historyOf(projectUid, own, most),
+  const { noted, rows } = await ledger
+    .transaction()
+    .setIsolationLevel("repeatable read")
+    .setAccessMode("read only")
+    .execute(async (transaction) => ({
+      // In a row of each project, and not of each change.
+      noted: await sql<{ project_uid: string; checkpoint: BillableCheckpoint | null }>`
+        select project_uid, checkpoint from plan_meters where project_uid = any (${projectUids}::text[])
+        order by project_uid`.execute(transaction),
+      rows: await sql<ChangeRow>`
+        select c.* from plan_meters m cross join lateral (
+          select * from billable_changes where project_uid = m.project_uid and number > coalesce(m.checkpoint_number, 0)
+          order by number limit ${most + 1}) c
+        where m.project_uid = any (${projectUids}::text[]) order by m.project_uid, c.number`.execute(
+        transaction,
+      ),
+    }));
+  const byUid = Map.groupBy(rows.rows, ({ project_uid }) => project_uid);
+  return noted.rows.map(({ project_uid, checkpoint }) =>
+    historyOf(project_uid, { checkpoint: checkpoint ?? undefined, rows: byUid.get(project_uid) ?? [] }, most),
   );
 }
 
 function historyOf(
   projectUid: string,
-  rows: readonly (ChangeRow & { checkpoint: BillableCheckpoint | null })[],
+  { checkpoint, rows }: { checkpoint: BillableCheckpoint | undefined; rows: readonly ChangeRow[] },
   most: number,
 ): MeteredHistory {
-  const checkpoint = rows[0]?.checkpoint ?? undefined;
   const changes: BillableChange[] = [];
   let deletedAt: number | undefined;
-  for (const row of rows.filter(({ number }) => number !== null)) {
+  for (const row of rows) {
     const { at, state } = changeOf(row);
     if (state === undefined) {
       deletedAt = at.getTime();

@@ -1,7 +1,7 @@
-import type { PlanAdjustment, PlanChargeKind, RecordedPlanCharge } from "@slipway/crds";
+import type { BillableCheckpoint, PlanAdjustment, PlanChargeKind, RecordedPlanCharge } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
-import { insertCharges, type MeteredProject, rowOf } from "./plan-charges.ts";
+import { insertCharges, type MeteredProject, noteCheckpoints, rowOf } from "./plan-charges.ts";
 
 /** Charges of plans after a change that came late: docs/billing.md#late-changes. */
 
@@ -10,7 +10,12 @@ export interface AdjustedProject extends MeteredProject {
   until: Date;
   late: NonNullable<MeteredProject["late"]>;
   charges: readonly PlanAdjustment[];
+  /** What the history up to `until` comes to; undefined: there is none. */
+  checkpoint?: BillableCheckpoint | undefined;
 }
+
+/** Rows of one statement. */
+const MAX_ROWS = 2_000;
 
 interface Row {
   key: string;
@@ -83,10 +88,14 @@ export async function recordPlanAdjustments(
         select date_trunc('milliseconds', clock_timestamp()) as at`.execute(transaction);
       const { at } = now[0] as { at: Date };
       const given = charges.map((one) => rowOf(project, one, { adjusts: one.adjusts, at }));
-      const inserted = await insertCharges(transaction, given);
+      let recorded = 0;
+      for (let start = 0; start < given.length; start += MAX_ROWS) {
+        recorded += (await insertCharges(transaction, given.slice(start, start + MAX_ROWS))).length;
+      }
       await sql`
         update plan_meters set late_from = null, late_arrival = null, adjustments = adjustments + 1
         where project_uid = ${projectUid}`.execute(transaction);
-      return inserted.length;
+      await noteCheckpoints(transaction, [project]);
+      return recorded;
     });
 }

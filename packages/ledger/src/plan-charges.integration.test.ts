@@ -5,6 +5,7 @@ import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job
 import {
   listPrices,
   type MeteredWindow,
+  meteredHistories,
   projectsToMeter,
   recordBillableChanges,
   recordedPlanCharges,
@@ -266,14 +267,38 @@ describe("a change that comes after charges of its time", () => {
     expect((await projectsToMeter(server.ledger))[0]?.arrivals).toBe(2);
   });
 
-  test("may have moved a fact: what is there already when it is charged again is compared once more", async () => {
+  test.each([
+    ["was adjusted before", sql`adjustments = 1`, 1],
+    ["waits for its first adjustment", sql`late_from = metered_until, late_arrival = 1`, 0],
+  ])("may have moved a fact of a project that %s: it is compared once more", async (_what, state, pass) => {
     await outcomes(change(1, 0));
     await recordPlanCharges(server.ledger, [window(hours(2), { arrivals: 1 })]);
-    await sql`update plan_meters set adjustments = 1`.execute(server.ledger);
+    await sql`update plan_meters set ${state}`.execute(server.ledger);
     const again = window([hour(1, { price: "4", amount: "4" })], { arrivals: 1 });
     expect((await recordPlanCharges(server.ledger, [again])).differing).toEqual([]);
     const [found] = await projectsToMeter(server.ledger);
-    expect(found?.late).toMatchObject({ from: new Date(BEGIN + HOUR), pass: 1 });
+    expect(found?.late).toMatchObject({ from: new Date(BEGIN + HOUR), pass });
+  });
+
+  test("has nothing compared that is there as it should be, unless that was adjusted", async () => {
+    await outcomes(change(1, 0));
+    const until = new Date(BEGIN + 2 * HOUR);
+    const two = window(hours(2), { arrivals: 1, until });
+    await recordPlanCharges(server.ledger, [two]);
+    await outcomes(change(2, 1.5));
+    const lateOf = async () => (await projectsToMeter(server.ledger))[0]?.late;
+    const late = (await lateOf()) as NonNullable<Awaited<ReturnType<typeof lateOf>>>;
+    const fact = { adjusts: hour(1).key, kind: "credit" as const, key: "u1/credit/late/0/instance_hour/1/0" };
+    const checkpoint = { origin: BEGIN, at: BEGIN + HOUR, state: change(1, 0).state, contracts: [] };
+    const adjusted = { ...project, until, arrivals: 2, late, charges: [{ ...hour(1), ...fact }], checkpoint };
+    expect(await recordPlanAdjustments(server.ledger, adjusted)).toBe(1);
+    const [history] = await meteredHistories(server.ledger, ["u1"], 10);
+    expect(history).toMatchObject({ checkpoint, changes: [{ at: change(2, 1.5).at.getTime() }] });
+    await recordPlanCharges(server.ledger, [window([hour(0)], { arrivals: 2 })]);
+    expect(await lateOf()).toBeUndefined();
+    const again = window([hour(0), hour(1)], { arrivals: 2 });
+    expect((await recordPlanCharges(server.ledger, [again])).differing).toEqual([]);
+    expect(await lateOf()).toEqual({ from: new Date(BEGIN + HOUR), arrival: 2, pass: 1 });
   });
 });
 

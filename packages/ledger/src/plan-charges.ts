@@ -139,6 +139,14 @@ async function advanceMeters(ledger: Ledger, windows: readonly MeteredWindow[]):
     on conflict (project_uid) do update set
       metered_until = greatest(m.metered_until, excluded.metered_until),
       ended = m.ended or excluded.ended`.execute(ledger);
+  await noteCheckpoints(ledger, windows);
+}
+
+/** @internal Notes checkpoints of projects that are metered up to their instants, and of which no late change waits. */
+export async function noteCheckpoints(
+  ledger: Ledger,
+  windows: readonly Pick<MeteredWindow, "projectUid" | "until" | "checkpoint">[],
+): Promise<void> {
   const checkpoints = windows.flatMap(({ projectUid, until, checkpoint }) =>
     checkpoint
       ? [{ project_uid: projectUid, metered_until: until, checkpoint, starts_at: new Date(checkpoint.at) }]
@@ -169,8 +177,8 @@ export async function insertCharges(ledger: Ledger, given: readonly ChargeRow[])
 }
 
 /**
- * Charges that the ledger has otherwise. Those of a project that was adjusted before are adjusted again instead: a late change may have moved a fact
- * to an instant beyond what was metered then.
+ * Charges that the ledger has otherwise. Those of a project that was adjusted before, or waits for it, are adjusted again instead: a late change may
+ * have moved a fact to an instant beyond what was metered then, or have taken back one that is there as it was.
  */
 async function differingCharges(
   ledger: Ledger,
@@ -182,19 +190,33 @@ async function differingCharges(
   if (there.length === 0) {
     return [];
   }
-  const source = sql`json_populate_recordset(null::plan_charges, ${JSON.stringify(there)})`;
-  const { rows: adjusted } = await sql<{ project_uid: string }>`
-    update plan_meters m set late_from = least(m.late_from, g.since),
-      late_arrival = m.arrivals
-    from (select project_uid, min(starts_at) as since from ${source} group by project_uid) g
-    where m.project_uid = g.project_uid and m.adjustments > 0 returning m.project_uid`.execute(ledger);
-  const { rows } = await sql<{ key: string; project_uid: string }>`
-    select c.key, c.project_uid from ${source} g join plan_charges c using (key)
-    where (c.amount, c.price, c.starts_at, c.plan) is distinct from (g.amount, g.price, g.starts_at, g.plan)`.execute(
+  // Keys of what adjusts begin so: they are found by them.
+  const { rows } = await sql<{ key: string; project_uid: string; since: Date; differs: boolean }>`
+    with given as (select * from json_populate_recordset(null::plan_charges, ${JSON.stringify(there)})),
+    adjusted as (
+      select distinct a.adjusts as key from (select distinct project_uid from given) p
+      cross join unnest(array['instance_hour', 'storage_hour', 'term', 'credit']) as f (kind)
+      join plan_charges a on a.key >= (p.project_uid || '/' || f.kind || '/late/') collate "C"
+        and a.key < (p.project_uid || '/' || f.kind || '/late0') collate "C"
+    ),
+    found as (
+      select g.key, g.project_uid, least(g.starts_at, c.starts_at) as since,
+        (c.amount, c.price, c.starts_at, c.plan) is distinct from (g.amount, g.price, g.starts_at, g.plan) as differs
+      from given g join plan_charges c using (key)
+    )
+    select * from found where differs or key in (select key from adjusted)`.execute(ledger);
+  if (rows.length === 0) {
+    return [];
+  }
+  const { rows: late } = await sql<{ project_uid: string }>`
+    update plan_meters m set late_from = least(m.late_from, g.since), late_arrival = m.arrivals
+    from (select project_uid, min(since) as since
+      from json_to_recordset(${JSON.stringify(rows)}) as f (project_uid text, since timestamptz) group by project_uid) g
+    where m.project_uid = g.project_uid and (m.adjustments > 0 or m.late_from is not null) returning m.project_uid`.execute(
     ledger,
   );
-  const isAdjusted = new Set(adjusted.map(({ project_uid }) => project_uid));
-  return rows.filter(({ project_uid }) => !isAdjusted.has(project_uid)).map(({ key }) => key);
+  const isLate = new Set(late.map(({ project_uid }) => project_uid));
+  return rows.filter(({ project_uid, differs }) => differs && !isLate.has(project_uid)).map(({ key }) => key);
 }
 
 export function rowOf(
