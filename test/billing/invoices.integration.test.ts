@@ -22,7 +22,7 @@ afterAll(() => server?.stop());
 beforeEach(() => server.empty());
 
 const HOUR = 3_600_000;
-const project = { organizationId: "acme", projectId: "shop", projectUid: "u1", ended: false };
+const project = { organizationId: "acme", projectId: "shop", projectUid: "u1", ended: false, arrivals: 9 };
 let charged = 0;
 
 async function record(cycle: string, written: readonly WrittenInvoiceCharge[]): Promise<void> {

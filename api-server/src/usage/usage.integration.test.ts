@@ -83,13 +83,14 @@ async function charge(): Promise<void> {
   const data = { organizationId: ORGANIZATION, projectId: "pdata", projectUid: "u-data" };
   await recordBillableChanges(ledger, [{ ...data, number: 1, at: new Date(begin), state }]);
   await recordPlanCharges(ledger, [
-    { ...data, until: NOW, ended: false, charges: [term] },
+    { ...data, until: NOW, ended: false, arrivals: 9, charges: [term] },
     {
       organizationId: ORGANIZATION,
       projectId: "pshop",
       projectUid: "u-shop",
       until: NOW,
       ended: false,
+      arrivals: 9,
       charges: hours,
     },
   ]);

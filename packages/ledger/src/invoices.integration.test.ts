@@ -46,7 +46,14 @@ const untaxed: InvoiceTerms = { ...terms, taxes: { default: [], countries: {} } 
 const key = (cycle: string, organizationId = "acme") => ({ organizationId, cycle });
 
 async function charges(facts: Partial<PlanCharge>[], projectUid = "u1"): Promise<void> {
-  const window = { organizationId: "acme", projectId: "shop", projectUid, ended: false, until: new Date() };
+  const window = {
+    organizationId: "acme",
+    projectId: "shop",
+    projectUid,
+    ended: false,
+    arrivals: 9,
+    until: new Date(),
+  };
   const all = facts.map((one, index): PlanCharge => {
     const from = at("01-10T00:00:00").getTime() + index * HOUR;
     const kind = one.kind ?? "instance_hour";
