@@ -102,6 +102,11 @@ export class PlanMeter {
   async meter(signal: AbortSignal): Promise<boolean> {
     const { ledger, clock } = this.#options;
     const until = clock.now().getTime() - METER_LAG_MS;
+    for (const [uid, leftOutUntil] of this.#leftOut) {
+      if (leftOutUntil <= clock.monotonic()) {
+        this.#leftOut.delete(uid);
+      }
+    }
     const lists = await ledger.prices();
     if (lists.length === 0) {
       return false;
@@ -197,13 +202,7 @@ export class PlanMeter {
   #dueOf(project: MeteredProject, until: number): Due[] {
     const { projects, recorder, owns } = this.#options;
     const ref = projectRefOf(project);
-    const leftOut = this.#leftOut.get(project.projectUid);
-    if (leftOut !== undefined && leftOut <= this.#options.clock.monotonic()) {
-      this.#leftOut.delete(project.projectUid);
-    } else if (leftOut !== undefined) {
-      return [];
-    }
-    if (!owns(ref.namespace)) {
+    if (!owns(ref.namespace) || this.#leftOut.has(project.projectUid)) {
       return [];
     }
     const live = projects.get(ref.namespace, ref.name);
