@@ -161,9 +161,9 @@ test("of a plan that the catalog lacks instances, payment and pauses are recorde
   };
   expect(found({})).toEqual({ ...retired, instances: 3 });
   const storageOf = (capacity: number) => ({ storage: { persistent: true, capacity } });
-  expect([found(storageOf(9)), found(storageOf(2)), found({}, retired, 7)].map((has) => has?.billedGb)).toEqual([
-    9, 4, 7,
-  ]);
+  expect(
+    [found(storageOf(9)), found(storageOf(2)), found({}, retired, 7)].map((has) => has?.billedGb),
+  ).toEqual([9, 4, 7]);
   // Of a free plan, for example.
   expect(found(storageOf(9), { ...retired, billedGb: 0 })?.billedGb).toBe(0);
   expect(found({ type: "postgresql", ...storageOf(9) })?.billedGb).toBe(4);

@@ -408,7 +408,8 @@ describe("terms that end in the rest of a cycle", () => {
     await monthly("restored", [{ plan: "premium" }, {}]);
     await record("restored", [planCharge("u-restored", `${begin}/0`, credit)]);
     await monthly("ended");
-    const adjust = (project: string, kind: "term" | "credit", amount: string) => sql`
+    const adjust = (project: string, kind: "term" | "credit", amount: string) =>
+      sql`
       insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan,
         instance, price, amount, adjusts, late_at)
       select organization_id, project_id, project_uid, project_uid || '/' || ${kind}::text || '/late/0/' || substr(key, length(project_uid) + 2),
