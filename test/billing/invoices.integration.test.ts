@@ -26,12 +26,13 @@ const project = { organizationId: "acme", projectId: "shop", projectUid: "u1", e
 let charged = 0;
 
 async function record(cycle: string, written: readonly WrittenInvoiceCharge[]): Promise<void> {
-  const charges = written.map(({ kind, plan, gb, price, amount }) => {
+  const charges = written.map(({ kind, plan, gb, month = cycle, price, amount }) => {
     charged += 1;
-    const from = instant(`${cycle}-10T00:00:00Z`);
+    const began = instant(`${month}-10T00:00:00Z`);
+    const from = kind === "credit" ? instant(`${cycle}-10T00:00:00Z`) : began;
     const times = { from, to: from + HOUR, finalAt: from + HOUR };
     return {
-      key: `u1/${kind}/${charged}/0`,
+      key: `u1/${kind}/${began}/${charged}`,
       kind,
       ...times,
       ...(plan === undefined ? {} : { plan, instance: 0 }),
@@ -43,15 +44,17 @@ async function record(cycle: string, written: readonly WrittenInvoiceCharge[]): 
   await recordPlanCharges(server.ledger, [{ ...project, until: new Date(), charges }]);
 }
 
-// Shows: docs/billing.md#invoices: Every charge of more than 0 is on one invoice
+// Shows: docs/billing.md#invoices: Every charge of more than 0 from the first cycle with invoices on is on one invoice
+// Shows: docs/billing.md#invoices: A credit is on an invoice where its term is
 // Shows: docs/billing.md#invoices: A line
 // Shows: docs/billing.md#invoices: Whole cents
 // Shows: docs/billing.md#invoices: makes an invoice of 0, and is left for the next one
 // Shows: docs/billing.md#taxes: It is rounded once, on the invoice, to the nearest cent, half a cent up
 test.each(invoiceExamples.map((example) => [example.example, example] as const))(
   "%s: the invoices that the page has",
-  async (_, { taxes = [], cycles }) => {
+  async (_, { taxes = [], before = [], cycles }) => {
     await beginInvoicing(server.ledger, new Date(`${cycles[0]?.cycle}-01T00:00:00Z`));
+    await record("", before);
     const terms = { issuer: "", dueDays: 14, taxes: { default: taxes, countries: {} } };
     for (const { cycle, charges, late = [], invoice: written } of cycles) {
       await record(cycle, charges);

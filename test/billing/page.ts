@@ -55,6 +55,8 @@ export interface WrittenInvoiceCharge {
   kind: "instance_hour" | "storage_hour" | "term" | "credit";
   plan?: string;
   gb?: number;
+  /** In which the term begins, or that of the credit; the cycle unless written. */
+  month?: string;
   price: string;
   /** The price times the GB unless written. */
   amount?: string;
@@ -63,6 +65,8 @@ export interface WrittenInvoiceCharge {
 export interface InvoiceExample {
   example: string;
   taxes?: TaxRate[];
+  /** From before the first cycle with invoices. */
+  before?: WrittenInvoiceCharge[];
   cycles: {
     /** A month. */
     cycle: string;

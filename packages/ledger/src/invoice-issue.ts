@@ -70,7 +70,10 @@ async function isPast(
   return rows[0]?.past ?? true;
 }
 
-/** Puts each charge on a line of the invoice that is on no other: a line for each project, kind, plan and price. A credit is a negative amount here. */
+/**
+ * Puts each charge on a line of the invoice that is on no other: a line for each project, kind, plan and price. A credit is a negative amount here.
+ * What belongs to a fact from before the first cycle, as the credit of its term, is on none, as the fact itself.
+ */
 async function takeCharges(
   transaction: Transaction<LedgerSchema>,
   { organizationId, cycle }: InvoiceKey,
@@ -91,12 +94,14 @@ async function takeCharges(
           = (c.organization_id, split_part(c.key, '/', 1), split_part(c.key, '/', 2)::integer)
       where c.settle_cycle = ${cycle}::date and c.organization_id = ${organizationId} and c.kind = 'storage' and c.amount > 0
       union all
-      select p.key, p.project_id, p.kind, p.plan, p.starts_at, coalesce(p.gb, 1),
-        case p.kind when 'credit' then -p.amount else p.price end,
+      select p.key, p.project_id, p.kind, p.plan, p.starts_at,
+        case when p.adjusts is null then coalesce(p.gb, 1) else 1 end,
+        case when p.kind = 'credit' then -p.amount when p.adjusts is null then p.price else p.amount end,
         case p.kind when 'credit' then -p.amount else p.amount end
       from plan_charges p
       where p.organization_id = ${organizationId} and p.cycle_start <= ${cycle}::date
         and p.cycle_start >= (select first_cycle from invoicing)
+        and cycle_of_fact(coalesce(p.adjusts, p.key), p.starts_at) >= (select first_cycle from invoicing)
         and not exists (select from invoice_charges i
           where i.organization_id = p.organization_id and i.charge_key = p.key)
     ), numbered as (

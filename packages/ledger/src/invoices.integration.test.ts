@@ -58,7 +58,7 @@ async function charges(facts: Partial<PlanCharge>[], projectUid = "u1"): Promise
     const from = at("01-10T00:00:00").getTime() + index * HOUR;
     const kind = one.kind ?? "instance_hour";
     const base = {
-      key: `${projectUid}/${kind}/${index}/0`,
+      key: `${projectUid}/${kind}/${kind === "credit" || kind === "term" ? from : index}/0`,
       kind,
       from,
       to: from + HOUR,
@@ -68,6 +68,26 @@ async function charges(facts: Partial<PlanCharge>[], projectUid = "u1"): Promise
   });
   await recordPlanCharges(server.ledger, [{ ...window, charges: all }]);
 }
+/** What a late change made a fact of January cost more or less, in February. */
+async function adjustment(facts: {
+  kind: string;
+  adjusts: string;
+  gb?: number;
+  price: string;
+  amount: string;
+  from?: Date;
+}) {
+  const { kind, adjusts, gb = null, price, amount, from = at("01-10T00:00:00") } = facts;
+  const to = new Date(from.getTime() + HOUR);
+  await sql`
+    insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan, instance,
+      gb, price, amount, adjusts, late_at)
+    values ('acme', 'shop', 'u1', ${`u1/${kind}/late/0/${adjusts.slice(3)}`}, ${kind}, ${from}, ${to}, ${to}, ${FEBRUARY}::date,
+      ${gb === null ? "basic" : null}, ${gb === null ? 0 : null}, ${gb}, ${price}, ${amount}, ${adjusts}, ${at("02-10T00:00:00")})`.execute(
+    server.ledger,
+  );
+}
+
 /** A ledger whose process ends after so many statements. */
 function endingAfter(statements: number): Ledger {
   let left = statements;
@@ -280,6 +300,58 @@ describe("an invoice", () => {
       select ((select count(*) from charges) + (select count(*) from plan_charges))::int as charged,
         (select count(*)::int from invoice_charges) as invoiced`.execute(server.ledger);
     expect(rows).toEqual([{ charged: 4, invoiced: 4 }]);
+  });
+
+  // Shows: docs/invoices.md#what-is-not-so: Charges of plans from cycles before the first invoice are on none
+  test("has what adjusts a fact with its amount as price, and nothing that belongs to a fact from before the first cycle", async () => {
+    const december = new Date("2025-12-10T00:00:00Z");
+    const term = december.getTime();
+    const before = {
+      kind: "term",
+      key: `u1/term/${term}/0`,
+      from: term,
+      to: term + 365 * 24 * HOUR,
+      finalAt: term,
+    } as const;
+    await charges([
+      {},
+      { ...before, price: "25920", amount: "25920" },
+      { kind: "credit", key: `u1/credit/${term}/0`, price: "25920", amount: "25000" },
+    ]);
+    await adjustment({ kind: "instance_hour", adjusts: "u1/instance_hour/0/0", price: "8", amount: "5" });
+    await adjustment({ kind: "credit", adjusts: "u1/storage_hour/0", gb: 10, price: "0.1", amount: "0.4" });
+    await adjustment({
+      kind: "storage_hour",
+      adjusts: "u1/storage_hour/1",
+      gb: 10,
+      price: "0.1",
+      amount: "0.3",
+    });
+    await adjustment({
+      kind: "instance_hour",
+      adjusts: "u1/instance_hour/9/0",
+      price: "8",
+      amount: "7",
+      from: december,
+    });
+    await adjustment({ kind: "term", adjusts: `u1/credit/${term}/0`, price: "25920", amount: "11" });
+    await adjustment({
+      kind: "credit",
+      adjusts: `u1/term/${term}/0`,
+      price: "25920",
+      amount: "12",
+      from: december,
+    });
+    await settle(JANUARY);
+    await settle(FEBRUARY);
+    expect(await lines(await issueInvoice(server.ledger, key(JANUARY), untaxed))).toEqual([
+      "shop instance_hour basic 1 3 3",
+    ]);
+    expect(await lines(await issueInvoice(server.ledger, key(FEBRUARY), untaxed))).toEqual([
+      "shop credit - 1 -0.4 -0.4",
+      "shop instance_hour basic 1 5 5",
+      "shop storage_hour - 1 0.3 0.3",
+    ]);
   });
 
   test("is not issued before its cycle is settled", async () => {

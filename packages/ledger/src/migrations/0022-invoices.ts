@@ -6,6 +6,7 @@ import { type Kysely, sql } from "kysely";
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await begin(db);
+  await facts(db);
   await numbers(db);
   await invoices(db);
   await payments(db);
@@ -49,6 +50,16 @@ async function begin(db: Kysely<unknown>): Promise<void> {
       country text not null check (country ~ '^[A-Z]{2}$'),
       set_at timestamptz not null default now()
     )`.execute(db);
+}
+
+/** In which cycle a fact of plans began, by its key: that of its own charge, and of what adjusts it. A credit belongs to its term. */
+async function facts(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create function cycle_of_fact(fact text, starts_at timestamptz) returns date language sql immutable strict
+      return billing_cycle(case split_part(fact, '/', 2)
+        when 'credit' then to_timestamp(split_part(fact, '/', 3)::bigint / 1000.0) else starts_at end)`.execute(
+    db,
+  );
 }
 
 async function numbers(db: Kysely<unknown>): Promise<void> {
