@@ -249,9 +249,12 @@ export const organizationLimits = z.strictObject({
 });
 export type OrganizationLimits = z.output<typeof organizationLimits>;
 
+/** What all prices and amounts are in. */
+export const CURRENCY = "brl";
+
 /** The whole file, without the rules that span its sections. */
 export const catalogFields = z.strictObject({
-  currency: z.literal("brl"),
+  currency: z.literal(CURRENCY),
   jobsEnabled: z
     .boolean()
     .default(true)

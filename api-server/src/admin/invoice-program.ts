@@ -42,8 +42,9 @@ export function addInvoiceCommands(root: Command, run: RunCommand): void {
       .addOption(json());
   one("show")
     .description("show an invoice with its lines, payments and credit notes")
-    .action((options: CommonOptions & { invoice: string }) =>
-      run(options, (context) => showInvoice(context, options.invoice)),
+    .option("--page <number>", "of 10,000 lines each, from 1 on")
+    .action((options: CommonOptions & { invoice: string; page?: string }) =>
+      run(options, (context) => showInvoice(context, options)),
     );
   const reference = () =>
     new Option(

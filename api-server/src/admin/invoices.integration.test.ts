@@ -71,7 +71,9 @@ test("invoices are listed and shown", async () => {
     organization: { id: "acme", country: "BR" },
     taxes: [{ name: "ISS", rate: "2.9", amount: 29 }],
     lines: [{ project_id: "nightly", amount: 1_000 }],
+    pagination: { page: 1, limit: 10_000, total: 1, pages: 1 },
   });
+  expect(await json("invoice", "show", "--invoice", number, "--page", "2")).toMatchObject({ lines: [] });
   const { stdout } = await admin("invoice", "show", "--invoice", number);
   expect(stdout).toContain("total_amount: 1029\n");
 });
@@ -110,7 +112,9 @@ test.each([
   [["pay", "--invoice", "INVOICE", "--reference", "x", "--amount", "1.5"], /whole cents/],
   [["pay", "--invoice", "INVOICE", "--reference", "x", "--amount", "99999"], /no more than is open/],
   [["pay", "--invoice", "INVOICE", "--reference", "bank-1", "--amount", "7"], /with another amount/],
+  [["pay", "--invoice", "INVOICE", "--reference", "bank-2"], /was reversed/],
   [["pay", "--invoice", "INVOICE", "--reference", "x", "--paid-at", "2999-01-01T00:00:00Z"], /future/],
+  [["pay", "--invoice", "INVOICE", "--reference", "x", "--paid-at", "0206-01-01T00:00:00Z"], /before 2020/],
   [["pay", "--invoice", "INVOICE", "--reference", "x", "--paid-at", "yesterday"], /must be in UTC/],
   [["pay", "--invoice", "INVOICE", "--reference", "none", "--reverse"], /has no payment none/],
   [["credit", "--invoice", "INVOICE", "--reference", "x", "--reason", ""], /a reason has/],

@@ -1,3 +1,4 @@
+import { CURRENCY } from "@slipway/crds";
 import type { CreditNote, Invoice, InvoiceCharge, InvoiceLine, InvoicePayment } from "@slipway/ledger";
 import { openCents } from "@slipway/ledger";
 import { z } from "zod";
@@ -15,7 +16,7 @@ const tax = z.object({ name: z.string(), rate: z.string().describe("Percent."), 
 export const invoiceItemSchema = z.object({
   id: z.string().regex(INVOICE_ID).describe("Its number. Numbers of a year have no gaps."),
   status: z.enum(["open", "paid", "overdue"]),
-  currency: z.literal("brl"),
+  currency: z.literal(CURRENCY),
   cycle_started_at: moment.describe(
     "The billing cycle whose charges it has, and those of earlier ones that came late.",
   ),

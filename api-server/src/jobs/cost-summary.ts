@@ -1,13 +1,14 @@
+import { CURRENCY } from "@slipway/crds";
 import { z } from "zod";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import { sumRuns } from "./read.ts";
-import { CURRENCY, cycleShape, cycleView, jsonDecimal } from "./run.ts";
+import { cycleShape, cycleView, jsonDecimal } from "./run.ts";
 
 /** What a project's runs cost in the current billing cycle, as `/v1` shows it of jobs and of one-off runs. */
 
 export const costTotals = z.object({
-  currency: z.literal("brl"),
+  currency: z.literal(CURRENCY),
   total_amount: z.number().describe("BRL cents, the exact sum; it may be a fraction."),
   executed_runs: z.int().min(0),
   billed_minutes: z.int().min(0),

@@ -1,5 +1,6 @@
 import {
   billingCycle,
+  CURRENCY,
   durationSeconds,
   isOneOff,
   isRunNeverStarted,
@@ -13,7 +14,7 @@ import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import { findRow, mergedPage, type RunPage } from "./read.ts";
-import { CURRENCY, jsonDecimal, runOfResource, runOfRow } from "./run.ts";
+import { jsonDecimal, runOfResource, runOfRow } from "./run.ts";
 
 /** One-off runs of applications, from their custom resources and from the ledger, and how `/v1` shows them. */
 
@@ -167,5 +168,5 @@ export const oneOffSchema = z.object({
   billed_minutes: z.int().min(0).max(60).optional(),
   plan: z.string().optional(),
   amount: z.number().describe("BRL cents, exact; it may be a fraction.").optional(),
-  currency: z.literal("brl"),
+  currency: z.literal(CURRENCY),
 });

@@ -1,4 +1,5 @@
 import {
+  CURRENCY,
   durationSeconds,
   formatDecimal,
   type JobRun,
@@ -79,8 +80,6 @@ export const secondsOf = ({ startedAt, finishedAt }: Run): number | undefined =>
 
 /** A run as `/v1` shows it. Pure. What a run in progress does not have yet is left out. */
 
-export const CURRENCY = "brl";
-
 /** An entry of `data.runs`. */
 export function runItem(run: Run) {
   const { finishedAt, billedMinutes, amount } = run;
@@ -128,7 +127,7 @@ export function jsonDecimal(text: string): unknown {
 
 /** Schemas of what is answered about runs of jobs, for the OpenAPI document and the tests. */
 
-const currency = z.literal("brl");
+const currency = z.literal(CURRENCY);
 const status = z.enum(jobRunPhases);
 const billedMinutes = z.int().min(0).max(60);
 

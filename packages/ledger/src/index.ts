@@ -30,6 +30,7 @@ export {
   beginInvoicing,
   completeInvoiceCycle,
   cyclesToInvoice,
+  nextInvoicesDue,
   organizationsToInvoice,
 } from "./invoice-cycles.ts";
 export { type InvoiceTerms, issueInvoice } from "./invoice-issue.ts";
@@ -89,7 +90,7 @@ export {
 } from "./plan-charges.ts";
 export * from "./quota-request.ts";
 export * from "./quota-reservations.ts";
-export { isRefusedRow, isTooSlow, recordInParts } from "./refused-rows.ts";
+export { isLockTimeout, isRefusedRow, isStatementError, isTooSlow, recordInParts } from "./refused-rows.ts";
 export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";
 export type {
   Build,

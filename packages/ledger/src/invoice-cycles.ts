@@ -1,4 +1,4 @@
-import { sql, type Transaction } from "kysely";
+import { type RawBuilder, sql, type Transaction } from "kysely";
 import type { Ledger } from "./connect.ts";
 import type { LedgerSchema } from "./schema.ts";
 
@@ -31,7 +31,46 @@ export async function cyclesToInvoice(ledger: Ledger, restHours = REST_HOURS): P
   return rows.map(({ cycle }) => cycle);
 }
 
-/** Organizations that may have a charge for the invoices of a cycle, and no invoice of it. Jumps from one to the next. */
+/**
+ * When the invoices are due of the oldest cycle that has not all of them, which may be the current one. Undefined where there are to be none.
+ */
+export async function nextInvoicesDue(ledger: Ledger, restHours = REST_HOURS): Promise<Date | undefined> {
+  const { rows } = await sql<{ due: Date | null }>`
+    select ((min(n.cycle_start) + interval '1 month') at time zone 'UTC') + make_interval(hours => ${restHours}) as due
+    from invoicing f cross join lateral (
+      select cycle_start from billing_cycles where cycle_start >= f.first_cycle
+      union all
+      select greatest(f.first_cycle, (max(cycle_start) + interval '1 month')::date) from billing_cycles) n
+    where not exists (select from invoice_cycles i where i.cycle_start = n.cycle_start)`.execute(ledger);
+  return rows[0]?.due ?? undefined;
+}
+
+/** How much longer than a transaction, and than clocks of the ledger's servers differ: what an invoice did not see was recorded after that before it. */
+const OVERLAP_HOURS = 1;
+
+/**
+ * Charges of plans that an organization's invoice of a cycle has: of the cycles since its last invoice, and of those before what was recorded since. So
+ * history is not read again. A fact from before the first cycle with invoices, and what belongs to it, is on none.
+ *
+ * @param organizationId of a row, or a value
+ */
+export const planChargesToInvoice = (organizationId: RawBuilder<unknown>, cycle: string) => sql`(
+  select p.* from invoicing f
+    left join lateral (select cycle_start, issued_at from invoices
+      where organization_id = ${organizationId} order by cycle_start desc limit 1) last on true
+    cross join lateral (
+      select * from plan_charges
+      where organization_id = ${organizationId} and cycle_start > coalesce(last.cycle_start, '-infinity')
+        and cycle_start between f.first_cycle and ${cycle}::date
+      union all
+      select * from plan_charges
+      where organization_id = ${organizationId} and recorded_at >= last.issued_at - make_interval(hours => ${OVERLAP_HOURS})
+        and recorded_at at time zone 'UTC' >= cycle_start + interval '1 month'
+        and cycle_start between f.first_cycle and last.cycle_start) p
+  where cycle_of_fact(coalesce(p.adjusts, p.key), p.starts_at) >= f.first_cycle
+    and not exists (select from invoice_charges i where i.organization_id = p.organization_id and i.charge_key = p.key))`;
+
+/** Organizations that have a charge for the invoices of a cycle, and no invoice of it. Jumps from one to the next. */
 export async function organizationsToInvoice(ledger: Ledger, cycle: string): Promise<string[]> {
   const { rows } = await sql<{ organization_id: string }>`
     with recursive charged as (
@@ -46,7 +85,9 @@ export async function organizationsToInvoice(ledger: Ledger, cycle: string): Pro
       select (select min(p.organization_id) from plan_charges p where p.organization_id > planned.id)
       from planned where planned.id is not null
     ), found as (
-      select id from charged union select id from planned
+      select id from charged
+      union
+      select id from planned where exists (select from ${planChargesToInvoice(sql`planned.id`, cycle)} p)
     )
     select id as organization_id from found
     where id is not null and not exists (

@@ -1,7 +1,7 @@
-import { type TaxTable, taxLines, taxRatesOf } from "@slipway/crds";
+import { CURRENCY, type TaxTable, taxLines, taxRatesOf } from "@slipway/crds";
 import { sql, type Transaction } from "kysely";
 import type { Ledger } from "./connect.ts";
-import { lockInvoices } from "./invoice-cycles.ts";
+import { lockInvoices, planChargesToInvoice } from "./invoice-cycles.ts";
 import { nextNumber } from "./invoice-numbers.ts";
 import type { LedgerSchema } from "./schema.ts";
 
@@ -98,12 +98,7 @@ async function takeCharges(
         case when p.adjusts is null then coalesce(p.gb, 1) else 1 end,
         case when p.kind = 'credit' then -p.amount when p.adjusts is null then p.price else p.amount end,
         case p.kind when 'credit' then -p.amount else p.amount end
-      from plan_charges p
-      where p.organization_id = ${organizationId} and p.cycle_start <= ${cycle}::date
-        and p.cycle_start >= (select first_cycle from invoicing)
-        and cycle_of_fact(coalesce(p.adjusts, p.key), p.starts_at) >= (select first_cycle from invoicing)
-        and not exists (select from invoice_charges i
-          where i.organization_id = p.organization_id and i.charge_key = p.key)
+      from ${planChargesToInvoice(sql`${organizationId}::text`, cycle)} p
     ), numbered as (
       select *, dense_rank() over (order by project_id, kind, plan nulls first, unit_price) as line from taken
     ), listed as (
@@ -156,7 +151,7 @@ async function write(
   await sql`
     insert into invoices (organization_id, cycle_start, number, organization_name, issuer, country, currency, due_at, line_count,
       charge_count, carry_in, subtotal, net_cents, carry_out, taxes, tax_cents, total_cents)
-    values (${organizationId}, ${cycle}::date, ${number}, ${sums.organization_name}, ${terms.issuer}, ${sums.country}, 'brl',
+    values (${organizationId}, ${cycle}::date, ${number}, ${sums.organization_name}, ${terms.issuer}, ${sums.country}, ${CURRENCY},
       now() + make_interval(days => ${terms.dueDays}), ${sums.lines}, ${sums.charges}, ${sums.carry_in}, ${sums.subtotal},
       ${sums.net_cents}, ${sums.carry_out}, ${taxesJson(taxes)}::jsonb, ${String(taxCents)}, ${String(net + taxCents)})`.execute(
     transaction,

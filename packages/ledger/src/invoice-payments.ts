@@ -6,17 +6,17 @@ import type { LedgerSchema } from "./schema.ts";
 /** What was paid of an invoice, or given back: an event for each, never changed. */
 export interface InvoicePayment {
   kind: "payment" | "reversal";
-  /** Names the payment at whoever took it; with the invoice's number it is recorded once. */
+  /** Names the payment where it was received; with the invoice's number it is recorded once. */
   reference: string;
   amountCents: bigint;
   paidAt: Date;
 }
 
 /**
- * `already`: recorded before, as it is given. `differs`: recorded before with another amount. `exceeds`: more than is open. `unknown`: there is no such
- * invoice, or no payment to reverse.
+ * `already`: recorded before, as it is given. `differs`: recorded before with another amount. `reversed`: recorded before, and reversed. `exceeds`: more
+ * than is open. `unknown`: there is no such invoice, or no payment to reverse.
  */
-export type InvoiceOutcome = "recorded" | "already" | "differs" | "exceeds" | "unknown";
+export type InvoiceOutcome = "recorded" | "already" | "differs" | "reversed" | "exceeds" | "unknown";
 
 export interface ToPay {
   number: string;
@@ -34,8 +34,11 @@ export interface ToPay {
 export function payInvoice(ledger: Ledger, { number, reference, amountCents, paidAt }: ToPay) {
   return withInvoice(ledger, number, async (transaction, invoice): Promise<InvoiceOutcome> => {
     const known = await findPayment(transaction, { number, reference });
+    if (known?.isReversed) {
+      return "reversed";
+    }
     if (known !== undefined) {
-      return amountCents === undefined || known === amountCents ? "already" : "differs";
+      return amountCents === undefined || known.amountCents === amountCents ? "already" : "differs";
     }
     const open = openCents(invoice);
     const amount = amountCents ?? open;
@@ -50,10 +53,11 @@ export function payInvoice(ledger: Ledger, { number, reference, amountCents, pai
 /** Records that a payment was given back, or was none. The invoice is open again by its amount; the reference stays used. */
 export function reversePayment(ledger: Ledger, { number, reference, paidAt }: Omit<ToPay, "amountCents">) {
   return withInvoice(ledger, number, async (transaction): Promise<InvoiceOutcome> => {
-    const amountCents = await findPayment(transaction, { number, reference });
-    if (amountCents === undefined) {
+    const known = await findPayment(transaction, { number, reference });
+    if (known === undefined) {
       return "unknown";
     }
+    const { amountCents } = known;
     const isNew = await insertEvent(transaction, { number, reference, amountCents, paidAt }, "reversal");
     return isNew ? "recorded" : "already";
   });
@@ -102,11 +106,12 @@ export async function withInvoice<T>(
 async function findPayment(
   transaction: Transaction<LedgerSchema>,
   { number, reference }: Pick<ToPay, "number" | "reference">,
-): Promise<bigint | undefined> {
-  const { rows } = await sql<{ amount_cents: string }>`
-    select amount_cents from invoice_payments
+): Promise<{ amountCents: bigint; isReversed: boolean } | undefined> {
+  const { rows } = await sql<{ amount_cents: string; reversed: boolean }>`
+    select amount_cents, (select count(*) > 1 from invoice_payments
+      where invoice_number = ${number} and reference = ${reference}) as reversed from invoice_payments
     where invoice_number = ${number} and reference = ${reference} and kind = 'payment'`.execute(transaction);
-  return rows[0] && BigInt(rows[0].amount_cents);
+  return rows[0] && { amountCents: BigInt(rows[0].amount_cents), isReversed: rows[0].reversed };
 }
 
 async function insertEvent(

@@ -15,6 +15,14 @@ export const isRefusedRow = (error: unknown): error is RefusedRow =>
 export const isTooSlow = (error: unknown): error is Error =>
   error instanceof Error && "code" in error && (error.code === "57014" || error.code === "55P03");
 
+/** Whether PostgreSQL answered, and refused this statement alone: the next one may succeed. Where it is away or ends there is none. */
+export const isStatementError = (error: unknown): boolean =>
+  error instanceof Error && "severity" in error && error.severity === "ERROR";
+
+/** Whether another process had a lock for too long (55P03). */
+export const isLockTimeout = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "55P03";
+
 export interface PartsOptions<T, R> {
   /** Records a part, as a whole or not at all. */
   record: (part: readonly T[]) => Promise<R>;

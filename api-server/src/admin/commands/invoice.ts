@@ -19,36 +19,54 @@ import { requireOrganization } from "../credentials.ts";
 const PAGE = 100;
 const MAX_LINES = 10_000;
 const MAX_CENTS = 10n ** 15n;
+/** Nothing was invoiced before; an earlier time is a slip. */
+const EARLIEST_PAYMENT = Date.UTC(2020, 0);
 
 /** Pages begin at 1; of one organization, or of all. */
 export async function listAllInvoices(
   { ledger }: AdminContext,
   { organization, page: text = "1" }: { organization?: string; page?: string },
 ): Promise<object> {
-  const page = Number(text);
-  if (!/^[1-9][0-9]{0,6}$/.test(text)) {
-    throw new AdminError(`the page must be a whole number from 1 on, not ${text}`);
-  }
+  const page = pageOf(text);
   const which = { organizationId: organization, limit: PAGE, offset: (page - 1) * PAGE };
   const { invoices, total } = await listInvoices(ledger, which);
   const items = invoices.map((invoice) => ({
     ...invoiceItem(invoice),
     organization_id: invoice.organizationId,
   }));
-  return { invoices: items, pagination: { page, limit: PAGE, total, pages: Math.ceil(total / PAGE) } };
+  return { invoices: items, pagination: pagination(page, PAGE, total) };
 }
 
-/** An invoice as `/v1` shows it, whose organization it is of. */
-export async function showInvoice({ ledger }: AdminContext, number: string): Promise<object> {
+function pageOf(text: string): number {
+  if (!/^[1-9][0-9]{0,3}$/.test(text)) {
+    throw new AdminError(`the page must be a whole number from 1 on, not ${text}`);
+  }
+  return Number(text);
+}
+
+const pagination = (page: number, limit: number, total: number) => ({
+  page,
+  limit,
+  total,
+  pages: Math.ceil(total / limit),
+});
+
+/** An invoice as `/v1` shows it, with a page of its lines, whose organization it is of. */
+export async function showInvoice(
+  { ledger }: AdminContext,
+  { invoice: number, page: text = "1" }: { invoice: string; page?: string },
+): Promise<object> {
+  const page = pageOf(text);
   const invoice = await requireInvoice(ledger, number);
   const [lines, notes, payments] = [
-    await listInvoiceLines(ledger, invoice, { after: 0, limit: MAX_LINES }),
+    await listInvoiceLines(ledger, invoice, { after: (page - 1) * MAX_LINES, limit: MAX_LINES }),
     await listCreditNotes(ledger, number),
     await listInvoicePayments(ledger, number),
   ];
   return {
     organization_id: invoice.organizationId,
     ...invoiceView({ invoice, lines, notes, payments }),
+    pagination: pagination(page, MAX_LINES, invoice.lineCount),
   };
 }
 
@@ -141,6 +159,8 @@ function refuse(outcome: InvoiceOutcome, unknown: string): void {
       throw new AdminError(unknown);
     case "differs":
       throw new AdminError("this reference is recorded already, with another amount or reason");
+    case "reversed":
+      throw new AdminError("the payment of this reference was reversed: one that was made since has another");
     case "exceeds":
       throw new AdminError("the amount must be more than nothing, and no more than is open");
   }
@@ -174,6 +194,9 @@ function momentOf(text: string | undefined): Date | undefined {
   }
   if (at.getTime() > Date.now()) {
     throw new AdminError("a payment is not in the future");
+  }
+  if (at.getTime() < EARLIEST_PAYMENT) {
+    throw new AdminError(`a payment is not of before 2020: ${text}`);
   }
   return at;
 }

@@ -11,12 +11,12 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await invoices(db);
   await payments(db);
   await creditNotes(db);
+  await keepCharges(db);
   for (const name of [
     "invoicing",
     "invoice_cycles",
     "invoices",
     "invoice_lines",
-    "invoice_charges",
     "invoice_payments",
     "credit_notes",
   ]) {
@@ -29,6 +29,22 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       db,
     );
   }
+}
+
+/** As the ledger's other charges: only a transaction that says up to when deletes, of cycles that ended before. */
+async function keepCharges(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create trigger no_update before update on invoice_charges for each row execute function refuse_change()`.execute(
+    db,
+  );
+  await sql`
+    create trigger no_delete before delete on invoice_charges for each row
+      when ((old.cycle_start + interval '1 month') at time zone 'UTC' >
+        coalesce(nullif(current_setting('slipway.retire_before', true), '')::timestamptz, '-infinity'))
+      execute function refuse_change()`.execute(db);
+  await sql`create trigger no_truncate before truncate on invoice_charges execute function refuse_change()`.execute(
+    db,
+  );
 }
 
 /** From when on there are invoices, which cycles have theirs, and where organizations are taxed. */
@@ -60,6 +76,10 @@ async function facts(db: Kysely<unknown>): Promise<void> {
         when 'credit' then to_timestamp(split_part(fact, '/', 3)::bigint / 1000.0) else starts_at end)`.execute(
     db,
   );
+  // What came after the end of its cycle, which is little: an invoice reads these without all that was charged.
+  await sql`
+    create index plan_charges_late on plan_charges (organization_id, recorded_at)
+      where recorded_at at time zone 'UTC' >= cycle_start + interval '1 month'`.execute(db);
 }
 
 async function numbers(db: Kysely<unknown>): Promise<void> {
@@ -86,6 +106,21 @@ async function numbers(db: Kysely<unknown>): Promise<void> {
   await sql`create trigger no_truncate before truncate on document_numbers execute function refuse_change()`.execute(
     db,
   );
+  // A number that is counted is that of a document, at the latest when its transaction commits.
+  await sql`
+    create function refuse_unused_number() returns trigger language plpgsql as $$
+    declare
+      given text := document_number(new.series, new.year, new.last);
+    begin
+      if not exists (select from invoices where number = given)
+          and not exists (select from credit_notes where number = given) then
+        raise exception 'no document has the number %', given using errcode = 'integrity_constraint_violation';
+      end if;
+      return null;
+    end $$`.execute(db);
+  await sql`
+    create constraint trigger no_unused_number after insert or update on document_numbers deferrable initially deferred
+      for each row execute function refuse_unused_number()`.execute(db);
   await sql`
     create function document_number(series text, year integer, number integer) returns text language sql immutable strict
       return case series when 'credit_note' then 'CN-' else '' end || year || '-' || lpad(number::text, greatest(6, length(number::text)), '0')`.execute(
@@ -157,7 +192,8 @@ async function invoices(db: Kysely<unknown>): Promise<void> {
       at timestamptz not null,
       quantity numeric not null check (quantity > 0),
       amount numeric not null,
-      primary key (organization_id, charge_key)
+      primary key (organization_id, charge_key),
+      foreign key (organization_id, cycle_start, line) references invoice_lines deferrable initially deferred
     )`.execute(db);
   await sql`
     create index invoice_charges_line on invoice_charges (organization_id, cycle_start, line, at, charge_key)`.execute(
