@@ -75,10 +75,18 @@ describe("after 90 days", () => {
       test.ledger,
       times.map((time) => run(time)),
     );
+    const other = { organization_id: "other" };
+    await recordJobRuns(test.ledger, [run("2026-01-06T00:00:00", other)]);
+    const hours = ["2026-01-06T00:00:00", "2026-01-07T00:00:00"].map((time) =>
+      storageHour({ ...other, from: new Date(`${time}Z`) }),
+    );
+    await recordStorageCharges(test.ledger, hours);
     await settleCycle(test.ledger, new Date("2026-03-01T00:00:00Z"));
-    await retireJobRuns(test.ledger, now);
-    expect(await kept("charges", "due_at")).toEqual(times.slice(1));
     const terms = { issuer: "", dueDays: 14, taxes: { default: [], countries: {} } };
+    await issueInvoice(test.ledger, { organizationId: "other", cycle: "2026-01-01" }, terms);
+    // Another organization's invoice keeps neither what is on one, nor hours of storage.
+    expect(await retireJobRuns(test.ledger, now)).toMatchObject({ charges: 3, storageHours: 1 });
+    expect(await kept("charges", "due_at")).toEqual(times.slice(1));
     const number = await issueInvoice(
       test.ledger,
       { organizationId: organization_id, cycle: "2026-01-01" },

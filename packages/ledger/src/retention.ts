@@ -57,16 +57,10 @@ async function refuseOlder(ledger: Ledger, before: Date): Promise<void> {
   });
 }
 
-/**
- * The last of the cycles that are settled for everybody, as a date, before the first one that is to have invoices and has not all of them. They
- * are settled in order.
- */
+/** The last of the cycles that are settled for everybody, as a date. They are settled in order. */
 async function lastSettled(ledger: Ledger): Promise<string | undefined> {
   const { rows } = await sql<{ cycle: string | null }>`
-    select max(cycle_start)::text as cycle from billing_cycles b
-    where settled_at is not null and not exists (
-      select from invoicing f join billing_cycles p on p.cycle_start between f.first_cycle and b.cycle_start
-      where not exists (select from invoice_cycles i where i.cycle_start = p.cycle_start))`.execute(ledger);
+    select max(cycle_start)::text as cycle from billing_cycles where settled_at is not null`.execute(ledger);
   return rows[0]?.cycle ?? undefined;
 }
 
@@ -85,7 +79,14 @@ export async function retireAuditLog(ledger: Ledger, before: Date): Promise<stri
 
 const ageOf = { job_runs: "scheduled_minute", charges: "due_at" } as const;
 
-/** @returns how many rows went one by one. `settled`: only charges that are in a settlement up to this cycle */
+/** Whether a charge is in a settlement up to a cycle, and on its invoice where its cycle is to have them and not all are issued. */
+const mayGo = (settled: string) => sql`(r.settle_cycle <= ${settled}::date and not exists (
+  select from invoicing f
+  where r.settle_cycle >= f.first_cycle
+    and not exists (select from invoice_cycles where cycle_start = r.settle_cycle)
+    and not exists (select from invoices i where i.organization_id = r.organization_id and i.cycle_start = r.settle_cycle)))`;
+
+/** @returns how many rows went one by one. `settled`: only charges that are in a settlement up to this cycle, and for which no invoice is due */
 async function retireTable(
   ledger: Ledger,
   table: keyof typeof ageOf,
@@ -94,7 +95,7 @@ async function retireTable(
   retired: Retired,
 ): Promise<number> {
   const age = sql.ref(ageOf[table]);
-  const may = settled === undefined ? sql`true` : sql`settle_cycle <= ${settled}::date`;
+  const may = settled === undefined ? sql`true` : mayGo(settled);
   let removed = 0;
   for (const month of await monthsOf(ledger, table)) {
     if (month >= before) {
@@ -113,7 +114,7 @@ async function retireTable(
       removed += await remove(
         ledger,
         before,
-        sql`delete from ${sql.table(name)} where ${age} >= ${new Date(from)} and ${age} < ${to} and ${may}`,
+        sql`delete from ${sql.table(name)} r where ${age} >= ${new Date(from)} and ${age} < ${to} and ${may}`,
       );
     }
   }
@@ -197,7 +198,7 @@ async function monthsOf(ledger: Ledger, table: PartitionedTable): Promise<Date[]
 
 async function exists(ledger: Ledger, table: string, condition: ReturnType<typeof sql>): Promise<boolean> {
   const { rows } = await sql<{ found: boolean }>`
-    select exists (select from ${sql.table(table)} where ${condition}) as found`.execute(ledger);
+    select exists (select from ${sql.table(table)} r where ${condition}) as found`.execute(ledger);
   return rows[0]?.found ?? false;
 }
 
