@@ -91,6 +91,7 @@ function operatorRegistry(): Registry {
   const catalog = () => ({}) as Catalog;
   addInvoices(manager, {
     begin: async () => {},
+    due: async () => undefined,
     cycles: async () => [],
     organizations: async () => [],
     issue: async () => undefined,

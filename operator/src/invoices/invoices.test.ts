@@ -11,6 +11,7 @@ function ledgerOf(organizations: readonly string[], fails: (key: string) => bool
   const complete: string[] = [];
   const ledger: InvoiceLedger = {
     begin: async () => {},
+    due: async () => new Date("2026-02-02T00:00:00Z"),
     cycles: async () => CYCLES.filter((cycle) => !complete.includes(cycle)),
     organizations: async (cycle) => organizations.filter((id) => !issued.includes(`${id} ${cycle}`)),
     issue: async (id, cycle) => {
@@ -65,6 +66,83 @@ test("one that no longer leads issues no more", async () => {
   };
   await expect(issueDue({ ledger: ending, clock, log: silentLogger }, leading.signal)).rejects.toThrow();
   expect(issued).toEqual(["a 2026-01-01"]);
+});
+
+test("one that no longer leads does not wait for the invoice that it issues", async () => {
+  const leading = new AbortController();
+  const { ledger } = ledgerOf(["a", "b"]);
+  const outcomes: string[] = [];
+  const pending: InvoiceLedger = {
+    ...ledger,
+    issue: () => {
+      leading.abort();
+      return new Promise(() => {});
+    },
+  };
+  const options = {
+    ledger: pending,
+    clock,
+    log: silentLogger,
+    onOutcome: (one: string) => outcomes.push(one),
+  };
+  await expect(issueDue(options, leading.signal)).rejects.toThrow();
+  expect(outcomes).toEqual([]);
+});
+
+const lockTimeout = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
+test.each([
+  ["another process issues", { issue: () => Promise.reject(lockTimeout) }],
+  [
+    "the ledger is away",
+    {
+      issue: () => Promise.reject(new Error("Connection terminated")),
+      due: () => Promise.reject(new Error("connect ECONNREFUSED")),
+    },
+  ],
+])("no organization's invoice has failed where %s", async (_, methods) => {
+  const { ledger } = ledgerOf(["a", "b"]);
+  const outcomes: string[] = [];
+  let calls = 0;
+  const issue = () => {
+    calls += 1;
+    return methods.issue();
+  };
+  const options = { clock, log: silentLogger, onOutcome: (one: string) => outcomes.push(one) };
+  await expect(issueDue({ ...options, ledger: { ...ledger, ...methods, issue } }, signal)).rejects.toThrow();
+  expect([calls, outcomes]).toEqual([1, []]);
+});
+
+test("an organization whose invoice fails is tried again after a minute, and less and less often up to an hour", async () => {
+  const time = new FakeClock("2026-03-03T00:00:00Z");
+  const { ledger, issued } = ledgerOf(["a", "b"], (key) => key.startsWith("a"));
+  const attempts: number[] = [];
+  const due: (Date | undefined)[] = [];
+  const counting: InvoiceLedger = {
+    ...ledger,
+    issue: (id, cycle) => {
+      if (id === "a") {
+        attempts.push(time.monotonic() / 60_000);
+      }
+      return ledger.issue(id, cycle);
+    },
+  };
+  const stop = new AbortController();
+  const options = {
+    ledger: counting,
+    clock: time,
+    log: silentLogger,
+    onDue: (one: Date | undefined) => due.push(one),
+  };
+  const began = time.monotonic() / 60_000;
+  const running = runInvoices(options, stop.signal);
+  for (let minute = 0; minute < 190; minute += 1) {
+    await time.advance(60_000);
+  }
+  stop.abort();
+  await running;
+  expect(attempts.map((at) => Math.round(at - began))).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
+  expect(issued).toEqual(["b 2026-01-01", "b 2026-02-01"]);
+  expect(due).toContainEqual(new Date("2026-02-02T00:00:00Z"));
 });
 
 test("nothing is issued while the clock is not trusted, and a minute later it is", async () => {

@@ -7,20 +7,26 @@ import {
   connectLedger,
   cyclesToInvoice,
   type InvoiceTerms,
+  isLockTimeout,
+  isStatementError,
   issueInvoice,
   type Ledger,
+  nextInvoicesDue,
   organizationsToInvoice,
 } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
-import { Counter } from "prom-client";
+import { Counter, Gauge } from "prom-client";
+import { FailedOrganizations } from "./failed-organizations.ts";
 
 /** The ledger's invoices. Each call may throw when the ledger is unavailable, and may be repeated. */
 export interface InvoiceLedger {
   /** Notes from which cycle on there are invoices. */
   begin(): Promise<void>;
+  /** When the invoices are due of the oldest cycle that has not all of them. */
+  due(): Promise<Date | undefined>;
   /** Cycles whose invoices are to be issued, the oldest first. */
   cycles(): Promise<readonly string[]>;
-  /** Organizations that may have a charge for a cycle's invoices, and no invoice of it. */
+  /** Organizations that have a charge for a cycle's invoices, and no invoice of it. */
   organizations(cycle: string): Promise<readonly string[]>;
   /** @returns its number; undefined where there is none to issue */
   issue(organizationId: string, cycle: string): Promise<string | undefined>;
@@ -43,6 +49,7 @@ export const connectInvoiceLedger = (url: string, log: Logger): Ledger =>
 /** Invoices in the PostgreSQL ledger. */
 export const ledgerInvoices = (ledger: Ledger, terms: InvoiceTerms): InvoiceLedger => ({
   begin: () => beginInvoicing(ledger),
+  due: () => nextInvoicesDue(ledger),
   cycles: () => cyclesToInvoice(ledger),
   organizations: (cycle) => organizationsToInvoice(ledger, cycle),
   issue: (organizationId, cycle) => issueInvoice(ledger, { organizationId, cycle }, terms),
@@ -57,6 +64,7 @@ interface Options {
   clock: Clock;
   log: Logger;
   onOutcome?: (outcome: InvoiceResult) => void;
+  onDue?: (due: Date | undefined) => void;
 }
 
 const PERIOD_MS = 3_600_000;
@@ -74,16 +82,26 @@ export function addInvoices(manager: Manager, ledger: InvoiceLedger): void {
   for (const outcome of ["issued", "failed"]) {
     invoices.inc({ outcome }, 0);
   }
+  const oldest = new Gauge({
+    name: "slipway_invoices_due_timestamp_seconds",
+    help: "When the invoices are due of the oldest month that has not all of them. 0 where this process issues none.",
+    registers: [registry],
+  });
+  const onOutcome = (outcome: InvoiceResult) => invoices.inc({ outcome });
+  const onDue = (due: Date | undefined) => oldest.set((due?.getTime() ?? 0) / 1_000);
   manager.addRunnable({
     name: "invoices",
-    run: (signal) =>
-      runInvoices({ ledger, clock, log, onOutcome: (outcome) => invoices.inc({ outcome }) }, signal),
+    run: async (signal) => {
+      await runInvoices({ ledger, clock, log, onOutcome, onDue }, signal);
+      onDue(undefined);
+    },
   });
 }
 
-/** Issues what is due, at start and hourly, until the signal aborts. What failed is tried again in a minute. */
+/** Issues what is due, at start and hourly, until the signal aborts. What failed is tried again in a minute, an organization less and less often. */
 export async function runInvoices(options: Options, signal: AbortSignal): Promise<void> {
-  const { clock, log, ledger } = options;
+  const { clock, log, ledger, onDue } = options;
+  const failures = new FailedOrganizations(clock);
   let hasBegun = false;
   while (!signal.aborted) {
     let isDone = false;
@@ -93,7 +111,9 @@ export async function runInvoices(options: Options, signal: AbortSignal): Promis
         await ledger.begin();
         hasBegun = true;
       }
-      isDone = await issueDue(options, signal);
+      onDue?.(await ledger.due());
+      isDone = await issueDue(options, signal, failures);
+      onDue?.(await ledger.due());
     } catch (error) {
       if (!signal.aborted) {
         log.warn({ err: error }, "invoices could not be issued");
@@ -107,10 +127,12 @@ export async function runInvoices(options: Options, signal: AbortSignal): Promis
  * Issues all invoices of cycles that are due, of one organization after the other. An organization whose invoice fails delays no other, and
  * has no invoice of a later cycle before: each carries over from the one before.
  * @returns whether none failed
+ * @throws when the ledger is away, another process issues, or this one may no longer: what was being issued is issued then, or nothing of it
  */
 export async function issueDue(
   { ledger, clock, log, onOutcome }: Options,
   signal: AbortSignal,
+  failures = new FailedOrganizations(clock),
 ): Promise<boolean> {
   const failed = new Set<string>();
   for (const cycle of await ledger.cycles()) {
@@ -119,13 +141,20 @@ export async function issueDue(
     for (const organization of due.filter((id) => !failed.has(id))) {
       signal.throwIfAborted();
       clock.now();
+      if (failures.isWaiting(organization)) {
+        failed.add(organization);
+        continue;
+      }
       try {
-        if ((await ledger.issue(organization, cycle)) !== undefined) {
+        if ((await untilAborted(ledger.issue(organization, cycle), signal)) !== undefined) {
           issued += 1;
           onOutcome?.("issued");
         }
+        failures.succeeded(organization);
       } catch (error) {
+        await throwIfOfAll(error, ledger, signal);
         failed.add(organization);
+        failures.failed(organization);
         onOutcome?.("failed");
         log.error({ err: error, organization, cycle }, "an invoice could not be issued");
       }
@@ -137,4 +166,28 @@ export async function issueDue(
     log.info({ cycle, issued, isComplete }, "invoices issued");
   }
   return failed.size === 0;
+}
+
+/** @throws where it is not this organization's invoice that failed: another process has the lock, the ledger does not answer, or this one ends */
+async function throwIfOfAll(error: unknown, ledger: InvoiceLedger, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  if (isLockTimeout(error)) {
+    throw error;
+  }
+  if (!isStatementError(error)) {
+    // Throws where the ledger is away.
+    await ledger.due();
+  }
+}
+
+/** Resolves as the promise does, unless the signal aborts before. The work is not cancelled: a transaction that is left commits whole, or not. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }
