@@ -1,7 +1,7 @@
 import type { KubeClient, KubernetesObject } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { dumpLedger, loadLedger, primaryPod } from "./ledger.ts";
+import { dumpLedger, loadLedger, primaryPod, rowsOfLedger } from "./ledger.ts";
 
 type Options = Parameters<KubeClient["podExec"]>[1];
 
@@ -36,6 +36,20 @@ async function dumped(chunks: Buffer[], result = ok): Promise<string[]> {
   }
   return pieces;
 }
+
+test("rows of a ledger are those of all its tables that show that it was used", async () => {
+  let statement = "";
+  const from = place(async ({ stdin }) => {
+    for await (const piece of stdin ?? []) {
+      statement += String(piece);
+    }
+    return { ...ok, stdout: "0\n2\n40\n" };
+  });
+  expect(await rowsOfLedger(from as never)).toBe(42);
+  for (const table of ["deployments", "charges", "plan_charges", "invoices", "credit_notes"]) {
+    expect(statement).toContain(`'${table}'`);
+  }
+});
 
 test("a dump comes in pieces of whole lines, whatever the chunks were", async () => {
   const line = `${"ü".repeat(70_000)}\n`;

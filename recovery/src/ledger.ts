@@ -55,15 +55,32 @@ export async function loadLedger(installation: Installation, sql: AsyncIterable<
   );
 }
 
+/** Tables that have rows in a ledger which was used. Those of an earlier release lack some of them. */
+const USED_TABLES = [
+  "deployments",
+  "job_runs",
+  "charges",
+  "storage_hours",
+  "plan_charges",
+  "invoices",
+  "credit_notes",
+];
+
 /** Rows of tables that a ledger which was used has. */
 export async function rowsOfLedger(installation: Installation): Promise<number> {
-  const counts = ["deployments", "job_runs", "charges", "storage_hours"].map(
-    (table) => `(select count(*) from ${table})`,
+  const names = USED_TABLES.map((table) => `'${table}'`).join(", ");
+  const { stdout } = await run(
+    installation,
+    "exec psql --no-psqlrc --tuples-only --no-align --set ON_ERROR_STOP=1",
+    {
+      stdin: `select format('select count(*) from %I', relname) from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relname in (${names}) \\gexec\n`,
+    },
   );
-  const { stdout } = await run(installation, "exec psql --no-psqlrc --tuples-only --no-align", {
-    stdin: `select ${counts.join(" + ")};\n`,
-  });
-  return Number(stdout.trim());
+  return stdout
+    .trim()
+    .split("\n")
+    .reduce((sum, count) => sum + Number(count), 0);
 }
 
 /**
