@@ -44,8 +44,13 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   rawBody?: true;
   /** Request headers beside those of authentication, for the OpenAPI document. */
   headers?: z.ZodObject;
-  /** Success answers by status; one without a body has no schema. `texts`: types of text that it may be in place of JSON. */
-  responses: Readonly<Record<number, { description: string; schema?: z.ZodType; texts?: readonly string[] }>>;
+  /**
+   * Success answers by status; one without a body has no schema. `texts`: types of text that it may be in place of JSON. `link`: that they may have the
+   * header `link`, and to what.
+   */
+  responses: Readonly<
+    Record<number, { description: string; schema?: z.ZodType; texts?: readonly string[]; link?: string }>
+  >;
   /** A GET that becomes a WebSocket: its handler answers with one. */
   upgrades?: true;
   /** Not in the OpenAPI document: what people's browsers read. */

@@ -114,6 +114,8 @@ test.each([
   [undefined, "text/csv", "csv"],
   [undefined, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "html"],
   [undefined, "application/pdf, Text/CSV;q=0.5, text/html", "csv"],
+  [undefined, "text/html;q=0, application/json", "json"],
+  [undefined, "text/html; Q=0.000;x=1, text/csv;q=0.1", "csv"],
   ["csv", "text/html", "csv"],
   ["json", "text/html", "json"],
 ] as const)("format=%s with Accept: %s is %s", (named, accept, format) => {

@@ -8,11 +8,15 @@ const TYPES: Readonly<Record<string, InvoiceFormat>> = {
   "text/html": "html",
 };
 
-/** The form that the query names, or else the first one that `Accept` lists; JSON where it lists none. */
+/** A weight of nothing (RFC 9110, 12.4.2). */
+const EXCLUDED = /;\s*q\s*=\s*0(?:\.0*)?\s*(?:;|$)/;
+
+/** The form that the query names, or else the first one that `Accept` lists and does not exclude (`q=0`); JSON where it lists none. */
 export function formatOf(named: InvoiceFormat | undefined, accept: string | undefined): InvoiceFormat {
   if (named !== undefined) {
     return named;
   }
-  const types = (accept ?? "").split(",").map((part) => part.split(";")[0]?.trim().toLowerCase() ?? "");
+  const listed = (accept ?? "").toLowerCase().split(",");
+  const types = listed.filter((part) => !EXCLUDED.test(part)).map((part) => part.split(";")[0]?.trim() ?? "");
   return types.map((type) => TYPES[type]).find((format) => format !== undefined) ?? "json";
 }

@@ -122,6 +122,14 @@ describe("invoices", () => {
     expect(csv.body.split("\r\n")[1]).toBe(
       `${number},1,nightly,job_run,job-basic,minute,3,100.25,300.75,brl,3`,
     );
+    expect(csv.headers.link).toBeUndefined();
+    for (const format of ["csv", "html"]) {
+      const first = await get(`${INVOICES}/${number}?format=${format}&limit=1`);
+      const link = `${INVOICES}/${number}?format=${format}&page=2&limit=1`;
+      expect(first.headers.link).toBe(`<${link}>; rel="next"`);
+      const second = await get(link);
+      expect([second.body.includes("weekly"), second.headers.link]).toEqual([true, undefined]);
+    }
     const html = await get(`${INVOICES}/${number}`, { ...reader, accept: "text/html" });
     expect(html.headers).toMatchObject({
       "content-type": "text/html; charset=utf-8",

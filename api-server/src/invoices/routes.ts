@@ -108,6 +108,7 @@ export const readInvoice = defineRoute({
       description: "The invoice.",
       schema: success({ data: invoiceSchema.extend({ pagination }) }),
       texts: ["text/csv", "text/html"],
+      link: 'Of CSV and HTML whose lines go on: the next page, with `rel="next"`.',
     },
   },
   refusals: [404],
@@ -127,6 +128,16 @@ export const readInvoice = defineRoute({
   },
 });
 
+/** Where lines go on, as RFC 8288 has it: JSON says so in its `pagination`. */
+function linkToNext(
+  format: string,
+  { invoice }: WholeInvoice,
+  { page, limit }: { page: number; limit: number },
+): { link?: string } {
+  const next = `/v1/organization/invoices/${invoice.number}?format=${format}&page=${page + 1}&limit=${limit}`;
+  return page * limit < invoice.lineCount ? { link: `<${next}>; rel="next"` } : {};
+}
+
 type Answers = Record<
   (typeof invoiceFormats)[number],
   (whole: WholeInvoice, paging: { page: number; limit: number }) => Answer
@@ -137,10 +148,11 @@ const answers: Answers = {
     const data = { ...invoiceView(whole), pagination: pagesOf(paging, whole.invoice.lineCount) };
     return { status: 200, headers: { ...NO_STORE, vary: "accept" }, body: { status: "success", data } };
   },
-  csv: (whole) => ({
+  csv: (whole, paging) => ({
     status: 200,
     headers: {
       ...NO_STORE,
+      ...linkToNext("csv", whole, paging),
       vary: "accept",
       "content-type": "text/csv; charset=utf-8; header=present",
       "content-disposition": `attachment; filename="invoice-${whole.invoice.number}.csv"`,
@@ -148,12 +160,13 @@ const answers: Answers = {
     },
     content: invoiceCsv(whole),
   }),
-  html: (whole, { page, limit }) => {
+  html: (whole, paging) => {
+    const { page, limit } = paging;
     const last = page * limit;
     const next = last < whole.invoice.lineCount ? last + 1 : undefined;
     return {
       status: 200,
-      headers: { ...NO_STORE, vary: "accept", ...HTML_HEADERS },
+      headers: { ...NO_STORE, vary: "accept", ...HTML_HEADERS, ...linkToNext("html", whole, paging) },
       content: invoiceHtml(whole, { next }),
     };
   },
@@ -168,7 +181,7 @@ export const listInvoiceChargesRoute = defineRoute({
   tags: TAGS,
   query: z.strictObject({
     line: wholeNumber(1, 2 ** 31 - 1).optional(),
-    page: wholeNumber(1, 1_000_000).default(1),
+    page: wholeNumber(1, 10_000).default(1),
     limit: wholeNumber(1, 1_000).default(100),
   }),
   responses: {

@@ -92,7 +92,7 @@ function failureHeaders(status: number): Json {
 /** What an operation answers: its successes, and every refusal by its policy or its schemas. */
 export function responsesOf(route: AnyRoute, policy: Policy): Json {
   const result: Json = {};
-  for (const [status, { description, schema, texts = [] }] of Object.entries(route.responses)) {
+  for (const [status, { description, schema, texts = [], link }] of Object.entries(route.responses)) {
     const example = examples[route.operationId]?.responses[Number(status)];
     const body = schema && {
       content: {
@@ -100,8 +100,10 @@ export function responsesOf(route: AnyRoute, policy: Policy): Json {
         ...Object.fromEntries(texts.map((type) => [type, { schema: { type: "string" } }])),
       },
     };
+    const headers =
+      link === undefined ? limits : { ...limits, link: header(link, { type: "string" }, false) };
     // The answer that makes a WebSocket has the headers of its handshake alone.
-    result[status] = { description, ...(status === "101" ? {} : { headers: limits }), ...body };
+    result[status] = { description, ...(status === "101" ? {} : { headers }), ...body };
   }
   for (const status of refusals(route, policy)) {
     result[String(status)] = ref("responses", responseName(status));
