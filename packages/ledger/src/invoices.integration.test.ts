@@ -479,16 +479,36 @@ describe("what is issued", () => {
   });
 
   // Shows: docs/ledger.md#retention: Rows of `invoice_charges` can be deleted by hand
-  test("has charges that can be deleted by hand once their month has ended", async () => {
+  test("has charges that can be deleted by hand once no later invoice reads them, and are on none then", async () => {
+    const deleteCharges = () =>
+      sql`do $$ begin set local slipway.retire_before = '2026-02-01T00:00:00Z'; delete from invoice_charges where cycle_start = '2026-01-01'; end $$`.execute(
+        server.ledger,
+      );
     await beginInvoicing(server.ledger, at("01-15T12:00:00"));
-    await runs("01-05T10:00:00");
+    await runs("01-05T10:00:00", "02-05T10:00:00", "03-01T10:00:00");
+    await charges([{}]);
     await settle(JANUARY);
-    const number = await issueInvoice(server.ledger, key(JANUARY), terms);
-    await sql`do $$ begin set local slipway.retire_before = '2026-02-01T00:00:00Z'; delete from invoice_charges; end $$`.execute(
-      server.ledger,
-    );
-    const { rows } = await sql`select from invoice_charges`.execute(server.ledger);
-    expect([rows.length, (await lines(number)).length]).toEqual([0, 1]);
+    const number = await issueInvoice(server.ledger, key(JANUARY), untaxed);
+    await expect(deleteCharges()).rejects.toMatchObject({ code: "23000" });
+    await settle(FEBRUARY);
+    await issueInvoice(server.ledger, key(FEBRUARY), untaxed);
+    await expect(deleteCharges()).rejects.toMatchObject({ code: "23000" });
+    await server.ledger.transaction().execute(async (transaction) => {
+      await sql`set local session_replication_role = replica`.execute(transaction);
+      await sql`update invoices set issued_at = issued_at - interval '3 hours' where number = ${number}`.execute(
+        transaction,
+      );
+      await sql`update plan_charges set recorded_at = recorded_at - interval '3 hours'`.execute(transaction);
+    });
+    await deleteCharges();
+    const { rows } = await sql<{ cycle: string }>`
+      select distinct cycle_start::text as cycle from invoice_charges`.execute(server.ledger);
+    expect(rows).toEqual([{ cycle: FEBRUARY }]);
+    expect(await lines(number)).toHaveLength(2);
+    await settle("2026-03-01");
+    expect(await lines(await issueInvoice(server.ledger, key("2026-03-01"), untaxed))).toEqual([
+      "nightly job_run job-basic 1 0.35 0.35",
+    ]);
   });
 
   test("has only numbers of its series, and adds up", async () => {

@@ -31,7 +31,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   }
 }
 
-/** As the ledger's other charges: only a transaction that says up to when deletes, of cycles that ended before. */
+/**
+ * As the ledger's other charges: only a transaction that says up to when deletes, of cycles that ended before. An invoice reads again what was
+ * recorded up to an hour before the one before it, and leaves out what it finds here: so those stay until there is one that does not read them.
+ * Another hour is what the transaction of their own invoice may have taken since its time.
+ */
 async function keepCharges(db: Kysely<unknown>): Promise<void> {
   await sql`
     create trigger no_update before update on invoice_charges for each row execute function refuse_change()`.execute(
@@ -42,6 +46,23 @@ async function keepCharges(db: Kysely<unknown>): Promise<void> {
       when ((old.cycle_start + interval '1 month') at time zone 'UTC' >
         coalesce(nullif(current_setting('slipway.retire_before', true), '')::timestamptz, '-infinity'))
       execute function refuse_change()`.execute(db);
+  await sql`
+    create function refuse_charges_still_read() returns trigger language plpgsql as $$
+    begin
+      if exists (
+        select from (select distinct organization_id, cycle_start from deleted) d
+          left join invoices i using (organization_id, cycle_start)
+          left join lateral (select issued_at from invoices where organization_id = d.organization_id
+            order by cycle_start desc limit 1) last on true
+        where (last.issued_at > i.issued_at + interval '2 hours') is not true) then
+        raise exception 'charges of an invoice are kept until a later one no longer reads them'
+          using errcode = 'integrity_constraint_violation';
+      end if;
+      return null;
+    end $$`.execute(db);
+  await sql`
+    create trigger no_delete_while_read after delete on invoice_charges referencing old table as deleted
+      for each statement execute function refuse_charges_still_read()`.execute(db);
   await sql`create trigger no_truncate before truncate on invoice_charges execute function refuse_change()`.execute(
     db,
   );
