@@ -6,7 +6,7 @@ import type { Logger } from "@slipway/process";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
 
 export interface LateProject {
-  project: Omit<AdjustedProject, "charges" | "checkpoint">;
+  project: Omit<AdjustedProject, "ended" | "charges" | "checkpoint">;
   lists: readonly PriceList[];
 }
 
@@ -48,9 +48,10 @@ async function adjust({ project, lists }: LateProject, { ledger, log, onOutcome 
   const wanted = planCharges(history, lists, { hoursSince: late.from.getTime(), until });
   const final = wanted.filter(({ finalAt }) => finalAt < until);
   const charges = planAdjustments(final, await ledger.recorded(projectUid, late.from), late.pass);
-  // All of the history is known here: without this, each window would read it from its beginning.
-  const checkpoint = history.deletedAt === undefined ? checkpointOf(history, lists, until) : undefined;
-  const adjusted = await ledger.adjust({ ...project, charges, checkpoint });
+  // All of the history is known here: without these, each window would read it from its beginning.
+  const ended = history.deletedAt !== undefined && history.deletedAt < until;
+  const checkpoint = ended ? undefined : checkpointOf(history, lists, until);
+  const adjusted = await ledger.adjust({ ...project, ended, charges, checkpoint });
   if (adjusted !== undefined) {
     onOutcome?.("adjusted", adjusted);
     log.warn(

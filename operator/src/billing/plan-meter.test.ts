@@ -127,17 +127,25 @@ test("a whole history is read of one project alone, and one with more changes th
   expect(reads).toEqual([[3, 500], ...Array(3).fill([1, 100_000])]);
   // One that is late has its checkpoint with its adjustment.
   expect(outcomes).toEqual(["refused 1", "refused 1", "adjusted 1"]);
-  expect([recorded, adjusted.map(({ checkpoint }) => checkpoint)]).toEqual([[], [undefined]]);
+  expect([recorded, adjusted.map(({ checkpoint }) => checkpoint?.at)]).toEqual([[], [7 * HOUR]]);
 });
 
-test("an adjustment leaves a checkpoint of what is not deleted", async () => {
-  const histories = async () => [{ projectUid: "a", changes }];
+test.each([
+  ["that goes on", undefined],
+  ["that ends later", 8 * HOUR],
+])("an adjustment leaves a checkpoint of a history %s", async (_what, end) => {
+  const histories = async () => [{ projectUid: "a", changes, deletedAt: end }];
   await meterOf([metered("a", { late })], { histories }).meter(signal);
-  expect(adjusted[0]?.checkpoint).toMatchObject({
-    origin: 0,
-    at: 7 * HOUR,
-    state: { ...state, instances: 1 },
+  expect(adjusted[0]).toMatchObject({
+    ended: false,
+    checkpoint: { origin: 0, at: 7 * HOUR, state: { ...state, instances: 1 } },
   });
+});
+
+test("an adjustment of a history that has ended is the last of it", async () => {
+  const histories = async () => [{ projectUid: "a", changes, deletedAt: 8 * HOUR - 1 }];
+  await meterOf([metered("a", { late })], { histories }).meter(signal);
+  expect(adjusted.map(({ ended, checkpoint }) => [ended, checkpoint])).toEqual([[true, undefined]]);
 });
 
 // Shows: docs/billing.md#late-changes: organizations take turns

@@ -9,6 +9,8 @@ import { insertCharges, type MeteredProject, noteCheckpoints, rowOf } from "./pl
 export interface AdjustedProject extends MeteredProject {
   until: Date;
   late: NonNullable<MeteredProject["late"]>;
+  /** Nothing can follow: the history ends before `until`. */
+  ended: boolean;
   charges: readonly PlanAdjustment[];
   /** What the history up to `until` comes to; undefined: there is none. */
   checkpoint?: BillableCheckpoint | undefined;
@@ -70,7 +72,7 @@ export async function recordPlanAdjustments(
   ledger: Ledger,
   project: AdjustedProject,
 ): Promise<number | undefined> {
-  const { projectUid, until, late, charges } = project;
+  const { projectUid, until, late, ended, charges } = project;
   return ledger
     .transaction()
     .setIsolationLevel("read committed")
@@ -93,7 +95,7 @@ export async function recordPlanAdjustments(
         recorded += (await insertCharges(transaction, given.slice(start, start + MAX_ROWS))).length;
       }
       await sql`
-        update plan_meters set late_from = null, late_arrival = null, adjustments = adjustments + 1
+        update plan_meters set late_from = null, late_arrival = null, adjustments = adjustments + 1, ended = ended or ${ended}
         where project_uid = ${projectUid}`.execute(transaction);
       await noteCheckpoints(transaction, [project]);
       return recorded;

@@ -185,7 +185,7 @@ describe("a change that comes after charges of its time", () => {
     expect(await recordedPlanCharges(server.ledger, "u1", late.from)).toEqual([hour(1)]);
     const fact = { adjusts: hour(1).key, kind: "credit" as const, key: "u1/credit/late/0/instance_hour/1/0" };
     const charges = [{ ...hour(1, { amount: "1" }), ...fact }];
-    const adjusted = { ...project, until, arrivals: 2, late, charges };
+    const adjusted = { ...project, until, arrivals: 2, late, ended: false, charges };
     // Computed before another one came, or before others were charged.
     for (const other of [{ late: { ...late, arrival: 1 } }, { until: new Date(BEGIN) }]) {
       expect(await recordPlanAdjustments(server.ledger, { ...adjusted, ...other })).toBeUndefined();
@@ -197,6 +197,21 @@ describe("a change that comes after charges of its time", () => {
     const cycle = new Date().toISOString().slice(0, 8);
     expect((await sums()).at(-1)).toBe(`${cycle}01 1 1`);
     expect((await projectsToMeter(server.ledger))[0]?.late).toBeUndefined();
+  });
+
+  test("of a history that has ended leaves nothing to meter once it is adjusted", async () => {
+    await outcomes(change(1, 0));
+    const until = new Date(BEGIN + 2 * HOUR);
+    await recordPlanCharges(server.ledger, [window(hours(2), { arrivals: 1, until })]);
+    const at = new Date(BEGIN + 1.5 * HOUR);
+    await recordBillableChanges(server.ledger, [{ ...project, number: 2, at, state: undefined }]);
+    const late = (await projectsToMeter(server.ledger))[0]?.late;
+    if (!late) {
+      throw new Error("no late change");
+    }
+    const adjusted = { ...project, until, arrivals: 2, late, ended: true, charges: [] };
+    expect(await recordPlanAdjustments(server.ledger, adjusted)).toBe(0);
+    expect(await projectsToMeter(server.ledger)).toEqual([]);
   });
 
   /** Until so many statements wait for a lock. */
@@ -290,7 +305,8 @@ describe("a change that comes after charges of its time", () => {
     const late = (await lateOf()) as NonNullable<Awaited<ReturnType<typeof lateOf>>>;
     const fact = { adjusts: hour(1).key, kind: "credit" as const, key: "u1/credit/late/0/instance_hour/1/0" };
     const checkpoint = { origin: BEGIN, at: BEGIN + HOUR, state: change(1, 0).state, contracts: [] };
-    const adjusted = { ...project, until, arrivals: 2, late, charges: [{ ...hour(1), ...fact }], checkpoint };
+    const charges = [{ ...hour(1), ...fact }];
+    const adjusted = { ...project, until, arrivals: 2, late, ended: false, charges, checkpoint };
     expect(await recordPlanAdjustments(server.ledger, adjusted)).toBe(1);
     const [history] = await meteredHistories(server.ledger, ["u1"], 10);
     expect(history).toMatchObject({ checkpoint, changes: [{ at: change(2, 1.5).at.getTime() }] });
