@@ -211,10 +211,12 @@ describe("changes that statuses list", () => {
     start();
     await clock.advance(30_000);
     expect(ledger.size).toBe(19);
-    expect(outcomes).toContain("refused 1");
+    // What takes too long may do so because of another process, unless it repeats.
+    expect(outcomes.includes("refused 1")).toBe(code === "23514");
     const before = transactions.length;
     await clock.advance(600_000);
     expect(transactions.length - before).toBeLessThanOrEqual(10);
+    expect(outcomes).toContain("refused 1");
     wrong = undefined;
     await clock.advance(120_000);
     expect(ledger.size).toBe(20);

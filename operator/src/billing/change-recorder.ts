@@ -20,6 +20,7 @@ import {
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { type KnownRecord, renumbered, withState } from "./billable-changes.ts";
 import { batchOf, hasEnded, inOrder, type PendingChanges, pendingOf } from "./pending-changes.ts";
+import { SlowProjects } from "./slow-projects.ts";
 
 /** The ledger's changes. Each call may throw when the ledger is unavailable. */
 export interface ChangeLedger {
@@ -63,6 +64,7 @@ export class ChangeRecorder {
   readonly #known = new Map<string, KnownRecord>();
   /** Those whose changes were not taken, by uid, until when they are left out, by the monotonic clock. */
   readonly #refused = new Map<string, number>();
+  readonly #slow = new SlowProjects();
   #wakeProject: (project: ObjectRef) => void = () => {};
   #wake: AbortController | undefined;
 
@@ -134,6 +136,7 @@ export class ChangeRecorder {
       if (type === "delete") {
         this.#known.delete(uid);
         this.#refused.delete(uid);
+        this.#slow.succeeded(uid);
       } else if (this.#pendingOf(object).length > 0) {
         this.#wake?.abort();
       }
@@ -221,12 +224,13 @@ export class ChangeRecorder {
   /** It is left out for a while, so that what comes after it is recorded. */
   #noteSlow({ project, rows }: PendingChanges, error: Error): void {
     const { log, onOutcome } = this.#options;
+    const { uid = "", name } = project.metadata;
     this.#leaveOut(project);
-    onOutcome?.("refused", rows.length);
-    log.error(
-      { err: error, project: project.metadata.name },
-      "changes of a project take the ledger too long",
-    );
+    const isCounted = this.#slow.failed(uid);
+    if (isCounted) {
+      onOutcome?.("refused", rows.length);
+    }
+    log[isCounted ? "error" : "warn"]({ err: error, project: name }, "changes of a project take the ledger too long");
   }
 
   async #recordPart(given: readonly PendingChanges[]): Promise<void> {
@@ -242,6 +246,7 @@ export class ChangeRecorder {
       }
     }
     for (const { project } of batch) {
+      this.#slow.succeeded(project.metadata.uid ?? "");
       this.#note(project, byUid.get(project.metadata.uid ?? "") ?? []);
     }
     await this.#follow(

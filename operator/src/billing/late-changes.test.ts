@@ -4,6 +4,7 @@ import { silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
 import { adjustCharges } from "./late-changes.ts";
 import type { PlanChargeLedger } from "./plan-charge-ledger.ts";
+import { SlowProjects } from "./slow-projects.ts";
 
 const HOUR = 3_600_000;
 const state = { plan: "basic", paymentMode: "hourly", renews: true, paused: false, billedGb: 0 } as const;
@@ -15,7 +16,7 @@ const hour = (index: number): PlanCharge => ({
 });
 
 /** Two hours were charged of a project whose instance was there in the first one alone. */
-async function adjusted(ledger: Partial<PlanChargeLedger> = {}, known = lists) {
+async function adjusted(ledger: Partial<PlanChargeLedger> = {}, known = lists, slow = new SlowProjects()) {
   const outcomes: string[] = [];
   const recorded: AdjustedProject[] = [];
   const project = { organizationId: "alpha", projectId: "shop", projectUid: "u1", arrivals: 2 };
@@ -37,6 +38,7 @@ async function adjusted(ledger: Partial<PlanChargeLedger> = {}, known = lists) {
         adjust: async (one) => recorded.push(one),
         ...ledger,
       },
+      slow,
       log: silentLogger,
       onOutcome: (outcome, count) => outcomes.push(`${outcome} ${count}`),
     },
@@ -58,13 +60,24 @@ test("what a late change makes cheaper is given as credit", async () => {
   });
 });
 
-test("one that is superseded is computed again, and one that is refused or takes too long is counted", async () => {
+test("one that is superseded is computed again, and one that is refused is counted", async () => {
   const failing = (code: string) => ({
     adjust: () => Promise.reject(Object.assign(new Error("refused"), { code })),
   });
   expect((await adjusted({ adjust: async () => undefined })).outcomes).toEqual([]);
   expect((await adjusted(failing("23514"))).outcomes).toEqual(["refused 1"]);
-  expect((await adjusted(failing("57014"))).outcomes).toEqual(["refused 1"]);
   expect((await adjusted({}, [])).outcomes).toEqual(["refused 1"]);
   await expect(adjusted(failing("57P01"))).rejects.toMatchObject({ code: "57P01" });
+});
+
+// Shows: docs/billing.md#late-changes: from the third time in a row on
+test.each(["57014", "55P03"])("one that takes too long (%s) is counted when it repeats", async (code) => {
+  const slow = new SlowProjects();
+  const failing = { adjust: () => Promise.reject(Object.assign(new Error("too slow"), { code })) };
+  const counts: number[] = [];
+  for (const ledger of [failing, failing, {}, failing, failing, failing, failing]) {
+    const { outcomes } = await adjusted(ledger, lists, slow);
+    counts.push(outcomes.filter((outcome) => outcome === "refused 1").length);
+  }
+  expect(counts).toEqual([0, 0, 0, 0, 0, 1, 1]);
 });

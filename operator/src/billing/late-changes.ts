@@ -4,6 +4,7 @@ import { checkpointOf, type PriceList, planAdjustments, planCharges } from "@sli
 import { type AdjustedProject, isRefusedRow, isTooSlow } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
+import type { SlowProjects } from "./slow-projects.ts";
 
 export interface LateProject {
   project: Omit<AdjustedProject, "ended" | "charges" | "checkpoint">;
@@ -12,6 +13,7 @@ export interface LateProject {
 
 interface Options {
   ledger: Pick<PlanChargeLedger, "histories" | "recorded" | "adjust">;
+  slow: SlowProjects;
   log: Logger;
   onOutcome?: ((outcome: PlanChargeOutcome, charges: number) => void) | undefined;
 }
@@ -23,17 +25,21 @@ interface Options {
  * @throws what the ledger throws otherwise, as while it is away
  */
 export async function adjustCharges(late: LateProject, options: Options): Promise<boolean> {
-  const { log, onOutcome } = options;
+  const { log, slow, onOutcome } = options;
   const { projectUid, projectId } = late.project;
   try {
     await adjust(late, options);
+    slow.succeeded(projectUid);
     return true;
   } catch (error) {
     if (!(isRefusedRow(error) || isTooSlow(error) || error instanceof RangeError)) {
       throw error;
     }
-    onOutcome?.("refused", 1);
-    log.error({ err: error, project: projectId, projectUid }, "a plan cannot be adjusted to a late change");
+    const isCounted = !isTooSlow(error) || slow.failed(projectUid);
+    if (isCounted) {
+      onOutcome?.("refused", 1);
+    }
+    log[isCounted ? "error" : "warn"]({ err: error, project: projectId, projectUid }, "a plan cannot be adjusted to a late change");
     return false;
   }
 }

@@ -15,6 +15,7 @@ import { changesOf } from "./billable-changes.ts";
 import type { ChangeRecorder } from "./change-recorder.ts";
 import { adjustCharges } from "./late-changes.ts";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
+import { SlowProjects } from "./slow-projects.ts";
 import { inTurns } from "./turns.ts";
 
 export interface PlanMeterOptions {
@@ -72,6 +73,11 @@ export class PlanMeter {
   readonly #leftOut = new Map<string, number>();
   /** Longest windows of projects whose longer ones took the ledger too long, in milliseconds. By uid. */
   readonly #longest = new Map<string, number>();
+  readonly #slow = {
+    reads: new SlowProjects(),
+    windows: new SlowProjects(),
+    adjustments: new SlowProjects(),
+  };
 
   constructor(options: PlanMeterOptions) {
     this.#options = options;
@@ -158,6 +164,11 @@ export class PlanMeter {
       refused: failed,
       tooSlow: failed,
     });
+    for (const { projectUid, readUntil } of read.flat()) {
+      if (readUntil === undefined) {
+        this.#slow.reads.succeeded(projectUid);
+      }
+    }
     return new Map(read.flat().map((history) => [history.projectUid, history]));
   }
 
@@ -173,6 +184,7 @@ export class PlanMeter {
     if (history?.readUntil !== undefined && history.readUntil <= sinceOf(project, history)) {
       try {
         [history] = await this.#options.ledger.recent([project.projectUid], CHANGES_OF_HOUR);
+        this.#slow.reads.succeeded(project.projectUid);
       } catch (error) {
         if (!isTooSlow(error)) {
           throw error;
@@ -190,8 +202,12 @@ export class PlanMeter {
   #noteUnread({ projectId, projectUid }: MeteredProject, error: Error): void {
     const { log, onOutcome } = this.#options;
     this.#leaveOut(projectUid);
-    onOutcome?.("refused", 1);
-    log.error({ err: error, project: projectId, projectUid }, "the history of a plan cannot be read");
+    const isCounted = !isTooSlow(error) || this.#slow.reads.failed(projectUid);
+    if (isCounted) {
+      onOutcome?.("refused", 1);
+    }
+    const level = isCounted ? "error" : "warn";
+    log[level]({ err: error, project: projectId, projectUid }, "the history of a plan cannot be read");
   }
 
   #leaveOut(projectUid: string): void {
@@ -231,7 +247,7 @@ export class PlanMeter {
     const turns = inTurns(late, ({ organizationId }) => organizationId);
     for (const project of turns.slice(0, LATE_PROJECTS)) {
       signal.throwIfAborted();
-      if (!(await adjustCharges({ project, lists }, this.#options))) {
+      if (!(await adjustCharges({ project, lists }, { ...this.#options, slow: this.#slow.adjustments }))) {
         this.#leaveOut(project.projectUid);
       }
       await sleep(clock, PACE_MS, signal);
@@ -305,7 +321,7 @@ export class PlanMeter {
     const { log, onOutcome } = this.#options;
     const { projectId, projectUid } = window;
     const length = window.until.getTime() - (one.project.until?.getTime() ?? origin);
-    if (length <= HOUR_MS) {
+    if (this.#slow.windows.failed(projectUid) && length <= HOUR_MS) {
       onOutcome?.("refused", 1);
     }
     this.#longest.set(projectUid, Math.max(HOUR_MS, Math.floor(length / 2)));
@@ -338,6 +354,7 @@ export class PlanMeter {
         this.#next.delete(window.projectUid);
         continue;
       }
+      this.#slow.windows.succeeded(window.projectUid);
       const until = window.until.getTime();
       const origin = begin ?? until;
       if (until < latest) {

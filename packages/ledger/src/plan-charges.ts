@@ -47,7 +47,7 @@ export interface RecordedPlanCharges {
   recorded: number;
   /** Keys that the ledger has with other values: those stay. */
   differing: string[];
-  /** Uids whose windows were left out, since a change of their time has come: they are to be computed again. */
+  /** Uids whose windows were left out, since a change of their time has come or is being recorded: they are to be computed again. */
   stale: string[];
 }
 
@@ -82,7 +82,7 @@ const lateOf = ({ late_from, late_arrival, adjustments }: MeterRow): LateChanges
 
 /**
  * Records the charges of windows, and that they are recorded: both, or neither. Those that are there stay as they are. A window is left out where
- * a change of its time has come since its history was read.
+ * a change of its time has come since its history was read, or another process has locked its project.
  * @throws when the database is away or the answer was lost, or when a charge breaks a rule of the ledger: nothing is recorded then
  */
 export async function recordPlanCharges(
@@ -104,20 +104,24 @@ export async function recordPlanCharges(
 }
 
 /**
- * Locks what says up to when projects are metered, which changes that come also lock.
- * @returns uids of which a change of the window's time has come since
+ * Locks what says up to when projects are metered, which changes that come also lock. It waits for none: what another process has locked it may change.
+ * @returns uids that another process has locked, or of which a change of the window's time has come since
  */
 async function lockMeters(ledger: Ledger, windows: readonly MeteredWindow[]): Promise<string[]> {
+  const given = JSON.stringify(windows.map(meterOf));
   const uids = windows.map(({ projectUid }) => projectUid);
-  await sql`select from plan_meters where project_uid = any (${uids}::text[]) order by project_uid for update`.execute(
-    ledger,
-  );
-  const { rows } = await sql<{ project_uid: string }>`
-    select distinct project_uid from json_populate_recordset(null::plan_meters, ${JSON.stringify(windows.map(meterOf))}) m
+  const { rows: locked } = await sql<{ project_uid: string }>`
+    with locked as materialized (
+      select project_uid from plan_meters where project_uid = any (${uids}::text[]) order by project_uid for update skip locked
+    )
+    select project_uid from plan_meters where project_uid = any (${uids}::text[])
+      and project_uid not in (select project_uid from locked)`.execute(ledger);
+  const { rows: changed } = await sql<{ project_uid: string }>`
+    select distinct project_uid from json_populate_recordset(null::plan_meters, ${given}) m
     join billable_changes c using (project_uid) where c.arrival > m.arrivals and c.at < m.metered_until`.execute(
     ledger,
   );
-  return rows.map(({ project_uid }) => project_uid);
+  return [...new Set([...locked, ...changed].map(({ project_uid }) => project_uid))];
 }
 
 const meterOf = (window: MeteredWindow) => ({
