@@ -60,11 +60,12 @@ test("what a late change makes cheaper is given as credit", async () => {
   });
 });
 
-test("one that is superseded is computed again, and one that is refused is counted", async () => {
+test("one that is superseded, or that PostgreSQL ends for another transaction, is computed again, and one that is refused is counted", async () => {
   const failing = (code: string) => ({
     adjust: () => Promise.reject(Object.assign(new Error("refused"), { code })),
   });
   expect((await adjusted({ adjust: async () => undefined })).outcomes).toEqual([]);
+  expect((await adjusted(failing("40P01"))).outcomes).toEqual([]);
   expect((await adjusted(failing("23514"))).outcomes).toEqual(["refused 1"]);
   expect((await adjusted({}, [])).outcomes).toEqual(["refused 1"]);
   await expect(adjusted(failing("57P01"))).rejects.toMatchObject({ code: "57P01" });

@@ -1,7 +1,7 @@
 /** Adjusts what is recorded of a project to changes that came after charges of their time: docs/billing.md#late-changes. */
 
 import { checkpointOf, type PriceList, planAdjustments, planCharges } from "@slipway/crds";
-import { type AdjustedProject, isRefusedRow, isTooSlow } from "@slipway/ledger";
+import { type AdjustedProject, isDeadlock, isRefusedRow, isTooSlow } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
 import type { SlowProjects } from "./slow-projects.ts";
@@ -19,8 +19,8 @@ interface Options {
 }
 
 /**
- * Records the differences. Where charges were recorded or changes came meanwhile none are: they are computed again in the next round. One that fails
- * keeps back no other project.
+ * Records the differences. Where charges were recorded or changes came meanwhile, or another process charged the organization on the same days in
+ * another order, none are: they are computed again in the next round. One that fails keeps back no other project.
  * @returns false where the ledger refuses them or takes too long
  * @throws what the ledger throws otherwise, as while it is away
  */
@@ -32,6 +32,10 @@ export async function adjustCharges(late: LateProject, options: Options): Promis
     slow.succeeded(projectUid);
     return true;
   } catch (error) {
+    if (isDeadlock(error)) {
+      log.warn({ err: error, project: projectId, projectUid }, "an adjustment is computed again");
+      return true;
+    }
     if (!(isRefusedRow(error) || isTooSlow(error) || error instanceof RangeError)) {
       throw error;
     }

@@ -118,6 +118,23 @@ test("a window that the ledger is too slow for is shorter the next time, down to
   expect(outcomes).toEqual(["refused 1", "refused 1"]);
 });
 
+test("windows that PostgreSQL ends for another transaction are computed again, and not counted as refused", async () => {
+  const record = async (windows: readonly MeteredWindow[]) => {
+    recorded.push(...windows);
+    if (recorded.length === 2) {
+      throw Object.assign(new Error("deadlock detected"), { code: "40P01" });
+    }
+    return { recorded: windows.length, differing: [], stale: [] };
+  };
+  const meter = meterOf([metered("a"), metered("b")], { record });
+  await meter.meter(signal);
+  await meter.meter(signal);
+  expect([uidsOf(recorded), outcomes]).toEqual([
+    ["a", "b", "a", "b"],
+    ["recorded 0", "recorded 2"],
+  ]);
+});
+
 // Shows: docs/billing.md#what-is-not-yet-so: What is read and computed of them is bounded
 test("a whole history is read of one project alone, and one with more changes than are read is reported", async () => {
   const reads: [number, number][] = [];

@@ -3,10 +3,12 @@
 import type { Store } from "@slipway/controller-runtime";
 import { checkpointOf, originOf, type PriceList, type Project, planCharges } from "@slipway/crds";
 import {
+  isDeadlock,
   isTooSlow,
   type MeteredHistory,
   type MeteredProject,
   type MeteredWindow,
+  type RecordedPlanCharges,
   recordInParts,
 } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
@@ -330,8 +332,21 @@ export class PlanMeter {
     return false;
   }
 
+  /** Records windows; where an adjustment is recorded beside them so that each waits for the other, all of them are to be computed again. */
+  async #written(windows: readonly MeteredWindow[]): Promise<RecordedPlanCharges> {
+    try {
+      return await this.#options.ledger.record(windows);
+    } catch (error) {
+      if (!isDeadlock(error)) {
+        throw error;
+      }
+      this.#options.log.warn({ err: error }, "windows are computed again");
+      return { recorded: 0, differing: [], stale: windows.map(({ projectUid }) => projectUid) };
+    }
+  }
+
   async #recordPart(batch: readonly Computed[], latest: number): Promise<boolean> {
-    const { ledger, log, onOutcome } = this.#options;
+    const { log, onOutcome } = this.#options;
     // What has no charge, and has not ended, need not be noted yet: it is computed again, unless that would be of many changes.
     const written = batch.filter(
       ({ window: { charges, ended, until }, changes }) =>
@@ -339,7 +354,7 @@ export class PlanMeter {
     );
     let stale: readonly string[] = [];
     if (written.length > 0) {
-      const result = await ledger.record(written.map(({ window }) => window));
+      const result = await this.#written(written.map(({ window }) => window));
       const { recorded, differing } = result;
       stale = result.stale;
       onOutcome?.("recorded", recorded);

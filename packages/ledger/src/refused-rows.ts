@@ -23,6 +23,10 @@ export const isStatementError = (error: unknown): boolean =>
 export const isLockTimeout = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "55P03";
 
+/** Whether PostgreSQL ended this transaction because it and another one waited for each other (40P01): another attempt may succeed. */
+export const isDeadlock = (error: unknown): error is Error =>
+  error instanceof Error && "code" in error && error.code === "40P01";
+
 export interface PartsOptions<T, R> {
   /** Records a part, as a whole or not at all. */
   record: (part: readonly T[]) => Promise<R>;

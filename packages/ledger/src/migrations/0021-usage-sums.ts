@@ -89,7 +89,10 @@ const grouped = (from: string, { kind, day, amount }: ChargeTable): string => `
   select organization_id, cycle_start, project_id, ${kind} as kind, ${day} as day, sum(${amount}) as amount, count(*) as charges
   from ${from} group by 1, 2, 3, 4, 5`;
 
-/** Rows are locked in the order of their keys, of one table after the other: writers may wait for each other, and never in a circle. */
+/**
+ * Rows are locked in the order of their keys, of one table after the other: writers of a statement may wait for each other, and never in a circle.
+ * Those of several statements, as of a large adjustment, may: PostgreSQL ends one of them, and that is computed again.
+ */
 const add = (from: string): string => `
   insert into usage_by_project as u (organization_id, cycle_start, project_id, kind, amount, charges)
   select organization_id, cycle_start, project_id, kind, sum(amount), sum(charges)
