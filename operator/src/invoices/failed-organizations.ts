@@ -23,6 +23,21 @@ export class FailedOrganizations {
     this.#failures.set(organization, { attempts: attempts + 1, retryAt });
   }
 
+  /** Milliseconds until the first of their next attempts; undefined where there is none. */
+  nextAttemptMs(): number | undefined {
+    const next = Math.min(...[...this.#failures.values()].map(({ retryAt }) => retryAt));
+    return Number.isFinite(next) ? Math.max(0, next - this.#clock.monotonic()) : undefined;
+  }
+
+  /** Forgets all but these: what another process has issued is not waited for. */
+  keepOnly(organizations: ReadonlySet<string>): void {
+    for (const organization of this.#failures.keys()) {
+      if (!organizations.has(organization)) {
+        this.#failures.delete(organization);
+      }
+    }
+  }
+
   succeeded(organization: string): void {
     this.#failures.delete(organization);
   }

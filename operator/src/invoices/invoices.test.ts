@@ -1,6 +1,7 @@
 import { type Clock, silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
+import { FailedOrganizations } from "./failed-organizations.ts";
 import { type InvoiceLedger, issueDue, runInvoices } from "./invoices.ts";
 
 const CYCLES = ["2026-01-01", "2026-02-01"];
@@ -117,8 +118,13 @@ test("an organization whose invoice fails is tried again after a minute, and les
   const { ledger, issued } = ledgerOf(["a", "b"], (key) => key.startsWith("a"));
   const attempts: number[] = [];
   const due: (Date | undefined)[] = [];
+  const passes: number[] = [];
   const counting: InvoiceLedger = {
     ...ledger,
+    cycles: () => {
+      passes.push(time.monotonic() / 60_000);
+      return ledger.cycles();
+    },
     issue: (id, cycle) => {
       if (id === "a") {
         attempts.push(time.monotonic() / 60_000);
@@ -141,8 +147,21 @@ test("an organization whose invoice fails is tried again after a minute, and les
   stop.abort();
   await running;
   expect(attempts.map((at) => Math.round(at - began))).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
+  // Nothing is read in between.
+  expect(passes).toEqual(attempts);
   expect(issued).toEqual(["b 2026-01-01", "b 2026-02-01"]);
   expect(due).toContainEqual(new Date("2026-02-02T00:00:00Z"));
+});
+
+test("an organization whose invoice another process has issued is not waited for", async () => {
+  const { ledger, issued } = ledgerOf(["a"], () => true);
+  const failures = new FailedOrganizations(clock);
+  const options = { ledger, clock, log: silentLogger };
+  expect(await issueDue(options, signal, failures)).toBe(false);
+  expect(failures.nextAttemptMs()).toBe(60_000);
+  issued.push(...CYCLES.map((cycle) => `a ${cycle}`));
+  expect(await issueDue(options, signal, failures)).toBe(true);
+  expect(failures.nextAttemptMs()).toBeUndefined();
 });
 
 test("nothing is issued while the clock is not trusted, and a minute later it is", async () => {

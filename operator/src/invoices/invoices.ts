@@ -98,13 +98,16 @@ export function addInvoices(manager: Manager, ledger: InvoiceLedger): void {
   });
 }
 
-/** Issues what is due, at start and hourly, until the signal aborts. What failed is tried again in a minute, an organization less and less often. */
+/**
+ * Issues what is due, at start and hourly, until the signal aborts. A pass that fails is tried again in a minute, and an organization that fails less
+ * and less often: there is no pass before the first one's next attempt.
+ */
 export async function runInvoices(options: Options, signal: AbortSignal): Promise<void> {
   const { clock, log, ledger, onDue } = options;
   const failures = new FailedOrganizations(clock);
   let hasBegun = false;
   while (!signal.aborted) {
-    let isDone = false;
+    let pauseMs = RETRY_MS;
     try {
       clock.now();
       if (!hasBegun) {
@@ -112,14 +115,15 @@ export async function runInvoices(options: Options, signal: AbortSignal): Promis
         hasBegun = true;
       }
       onDue?.(await ledger.due());
-      isDone = await issueDue(options, signal, failures);
+      await issueDue(options, signal, failures);
+      pauseMs = Math.min(PERIOD_MS, failures.nextAttemptMs() ?? PERIOD_MS);
       onDue?.(await ledger.due());
     } catch (error) {
       if (!signal.aborted) {
         log.warn({ err: error }, "invoices could not be issued");
       }
     }
-    await sleep(clock, isDone ? PERIOD_MS : RETRY_MS, signal);
+    await sleep(clock, pauseMs, signal);
   }
 }
 
@@ -163,8 +167,11 @@ export async function issueDue(
     if (isComplete) {
       await ledger.complete(cycle);
     }
-    log.info({ cycle, issued, isComplete }, "invoices issued");
+    if (issued > 0 || isComplete) {
+      log.info({ cycle, issued, isComplete }, "invoices issued");
+    }
   }
+  failures.keepOnly(failed);
   return failed.size === 0;
 }
 

@@ -70,7 +70,10 @@ export const planChargesToInvoice = (organizationId: RawBuilder<unknown>, cycle:
   where cycle_of_fact(coalesce(p.adjusts, p.key), p.starts_at) >= f.first_cycle
     and not exists (select from invoice_charges i where i.organization_id = p.organization_id and i.charge_key = p.key))`;
 
-/** Organizations that have a charge for the invoices of a cycle, and no invoice of it. Jumps from one to the next. */
+/**
+ * Organizations that have a charge for the invoices of a cycle, and no invoice of it. Jumps from one to the next, and reads charges of plans of
+ * those alone that have no invoice of it.
+ */
 export async function organizationsToInvoice(ledger: Ledger, cycle: string): Promise<string[]> {
   const { rows } = await sql<{ organization_id: string }>`
     with recursive charged as (
@@ -84,14 +87,14 @@ export async function organizationsToInvoice(ledger: Ledger, cycle: string): Pro
       union all
       select (select min(p.organization_id) from plan_charges p where p.organization_id > planned.id)
       from planned where planned.id is not null
-    ), found as (
-      select id from charged
-      union
-      select id from planned where exists (select from ${planChargesToInvoice(sql`planned.id`, cycle)} p)
+    ), known as (
+      select id from charged union select id from planned
+    ), waiting as materialized (
+      select id from known where id is not null and not exists (
+        select from invoices i where i.organization_id = known.id and i.cycle_start = ${cycle}::date)
     )
-    select id as organization_id from found
-    where id is not null and not exists (
-      select from invoices i where i.organization_id = found.id and i.cycle_start = ${cycle}::date)
+    select id as organization_id from waiting
+    where id in (select id from charged) or exists (select from ${planChargesToInvoice(sql`waiting.id`, cycle)} p)
     order by id`.execute(ledger);
   return rows.map(({ organization_id }) => organization_id);
 }
