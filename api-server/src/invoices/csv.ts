@@ -15,6 +15,7 @@ const HEADER = [
   "amount",
   "currency",
   "charges",
+  "adjusts",
 ];
 
 /** What spreadsheets take for a number. */
@@ -46,6 +47,7 @@ export function invoiceCsv({ invoice, lines }: Pick<WholeInvoice, "invoice" | "l
       line.amount,
       invoice.currency,
       line.chargeCount,
+      line.adjusts ? "adjustment" : "",
     ]),
   );
   return row(HEADER) + rows.join("");

@@ -40,6 +40,7 @@ const whole: WholeInvoice = {
       unitPrice: "0.175",
       amount: "0.35",
       chargeCount: 2,
+      adjusts: false,
     },
     {
       line: 2,
@@ -50,6 +51,7 @@ const whole: WholeInvoice = {
       unitPrice: "-2.5",
       amount: "-2.5",
       chargeCount: 1,
+      adjusts: true,
     },
   ],
   notes: [
@@ -74,6 +76,7 @@ test("the page has every text escaped, no script, and a policy that allows nothi
   expect(html).not.toMatch(/<script|alert\("/);
   expect(html.split(escapeHtml(HOSTILE)).length - 1).toBe(5);
   expect(html).toContain("BRL 22.23");
+  expect(html).toContain("<td>credit, adjustment</td>");
   expect(html).toContain("Lines from 3 on");
   const policy = HTML_HEADERS["content-security-policy"];
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; /);
@@ -104,7 +107,7 @@ test.each([
 test("the CSV has a row for each line", () => {
   const rows = invoiceCsv(whole).split("\r\n");
   expect(rows[1]).toMatch(/^2026-000042,1,'=HYPERLINK\(1\),job_run,"<script>/);
-  expect(rows[2]).toBe("2026-000042,2,shop,credit,,credit,1,-2.5,-2.5,brl,1");
+  expect(rows[2]).toBe("2026-000042,2,shop,credit,,credit,1,-2.5,-2.5,brl,1,adjustment");
   expect(rows).toHaveLength(4);
 });
 

@@ -102,7 +102,7 @@ function lineRow(line: InvoiceLine): string {
   return `<tr>${[
     cell(line.line),
     cell(line.projectId),
-    cell(line.kind.replace("_", " ")),
+    cell(`${line.kind.replace("_", " ")}${line.adjusts ? ", adjustment" : ""}`),
     cell(line.plan),
     cell(line.quantity, number),
     cell(units[line.kind]?.replace("_", " ")),

@@ -40,6 +40,12 @@ const line = z.object({
   unit_amount: exact,
   amount: exact.describe("The quantity times the price of a unit."),
   charges: z.int().min(1).describe("How many charges it sums up."),
+  adjusts: z
+    .literal(true)
+    .optional()
+    .describe(
+      "What late changes made facts cost more or less: the quantity is how many of them, and the price of a unit what each costs.",
+    ),
 });
 
 const creditNote = z.object({
@@ -74,7 +80,8 @@ export const invoiceSchema = invoiceItemSchema.extend({
 });
 
 export const chargeSchema = z.object({
-  key: z.string().describe("Names the run, the hour, the term or the credit: it is on no other invoice."),
+  key: z.string().describe("Names the run, the hour, the term or the credit, or what a late change made of it: it is on no other invoice."),
+  adjusts: z.literal(true).optional().describe("It was charged for a late change."),
   line: z.int().min(1),
   at: moment,
   quantity: z.number(),
@@ -156,6 +163,8 @@ const creditNoteView = (note: CreditNote) => ({
   total_amount: centsNumber(note.totalCents),
 });
 
+const adjusting = (adjusts: boolean) => (adjusts ? { adjusts: true as const } : {});
+
 const lineView = ({ plan, ...one }: InvoiceLine) => ({
   line: one.line,
   project_id: one.projectId,
@@ -166,10 +175,12 @@ const lineView = ({ plan, ...one }: InvoiceLine) => ({
   unit_amount: exactNumber(one.unitPrice),
   amount: exactNumber(one.amount),
   charges: one.chargeCount,
+  ...adjusting(one.adjusts),
 });
 
-export const chargeView = ({ key, line: number, at, quantity, amount }: InvoiceCharge) => ({
+export const chargeView = ({ key, adjusts, line: number, at, quantity, amount }: InvoiceCharge) => ({
   key,
+  ...adjusting(adjusts),
   line: number,
   at: at.toISOString(),
   quantity: exactNumber(quantity),

@@ -72,6 +72,7 @@ async function isPast(
 
 /**
  * Puts each charge on a line of the invoice that is on no other: a line for each project, kind, plan and price. A credit is a negative amount here.
+ * What a late change made a fact cost more or less is on lines of its own, unless it is all that the fact costs.
  * What belongs to a fact from before the first cycle, as the credit of its term, is on none, as the fact itself.
  */
 async function takeCharges(
@@ -82,32 +83,35 @@ async function takeCharges(
     with taken as (
       select 'job_run/' || c.project_id || '/' || c.key as charge_key, c.project_id, c.kind, r.plan,
         coalesce(r.started_at, c.due_at) as at, coalesce(r.billed_minutes, 1)::numeric as quantity,
-        coalesce(r.price_per_minute, c.amount) as unit_price, c.amount
+        coalesce(r.price_per_minute, c.amount) as unit_price, c.amount, false as adjusts
       from charges c left join job_runs r
         on (r.organization_id, r.project_id, r.id, r.scheduled_minute) = (c.organization_id, c.project_id, c.key, c.due_at)
       where c.settle_cycle = ${cycle}::date and c.organization_id = ${organizationId} and c.kind = 'job_run' and c.amount > 0
       union all
       select 'storage/' || c.project_id || '/' || c.key, c.project_id, c.kind, null, c.due_at, coalesce(h.gb, 1),
-        coalesce(h.price_per_gb_hour, c.amount), c.amount
+        coalesce(h.price_per_gb_hour, c.amount), c.amount, false
       from charges c left join storage_hours h
         on (h.organization_id, h.project_uid, h.hour_index)
           = (c.organization_id, split_part(c.key, '/', 1), split_part(c.key, '/', 2)::integer)
       where c.settle_cycle = ${cycle}::date and c.organization_id = ${organizationId} and c.kind = 'storage' and c.amount > 0
       union all
       select p.key, p.project_id, p.kind, p.plan, p.starts_at,
-        case when p.adjusts is null then coalesce(p.gb, 1) else 1 end,
-        case when p.kind = 'credit' then -p.amount when p.adjusts is null then p.price else p.amount end,
-        case p.kind when 'credit' then -p.amount else p.amount end
+        case when whole then coalesce(p.gb, 1) else 1 end,
+        case when p.kind = 'credit' then -p.amount when whole then p.price else p.amount end,
+        case p.kind when 'credit' then -p.amount else p.amount end,
+        not whole
       from ${planChargesToInvoice(sql`${organizationId}::text`, cycle)} p
+        cross join lateral (select p.adjusts is null
+          or split_part(p.adjusts, '/', 2) = p.kind and p.kind <> 'credit' and p.amount = p.price * coalesce(p.gb, 1) as whole) w
     ), numbered as (
-      select *, dense_rank() over (order by project_id, kind, plan nulls first, unit_price) as line from taken
+      select *, dense_rank() over (order by project_id, kind, plan nulls first, unit_price, adjusts) as line from taken
     ), listed as (
       insert into invoice_charges (organization_id, charge_key, cycle_start, line, at, quantity, amount)
       select ${organizationId}, charge_key, ${cycle}::date, line, at, quantity, amount from numbered
     )
-    insert into invoice_lines (organization_id, cycle_start, line, project_id, kind, plan, quantity, unit_price, amount, charge_count)
-    select ${organizationId}, ${cycle}::date, line, project_id, kind, plan, sum(quantity), unit_price, sum(amount), count(*)
-    from numbered group by line, project_id, kind, plan, unit_price`.execute(transaction);
+    insert into invoice_lines (organization_id, cycle_start, line, project_id, kind, plan, quantity, unit_price, amount, charge_count, adjusts)
+    select ${organizationId}, ${cycle}::date, line, project_id, kind, plan, sum(quantity), unit_price, sum(amount), count(*), adjusts
+    from numbered group by line, project_id, kind, plan, unit_price, adjusts`.execute(transaction);
 }
 
 /**

@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
-import type { PlanCharge, TaxTable } from "@slipway/crds";
+import { type PlanCharge, planAdjustments, planCharges, type TaxTable } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
 import {
   beginInvoicing,
+  billableHistories,
   completeInvoiceCycle,
   cyclesToInvoice,
   findInvoice,
@@ -22,12 +23,17 @@ import {
   openCents,
   organizationsToInvoice,
   payInvoice,
+  projectsToMeter,
+  recordBillableChanges,
+  recordedPlanCharges,
   recordJobRuns,
+  recordPlanAdjustments,
   recordPlanCharges,
   recordStorageCharges,
   reversePayment,
   settleCycle,
 } from "./index.ts";
+import { planChargesToInvoice } from "./invoice-cycles.ts";
 
 let server: TestJobLedger;
 
@@ -117,8 +123,8 @@ const settle = (cycle: string) => settleCycle(server.ledger, new Date(`${cycle}T
 const lines = async (number: string | undefined) => {
   const invoice = await findInvoice(server.ledger, number ?? "");
   const found = invoice ? await listInvoiceLines(server.ledger, invoice, { after: 0, limit: 100 }) : [];
-  return found.map(({ projectId, kind, plan, quantity, unitPrice, amount }) =>
-    [projectId, kind, plan ?? "-", quantity, unitPrice, amount].join(" "),
+  return found.map(({ projectId, kind, plan, quantity, unitPrice, amount, adjusts }) =>
+    [projectId, kind, plan ?? "-", quantity, unitPrice, amount, ...(adjusts ? ["adjusts"] : [])].join(" "),
   );
 };
 
@@ -307,7 +313,7 @@ describe("an invoice", () => {
   });
 
   // Shows: docs/invoices.md#what-is-not-so: Charges of plans from cycles before the first invoice are on none
-  test("has what adjusts a fact with its amount as price, and nothing that belongs to a fact from before the first cycle", async () => {
+  test("has what adjusts a fact on lines of its own, a whole fact as what it is, and nothing that belongs to a fact from before the first cycle", async () => {
     const december = new Date("2025-12-10T00:00:00Z");
     const term = december.getTime();
     const before = {
@@ -331,6 +337,8 @@ describe("an invoice", () => {
       price: "0.1",
       amount: "0.3",
     });
+    const whole = { kind: "storage_hour", gb: 10, price: "0.1", amount: "1" };
+    await adjustment({ ...whole, adjusts: "u1/storage_hour/2" });
     await adjustment({
       kind: "instance_hour",
       adjusts: "u1/instance_hour/9/0",
@@ -351,11 +359,17 @@ describe("an invoice", () => {
     expect(await lines(await issueInvoice(server.ledger, key(JANUARY), untaxed))).toEqual([
       "shop instance_hour basic 1 3 3",
     ]);
-    expect(await lines(await issueInvoice(server.ledger, key(FEBRUARY), untaxed))).toEqual([
-      "shop credit - 1 -0.4 -0.4",
-      "shop instance_hour basic 1 5 5",
-      "shop storage_hour - 1 0.3 0.3",
+    const number = String(await issueInvoice(server.ledger, key(FEBRUARY), untaxed));
+    expect(await lines(number)).toEqual([
+      "shop credit - 1 -0.4 -0.4 adjusts",
+      "shop instance_hour basic 1 5 5 adjusts",
+      "shop storage_hour - 10 0.1 1",
+      "shop storage_hour - 1 0.3 0.3 adjusts",
     ]);
+    const invoice = await findInvoice(server.ledger, number);
+    const listed =
+      invoice && (await listInvoiceCharges(server.ledger, invoice, { line: 3, limit: 9, offset: 0 }));
+    expect(listed?.charges).toMatchObject([{ key: "u1/storage_hour/late/0/storage_hour/2", adjusts: true }]);
   });
 
   test("is due a day after the end of the oldest cycle that has not all of them", async () => {
@@ -409,17 +423,24 @@ describe("an invoice", () => {
   });
 });
 
-// Shows: docs/invoices.md#audit: This statement has no row where every number is there
-test("the audit of the page finds nothing, and what a test alone can break", async () => {
+/** What the statement of the page finds. */
+async function audit(): Promise<string[]> {
   const page = readFileSync(new URL("../../../docs/invoices.md", import.meta.url), "utf8");
   const [, statement = ""] = /```sql\n(.*?)```/s.exec(page) ?? [];
-  const audit = async () => {
-    const { rows } = await sql.raw<{ wrong: string; what: string }>(statement).execute(server.ledger);
-    return rows.map(({ wrong, what }) => `${wrong} ${what.replace(/^20\d\d/, "YEAR")}`).sort();
-  };
+  const { rows } = await sql.raw<{ wrong: string; what: string }>(statement).execute(server.ledger);
+  return rows.map(({ wrong, what }) => `${wrong} ${what.replace(/^20\d\d/, "YEAR")}`).sort();
+}
+
+// Shows: docs/invoices.md#audit: This statement has no row where every number is there
+test("the audit of the page finds nothing, and what a test alone can break", async () => {
+  const before = `u1/credit/${Date.parse("2025-12-10T00:00:00Z")}/0`;
   await beginInvoicing(server.ledger, at("01-15T12:00:00"));
   await runs("01-05T10:00:00", "01-05T11:00:00");
-  await charges([{}, { kind: "credit", price: "9", amount: "2.5" }]);
+  await charges([
+    ...[{}, {}, { kind: "credit", price: "9", amount: "2.5" } as const],
+    { kind: "credit", key: before, price: "25920", amount: "25000" },
+  ]);
+  await adjustment({ kind: "instance_hour", adjusts: "u1/instance_hour/0/0", price: "8", amount: "5" });
   await settle(JANUARY);
   await issueInvoice(server.ledger, key(JANUARY), terms);
   await completeInvoiceCycle(server.ledger, JANUARY);
@@ -435,12 +456,109 @@ test("the audit of the page finds nothing, and what a test alone can break", asy
       transaction,
     );
     await sql`delete from invoice_charges where charge_key = 'u1/instance_hour/0/0'`.execute(transaction);
+    await sql`update invoice_charges set cycle_start = ${JANUARY}::date where charge_key like '%/late/%'`.execute(
+      transaction,
+    );
+    await sql`
+      insert into invoice_charges (organization_id, charge_key, cycle_start, line, at, quantity, amount)
+      values ('acme', ${before}, ${JANUARY}, 1, now(), 1, -25000), ('acme', 'u1/term/9/0', ${JANUARY}, 1, now(), 1, 9)`.execute(
+      transaction,
+    );
   });
   expect(await audit()).toEqual([
     "carry YEAR-000002",
     "charge u1/instance_hour/0/0",
     "missing number YEAR-000003",
+    `not of this invoice ${before}`,
+    "not of this invoice u1/instance_hour/late/0/instance_hour/0/0",
+    "not of this invoice u1/term/9/0",
   ]);
+});
+
+test("what a late change gives back of an issued invoice is on the next one, and the audit finds nothing", async () => {
+  const project = { organizationId: "acme", projectId: "shop", projectUid: "u1" };
+  const state = { plan: "basic", paymentMode: "hourly", renews: true, paused: false, billedGb: 0 } as const;
+  const begin = at("01-10T00:00:00").getTime();
+  const until = new Date(begin + 2 * HOUR + 1);
+  const prices = { hourly: "3", monthly: "2160", yearly: "25920", refund: "none" } as const;
+  const lists = [{ from: 0, gbHour: "0", plans: { basic: prices } }];
+  const change = (number: number, instances: number) =>
+    recordBillableChanges(server.ledger, [
+      { ...project, number, at: new Date(begin + (number - 1) * HOUR), state: { ...state, instances } },
+    ]);
+  const costs = async () => {
+    const [history] = await billableHistories(server.ledger, ["u1"]);
+    return history ? planCharges(history, lists, { until: until.getTime() }) : [];
+  };
+  await beginInvoicing(server.ledger, at("01-01T00:00:00"));
+  await change(1, 1);
+  const final = (await costs()).filter(({ finalAt }) => finalAt < until.getTime());
+  await recordPlanCharges(server.ledger, [{ ...project, until, ended: false, arrivals: 1, charges: final }]);
+  await settle(JANUARY);
+  const first = await issueInvoice(server.ledger, key(JANUARY), untaxed);
+  await completeInvoiceCycle(server.ledger, JANUARY);
+  expect(await change(2, 0)).toMatchObject([{ outcome: "late" }]);
+  const [{ arrivals = 0, late } = {}] = await projectsToMeter(server.ledger);
+  if (!late) {
+    throw new Error("no late change");
+  }
+  const recorded = await recordedPlanCharges(server.ledger, "u1", new Date(begin));
+  const adjustments = planAdjustments(await costs(), recorded, late.pass);
+  const adjusted = { ...project, until, arrivals, late, ended: false, charges: adjustments };
+  expect(await recordPlanAdjustments(server.ledger, adjusted)).toBe(1);
+  // As if it had come in February.
+  await server.ledger.transaction().execute(async (transaction) => {
+    await sql`set local session_replication_role = replica`.execute(transaction);
+    await sql`
+      update plan_charges set late_at = ${at("02-10T00:00:00")}, cycle_start = ${FEBRUARY}::date where adjusts is not null`.execute(
+      transaction,
+    );
+  });
+  await settle(FEBRUARY);
+  const second = await issueInvoice(server.ledger, key(FEBRUARY), untaxed);
+  await completeInvoiceCycle(server.ledger, FEBRUARY);
+  expect(await lines(first)).toEqual(["shop instance_hour basic 2 3 6"]);
+  expect(await lines(second)).toEqual(["shop credit basic 1 -3 -3 adjusts"]);
+  expect(await audit()).toEqual([]);
+});
+
+test("a charge whose transaction began before an invoice, and ended after it, is on the next one", async () => {
+  await beginInvoicing(server.ledger, at("01-15T12:00:00"));
+  await charges([{}]);
+  await settle(JANUARY);
+  await issueInvoice(server.ledger, key(JANUARY), untaxed);
+  const late = (index: number, hoursBefore: number) => sql`
+    insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan, instance,
+      price, amount, recorded_at)
+    select 'acme', 'shop', 'u1', 'u1/instance_hour/' || ${index}::int || '/0', 'instance_hour', ${at("01-12T00:00:00")},
+      ${at("01-12T01:00:00")}, ${at("01-12T01:00:00")}, ${JANUARY}::date, 'basic', 0, 3, 3,
+      issued_at - make_interval(mins => ${hoursBefore * 60}::int) from invoices`;
+  await late(90, 0.5).execute(server.ledger);
+  // Nothing takes so long: it was seen.
+  await late(91, 1.5).execute(server.ledger);
+  await settle(FEBRUARY);
+  const number = String(await issueInvoice(server.ledger, key(FEBRUARY), untaxed));
+  const invoice = await findInvoice(server.ledger, number);
+  const listed = invoice && (await listInvoiceCharges(server.ledger, invoice, { limit: 9, offset: 0 }));
+  expect(listed?.charges.map((one) => one.key)).toEqual(["u1/instance_hour/90/0"]);
+});
+
+test("an invoice reads what came late by its index, and not all that was charged", async () => {
+  await beginInvoicing(server.ledger, at("01-15T12:00:00"));
+  await charges([{}]);
+  await settle(JANUARY);
+  await issueInvoice(server.ledger, key(JANUARY), untaxed);
+  await sql`
+    insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan,
+      instance, price, amount, recorded_at)
+    select 'acme', 'shop', 'u1', 'u1/instance_hour/x/' || n, 'instance_hour', '2026-01-10T00:00:00Z', '2026-01-10T01:00:00Z',
+      '2026-01-10T01:00:00Z', '2026-01-01', 'basic', n, 3, 3, '2026-01-10T01:10:00Z' from generate_series(1, 3000) n`.execute(
+    server.ledger,
+  );
+  await sql`analyze plan_charges`.execute(server.ledger);
+  const { rows } = await sql<Record<string, string>>`
+    explain select * from ${planChargesToInvoice(sql`'acme'::text`, FEBRUARY)} p`.execute(server.ledger);
+  expect(rows.map((row) => Object.values(row).join()).join("\n")).toContain("plan_charges_late");
 });
 
 describe("what is issued", () => {

@@ -42,11 +42,15 @@ export interface InvoiceLine {
   unitPrice: string;
   amount: string;
   chargeCount: number;
+  /** What late changes made facts cost more or less: the quantity is how many, and the price what each. */
+  adjusts: boolean;
 }
 
-/** A fact that was charged: a run, an hour, a term, or credit. */
+/** A fact that was charged: a run, an hour, a term, or credit; or what a late change made of one. */
 export interface InvoiceCharge {
   key: string;
+  /** Whether it was charged for a late change. */
+  adjusts: boolean;
   line: number;
   at: Date;
   quantity: string;
@@ -179,9 +183,10 @@ export async function listInvoiceLines(
     unit_price: string;
     amount: string;
     charge_count: number;
+    adjusts: boolean;
   }>`
     select line, project_id, kind, plan, trim_scale(quantity)::text as quantity, trim_scale(unit_price)::text as unit_price,
-      trim_scale(amount)::text as amount, charge_count
+      trim_scale(amount)::text as amount, charge_count, adjusts
     from invoice_lines
     where organization_id = ${invoice.organizationId} and cycle_start = ${dayOf(invoice)}::date and line > ${after}
     order by line limit ${limit}`.execute(ledger);
@@ -194,6 +199,7 @@ export async function listInvoiceLines(
     unitPrice: row.unit_price,
     amount: row.amount,
     chargeCount: row.charge_count,
+    adjusts: row.adjusts,
   }));
 }
 
@@ -206,7 +212,8 @@ export async function listInvoiceCharges(
   const which = sql`organization_id = ${invoice.organizationId} and cycle_start = ${dayOf(invoice)}::date
     and ${line === undefined ? sql`true` : sql`line = ${line}`}`;
   const { rows } = await sql<Omit<InvoiceCharge, "key"> & { charge_key: string }>`
-    select charge_key, line, at, trim_scale(quantity)::text as quantity, trim_scale(amount)::text as amount
+    select charge_key, line, at, trim_scale(quantity)::text as quantity, trim_scale(amount)::text as amount,
+      charge_key ~ '^[^/]+/(instance_hour|storage_hour|term|credit)/late/' as adjusts
     from invoice_charges where ${which}
     order by line, at, charge_key limit ${limit} offset ${offset}`.execute(ledger);
   const { rows: counted } = await sql<{ total: string }>`

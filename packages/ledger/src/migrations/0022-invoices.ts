@@ -200,6 +200,7 @@ async function invoices(db: Kysely<unknown>): Promise<void> {
       unit_price numeric not null,
       amount numeric not null,
       charge_count integer not null check (charge_count >= 1),
+      adjusts boolean not null default false,
       primary key (organization_id, cycle_start, line),
       foreign key (organization_id, cycle_start) references invoices deferrable initially deferred,
       constraint amount_of_quantity check (amount = quantity * unit_price)
