@@ -5,7 +5,14 @@ import { projectCostView } from "./view.ts";
 
 const now = new Date("2026-02-10T12:00:00Z");
 const context = { cycle: billingCycle(now), now, plansMetered: true, id: "pshop", name: "Shop" };
-const nothing: OneProjectCost = { kinds: [], days: [], hasDays: true, renewing: [], prices: [] };
+const nothing: OneProjectCost = {
+  kinds: [],
+  days: [],
+  adjustments: [],
+  hasDays: true,
+  renewing: [],
+  prices: [],
+};
 const price = { hourly: "3", monthly: "2160", yearly: "25920", refund: "none" as const };
 
 it("a term that renews has the price of now, and one of a plan without prices none", () => {

@@ -150,7 +150,10 @@ function daysView(days: readonly CostOfDay[], { startedAt }: BillingCycle) {
 }
 
 function forecastView(
-  { days, renewing, prices }: Pick<OrganizationCost, "days" | "renewing" | "prices">,
+  { days, adjustments, renewing, prices }: Pick<
+    OrganizationCost,
+    "days" | "adjustments" | "renewing" | "prices"
+  >,
   { cycle, now, plansMetered }: CostContext,
 ): CostForecast | null {
   if (now === undefined) {
@@ -164,5 +167,5 @@ function forecastView(
       price: formatDecimal(parseDecimal(planPrices(prices, plan, now.getTime())[paymentMode])),
       count,
     }));
-  return forecastCost(days, { cycle, now, plansMetered, renewals });
+  return forecastCost(days, { cycle, now, plansMetered, renewals, adjustments });
 }

@@ -37,6 +37,20 @@ describe("a forecast", () => {
     expect(forecast("2026-11-10T12:00:00Z", days).amount).toBe(String(2 + 5 + 2 * 20));
   });
 
+  it("counts what late changes charged once, and has no day to come cost it", () => {
+    const days = [
+      day("2026-11-09", "instance_hour", "172"),
+      day("2026-11-10", "instance_hour", "40"),
+      day("2026-11-09", "storage_hour", "2"),
+    ];
+    const adjustments = [day("2026-11-09", "instance_hour", "100"), day("2026-11-10", "instance_hour", "10")];
+    const now = new Date("2026-11-10T12:00:00Z");
+    expect(forecastCost(days, { cycle, now, plansMetered: true, renewals: [], adjustments }).kinds).toEqual([
+      { kind: "instance_hour", amount: String(172 + 10 + 72 * 21) },
+      { kind: "storage_hour", amount: String(2 * 22) },
+    ]);
+  });
+
   it("counts a day as whole two hours after its end", () => {
     const days = [day("2026-11-08", "job_storage", "2"), day("2026-11-09", "job_storage", "1")];
     expect(forecast("2026-11-10T01:59:00Z", days).amount).toBe(String(2 + 2 + 2 * 21));

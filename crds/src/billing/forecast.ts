@@ -73,6 +73,7 @@ export function forecastDays(now: Date): { open: string; from: string } {
 /**
  * The forecast of a cycle.
  * @param days what was charged, from the first day that {@link forecastDays} says, or of the cycle
+ * @param adjustments what of that late changes made hours of plans cost more: days to come do not
  * @param now an instant of the cycle
  * @param plansMetered if not, nothing more is charged of plans: what was charged of them counts as it is
  */
@@ -83,7 +84,14 @@ export function forecastCost(
     now,
     plansMetered,
     renewals,
-  }: { cycle: BillingCycle; now: Date; plansMetered: boolean; renewals: readonly Renewal[] },
+    adjustments = [],
+  }: {
+    cycle: BillingCycle;
+    now: Date;
+    plansMetered: boolean;
+    renewals: readonly Renewal[];
+    adjustments?: readonly CostOfDay[];
+  },
 ): CostForecast {
   const { open } = forecastDays(now);
   const begin = cycle.startedAt.getTime();
@@ -94,12 +102,14 @@ export function forecastCost(
   );
   const kinds = costKinds.flatMap((kind): CostAmount[] => {
     const own = days.filter((day) => day.kind === kind);
-    const charged = new Map(own.map(({ day, amount }) => [day, amount]));
+    const adjusted = new Map(adjustments.filter((day) => day.kind === kind).map((one) => [one.day, one.amount]));
+    const charged = new Map(own.map(({ day, amount }) => [day, minus(amount, adjusted.get(day))]));
     const count = plansMetered || UNMETERED.includes(kind) ? MEAN_OF_DAYS[kind] : undefined;
     const mean = count === undefined ? undefined : meanOf(charged, { open, count });
     const amounts = names.map((day) => {
       const amount = charged.get(day) ?? "0";
-      return mean === undefined || day < open ? amount : dearer(amount, mean);
+      const expected = mean === undefined || day < open ? amount : dearer(amount, mean);
+      return sumDecimals([expected, adjusted.get(day) ?? "0"]);
     });
     const amount = sumDecimals(kind === "term" ? [...amounts, ...next] : amounts);
     return amount === "0" ? [] : [{ kind, amount }];
@@ -117,3 +127,8 @@ function meanOf(charged: ReadonlyMap<string, string>, { open, count }: { open: s
 
 const dearer = (a: string, b: string): string =>
   compareDecimal(parseDecimal(a), parseDecimal(b)) < 0 ? b : a;
+
+function minus(amount: string, other: string | undefined): string {
+  const { units, scale } = parseDecimal(other ?? "0");
+  return sumDecimals([amount, formatDecimal({ units: -units, scale })]);
+}

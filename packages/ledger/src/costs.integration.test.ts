@@ -421,6 +421,22 @@ describe("terms that end in the rest of a cycle", () => {
   });
 });
 
+it("what late changes charged of hours is read apart, for a forecast", async () => {
+  const from = Date.parse("2026-01-16T00:00:00Z");
+  await record("shop", [planCharge("u-shop", "0/0", { kind: "instance_hour", from })]);
+  await sql`
+    insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan,
+      instance, price, amount, adjusts, late_at)
+    select organization_id, project_id, project_uid, 'u-shop/instance_hour/late/0/instance_hour/0/0', kind, starts_at, ends_at, final_at,
+      '2026-02-01', plan, instance, 8, 5, key, '2026-02-10T00:00:00Z' from plan_charges`.execute(test.ledger);
+  const query = { organizationId, cycle: february, now: new Date("2026-02-10T12:00:00Z") };
+  const charged = [{ day: "2026-02-01", kind: "instance_hour", amount: "5" }];
+  const all = await usage(february, { now: query.now });
+  expect([all.days, all.adjustments]).toEqual([charged, charged]);
+  expect((await projectCost(test.ledger, { ...query, projectId: "shop" })).adjustments).toEqual(charged);
+  expect((await projectCost(test.ledger, { ...query, projectId: "wiki" })).adjustments).toEqual([]);
+});
+
 // Shows: docs/usage.md#how-it-is-made: A month of 10,000 projects in one organization
 it("a month of 10,000 projects is read from its sums, whatever was charged: see the figures", async () => {
   const terms = { projects: 10_000, state: "'monthly', true, 1, false, 0" };

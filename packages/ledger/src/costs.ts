@@ -39,6 +39,8 @@ export interface RenewingTerms {
 interface ForecastBasis {
   /** From the first day that a forecast reads, or that of the cycle, to its end. */
   days: CostOfDay[];
+  /** What of that late changes made hours of plans cost more, where a forecast is asked for. */
+  adjustments: CostOfDay[];
   renewing: RenewingTerms[];
   prices: Awaited<ReturnType<typeof listPrices>>;
 }
@@ -197,7 +199,7 @@ async function snapshot<T>(
 }
 
 /** The days of a query, as dates: of the cycle, and the first one that is read. */
-function daysOf({ cycle, now }: CostQuery): { from: string; cycle: string; to: string } {
+function daysOf({ cycle, now }: Pick<CostQuery, "cycle" | "now">): { from: string; cycle: string; to: string } {
   const { startedAt, nextResetAt } = billingCycle(cycle);
   if (startedAt.getTime() !== cycle.getTime()) {
     throw new RangeError("not the start of a billing cycle");
@@ -229,11 +231,12 @@ async function futureOf(
   inTime: Snapshot,
   { organizationId, cycle, now }: CostQuery,
   projectId?: string,
-): Promise<Pick<ForecastBasis, "renewing" | "prices">> {
+): Promise<Pick<ForecastBasis, "adjustments" | "renewing" | "prices">> {
   if (now === undefined) {
-    return { renewing: [], prices: [] };
+    return { adjustments: [], renewing: [], prices: [] };
   }
   const { startedAt, nextResetAt } = billingCycle(cycle);
+  const { from, to } = daysOf({ cycle, now });
   const { rows } = await sql<{ plan: string; mode: "monthly" | "yearly"; count: number }>`
     with facts as (
       select project_uid, instance, ends_at, sum(case kind when 'credit' then -amount else amount end) as net from plan_charges
@@ -256,5 +259,11 @@ async function futureOf(
       and s.payment_mode <> 'hourly' and s.renews and not s.paused and t.instance < s.instances
     group by s.plan, s.payment_mode order by s.plan, s.payment_mode`.execute(await inTime());
   const renewing = rows.map(({ plan, mode, count }) => ({ plan, paymentMode: mode, count }));
-  return { renewing, prices: renewing.length === 0 ? [] : await listPrices(await inTime()) };
+  const { rows: adjustments } = await sql<CostOfDay>`
+    select usage_day(starts_at, cycle_start)::text as day, kind, trim_scale(sum(amount))::text as amount from plan_charges
+    where organization_id = ${organizationId} and adjusts is not null and kind in ('instance_hour', 'storage_hour')
+      and cycle_start >= date_trunc('month', ${from}::date) and cycle_start < ${to}::date and usage_day(starts_at, cycle_start) >= ${from}::date
+      and (${projectId ?? null}::text is null or project_id = ${projectId ?? null})
+    group by 1, 2 order by 1, 2`.execute(await inTime());
+  return { adjustments, renewing, prices: renewing.length === 0 ? [] : await listPrices(await inTime()) };
 }
