@@ -120,7 +120,7 @@ describe("invoices", () => {
     expect(csv.headers["content-type"]).toMatch(/^text\/csv/);
     expect(csv.headers["content-disposition"]).toBe(`attachment; filename="invoice-${number}.csv"`);
     expect(csv.body.split("\r\n")[1]).toBe(
-      `${number},1,nightly,job_run,job-basic,minute,3,100.25,300.75,brl,3`,
+      `${number},1,nightly,job_run,job-basic,minute,3,100.25,300.75,brl,3,`,
     );
     expect(csv.headers.link).toBeUndefined();
     for (const format of ["csv", "html"]) {
