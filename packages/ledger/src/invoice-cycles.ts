@@ -50,7 +50,8 @@ const OVERLAP_HOURS = 1;
 
 /**
  * Charges of plans that an organization's invoice of a cycle has: of the cycles since its last invoice, and of those before what was recorded since. So
- * history is not read again. A fact from before the first cycle with invoices, and what belongs to it, is on none.
+ * history is not read again: of cycles before, the index of what came late is used, since no other one has `cycle_start + 0`, of whose range the
+ * planner would expect few rows. A fact from before the first cycle with invoices, and what belongs to it, is on none.
  *
  * @param organizationId of a row, or a value
  */
@@ -66,7 +67,7 @@ export const planChargesToInvoice = (organizationId: RawBuilder<unknown>, cycle:
       select * from plan_charges
       where organization_id = ${organizationId} and recorded_at >= last.issued_at - make_interval(hours => ${OVERLAP_HOURS})
         and recorded_at at time zone 'UTC' >= cycle_start + interval '1 month'
-        and cycle_start between f.first_cycle and last.cycle_start) p
+        and cycle_start + 0 between f.first_cycle and last.cycle_start) p
   where cycle_of_fact(coalesce(p.adjusts, p.key), p.starts_at) >= f.first_cycle
     and not exists (select from invoice_charges i where i.organization_id = p.organization_id and i.charge_key = p.key))`;
 
