@@ -80,7 +80,11 @@ export const invoiceSchema = invoiceItemSchema.extend({
 });
 
 export const chargeSchema = z.object({
-  key: z.string().describe("Names the run, the hour, the term or the credit, or what a late change made of it: it is on no other invoice."),
+  key: z
+    .string()
+    .describe(
+      "Names the run, the hour, the term or the credit, or what a late change made of it: it is on no other invoice.",
+    ),
   adjusts: z.literal(true).optional().describe("It was charged for a late change."),
   line: z.int().min(1),
   at: moment,

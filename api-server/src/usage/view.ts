@@ -150,10 +150,12 @@ function daysView(days: readonly CostOfDay[], { startedAt }: BillingCycle) {
 }
 
 function forecastView(
-  { days, adjustments, renewing, prices }: Pick<
-    OrganizationCost,
-    "days" | "adjustments" | "renewing" | "prices"
-  >,
+  {
+    days,
+    adjustments,
+    renewing,
+    prices,
+  }: Pick<OrganizationCost, "days" | "adjustments" | "renewing" | "prices">,
   { cycle, now, plansMetered }: CostContext,
 ): CostForecast | null {
   if (now === undefined) {

@@ -102,7 +102,9 @@ export function forecastCost(
   );
   const kinds = costKinds.flatMap((kind): CostAmount[] => {
     const own = days.filter((day) => day.kind === kind);
-    const adjusted = new Map(adjustments.filter((day) => day.kind === kind).map((one) => [one.day, one.amount]));
+    const adjusted = new Map(
+      adjustments.filter((day) => day.kind === kind).map((one) => [one.day, one.amount]),
+    );
     const charged = new Map(own.map(({ day, amount }) => [day, minus(amount, adjusted.get(day))]));
     const count = plansMetered || UNMETERED.includes(kind) ? MEAN_OF_DAYS[kind] : undefined;
     const mean = count === undefined ? undefined : meanOf(charged, { open, count });

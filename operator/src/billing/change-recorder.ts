@@ -230,7 +230,10 @@ export class ChangeRecorder {
     if (isCounted) {
       onOutcome?.("refused", rows.length);
     }
-    log[isCounted ? "error" : "warn"]({ err: error, project: name }, "changes of a project take the ledger too long");
+    log[isCounted ? "error" : "warn"](
+      { err: error, project: name },
+      "changes of a project take the ledger too long",
+    );
   }
 
   async #recordPart(given: readonly PendingChanges[]): Promise<void> {

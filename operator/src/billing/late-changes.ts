@@ -43,7 +43,10 @@ export async function adjustCharges(late: LateProject, options: Options): Promis
     if (isCounted) {
       onOutcome?.("refused", 1);
     }
-    log[isCounted ? "error" : "warn"]({ err: error, project: projectId, projectUid }, "a plan cannot be adjusted to a late change");
+    log[isCounted ? "error" : "warn"](
+      { err: error, project: projectId, projectUid },
+      "a plan cannot be adjusted to a late change",
+    );
     return false;
   }
 }

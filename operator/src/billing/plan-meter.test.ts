@@ -89,10 +89,7 @@ test("a project whose history the ledger is too slow for keeps back no other, an
     },
   );
   await meter.meter(signal);
-  expect([uidsOf(recorded), outcomes]).toEqual([
-    ["a", "c"],
-    ["recorded 2"],
-  ]);
+  expect([uidsOf(recorded), outcomes]).toEqual([["a", "c"], ["recorded 2"]]);
   for (const counted of [["recorded 2"], ["recorded 2", "refused 1"]]) {
     calls = 0;
     await meter.meter(signal);

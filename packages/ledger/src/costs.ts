@@ -199,7 +199,11 @@ async function snapshot<T>(
 }
 
 /** The days of a query, as dates: of the cycle, and the first one that is read. */
-function daysOf({ cycle, now }: Pick<CostQuery, "cycle" | "now">): { from: string; cycle: string; to: string } {
+function daysOf({ cycle, now }: Pick<CostQuery, "cycle" | "now">): {
+  from: string;
+  cycle: string;
+  to: string;
+} {
   const { startedAt, nextResetAt } = billingCycle(cycle);
   if (startedAt.getTime() !== cycle.getTime()) {
     throw new RangeError("not the start of a billing cycle");

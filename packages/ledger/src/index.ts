@@ -90,7 +90,14 @@ export {
 } from "./plan-charges.ts";
 export * from "./quota-request.ts";
 export * from "./quota-reservations.ts";
-export { isDeadlock, isLockTimeout, isRefusedRow, isStatementError, isTooSlow, recordInParts } from "./refused-rows.ts";
+export {
+  isDeadlock,
+  isLockTimeout,
+  isRefusedRow,
+  isStatementError,
+  isTooSlow,
+  recordInParts,
+} from "./refused-rows.ts";
 export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";
 export type {
   Build,
