@@ -1,5 +1,6 @@
 export { putAlertsBody } from "./alerts.ts";
 export { createProjectBodies, type ImageAuthentication, imageAuthentication } from "./bodies.ts";
+export { DEFAULT_NOTICES, putBudgetBody } from "./budget.ts";
 export {
   type CreateProjectRequest,
   type CreateProjectResult,

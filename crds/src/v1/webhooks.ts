@@ -20,6 +20,7 @@ export const eventTypes = [
   "certificate.failed",
   "alert.firing",
   "alert.resolved",
+  "budget.reached",
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 

@@ -9,6 +9,8 @@ export * from "./alert-states.ts";
 export * from "./api-keys.ts";
 export * from "./audit.ts";
 export * from "./billable-changes.ts";
+export * from "./budget-crossings.ts";
+export * from "./budgets.ts";
 export * from "./build-logs.ts";
 export * from "./build-triggers.ts";
 export * from "./builds.ts";

@@ -78,6 +78,7 @@ describe("migrations", () => {
       "0022-invoices",
       "0023-late-changes",
       "0024-metering-checkpoints",
+      "0025-budgets",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

@@ -308,6 +308,19 @@ interface OrganizationUsageTable {
 }
 
 /** The tables, as kysely sees them. Migrations are the truth; this follows them. */
+interface BudgetTable {
+  organization_id: string;
+  /** BRL cents, a decimal. */
+  amount: string;
+  notices: number[];
+  hard_cap: boolean;
+  /** Another one with each other amount. */
+  revision: Generated<string>;
+  revised_at: CreatedAt;
+  created_at: CreatedAt;
+  updated_at: CreatedAt;
+}
+
 export interface LedgerSchema {
   organizations: OrganizationTable;
   users: UserTable;
@@ -333,6 +346,7 @@ export interface LedgerSchema {
   webhook_deliveries: WebhookDeliveryTable;
   webhook_skipped_events: WebhookSkippedEventTable;
   email_confirmations: EmailConfirmationTable;
+  budgets: BudgetTable;
 }
 
 export type Organization = Selectable<OrganizationTable>;
