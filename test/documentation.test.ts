@@ -30,6 +30,7 @@ const PAGES = [
   "docs/email.md",
   "docs/usage.md",
   "docs/invoices.md",
+  "docs/budgets.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

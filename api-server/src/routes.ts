@@ -16,6 +16,7 @@ import {
 } from "./backups/routes/backups.ts";
 import { readBackupPolicy, updateBackupPolicy } from "./backups/routes/policy.ts";
 import { restoreBackup } from "./backups/routes/restore.ts";
+import { readBudget, removeBudget, updateBudget } from "./budgets/routes.ts";
 import { deploy, githubDeploy } from "./builds/routes/deploy.ts";
 import {
   listBuilds,
@@ -219,6 +220,9 @@ export const routes: readonly AnyRoute[] = [
   listInvoicesRoute,
   readInvoice,
   listInvoiceChargesRoute,
+  readBudget,
+  updateBudget,
+  removeBudget,
   gitProviders,
   runtimeCatalog,
   listGitConnections,

@@ -144,6 +144,7 @@ export const fieldManagers = {
   api: "slipway-api",
   recovery: "slipway-recovery",
   activator: "slipway-activator",
+  budget: "slipway-budget",
 } as const;
 
 /** Finalizers, one per kind whose end needs work. */

@@ -30,6 +30,7 @@ import { alertLedger, openAlertStore } from "./alerts/ports.ts";
 import { parseBackupSettings } from "./backups/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { ledgerMetering } from "./billing/metering.ts";
+import { budgetLedger } from "./budgets/ports.ts";
 import { ledgerBuilds } from "./builds/ledger.ts";
 import { openMountedBuildFiles } from "./builds/mounted-files.ts";
 import { addClusterCheck } from "./cluster-check.ts";
@@ -95,6 +96,7 @@ async function main(config: Config): Promise<void> {
       ledger: alertLedger(ledger),
       openStore: analytics && (() => openAlertStore(analytics)),
     },
+    budgets: { ledger: budgetLedger(ledger) },
     billing: ledgerBilling(ledger),
     invoices: config.invoices && invoiceLedger && ledgerInvoices(invoiceLedger, config.invoices),
     metering: ledgerMetering(ledger),

@@ -10,6 +10,7 @@ import { createBackups } from "./backups/controller.ts";
 import { mountedCredentials } from "./backups/s3-store.ts";
 import { addBilling } from "./billing/billing.ts";
 import { addMetering } from "./billing/metering.ts";
+import { addBudgets } from "./budgets/controller.ts";
 import { addBuilds, createBuiltPull } from "./builds/controller.ts";
 import { LEASE_NAME } from "./config.ts";
 import { MemberAccess } from "./databases/common/member-access.ts";
@@ -239,6 +240,9 @@ export function createOperator(options: OperatorOptions): Manager {
   }
   if (options.alerts) {
     addAlerts(manager, { ...options.alerts, projects: stores.projects });
+  }
+  if (options.budgets) {
+    addBudgets(manager, { ...options.budgets, projects: stores.projects });
   }
   if (options.builds) {
     addBuilds(manager, options.builds, stores.projects);

@@ -6,6 +6,7 @@ import type { AlertOptions } from "./alerts/controller.ts";
 import type { BackupSettings } from "./backups/settings.ts";
 import type { BillingLedger } from "./billing/billing.ts";
 import type { MeteringLedger } from "./billing/metering.ts";
+import type { BudgetOptions } from "./budgets/controller.ts";
 import type { BuildsOptions } from "./builds/controller.ts";
 import type { Config } from "./config.ts";
 import type { SampleLedger } from "./databases/metrics/add.ts";
@@ -59,6 +60,8 @@ export interface OperatorOptions {
   notifications?: NotificationLedger;
   /** Where states of projects' alerts are, and what is measured; without it there are none. */
   alerts?: Omit<AlertOptions, "projects">;
+  /** Where budgets of organizations are, and what is charged; without it none is compared. */
+  budgets?: Omit<BudgetOptions, "projects">;
   /** Where storage is charged by the hour, and cycles are settled. */
   billing: BillingLedger;
   /** What plans are metered in; without it nothing of them is recorded. */

@@ -2,6 +2,7 @@
 
 import { shardLeaseNames } from "@slipway/controller-runtime";
 import { organizationRules as backupOrganizationRules, rules as backupRules } from "./backups/controller.ts";
+import { rules as budgetRules } from "./budgets/controller.ts";
 import { organizationRules as buildOrganizationRules, rules as buildRules } from "./builds/controller.ts";
 import { LEASE_NAME } from "./config.ts";
 import {
@@ -56,6 +57,7 @@ export const clusterRules: PolicyRule[] = mergeRules([
   ...backupRules,
   ...undeleteRules,
   ...notificationRules,
+  ...budgetRules,
 ]);
 
 /** For a ClusterRole that is bound in organizations' namespaces alone. */

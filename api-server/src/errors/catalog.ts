@@ -66,6 +66,7 @@ export const failures = {
     new Failure(404, "DELETED_PROJECT_NOT_FOUND", "there is no such project that could be undeleted"),
   variableGroupNotFound: (id: string) =>
     new Failure(404, "VARIABLE_GROUP_NOT_FOUND", `there is no variable group ${id.slice(0, 100)}`),
+  budgetNotFound: () => new Failure(404, "BUDGET_NOT_FOUND", "the organization has no budget"),
   webhookNotFound: (id: string) =>
     new Failure(404, "WEBHOOK_NOT_FOUND", `there is no webhook ${id.slice(0, 100)}`),
   emailRecipientNotFound: (id: string) =>
@@ -164,6 +165,9 @@ export const failures = {
     new Failure(402, "NETWORK_ANALYTICS_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no access to metrics`),
   organizationBlocked: () =>
     new Failure(402, "ORGANIZATION_BLOCKED", "the organization is blocked by a pending payment"),
+
+  budgetExhausted: () =>
+    new Failure(402, "BUDGET_EXHAUSTED", "the organization has spent its budget of this billing cycle"),
 
   ...conflicts,
   ...unavailable,

@@ -220,7 +220,7 @@ describe("what the routes answer", () => {
       // The ledger and the analytics store are away here, and the fake cluster has no pods' logs.
       const isAway =
         ["listProjectDeployments", "execInstance"].includes(operationId) ||
-        /\/(job-runs|runs|builds|network|logs\/search|webhooks|email-recipients|alerts|usage|cost|invoices)/.test(
+        /\/(job-runs|runs|builds|network|logs\/search|webhooks|email-recipients|alerts|usage|cost|invoices|budget)/.test(
           path,
         );
       if (method !== "GET" || isAway) {

@@ -27,6 +27,7 @@ const FEATURES = [
   "alerts",
   "analytics",
   "backups",
+  "budgets",
   "builds",
   "catalog",
   "databases",

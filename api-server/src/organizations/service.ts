@@ -1,6 +1,6 @@
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, organizationNamespace } from "@slipway/crds";
-import { findOrganization } from "@slipway/ledger";
+import { findOrganization, isBudgetExhausted } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import type { Services } from "../services.ts";
@@ -26,14 +26,17 @@ export function isProvisioned(namespace: KubernetesObject | undefined): boolean 
 
 /**
  * Called before anything new starts: a creation, a resume. What runs already continues.
- * @throws Failure 402 when the organization is blocked, 503 when the ledger is unavailable
+ * @throws Failure 402 when the organization is blocked or has spent a budget with a hard cap, 503 when the ledger is unavailable
  */
 export async function refuseBlocked(
-  { ledger }: Pick<Services, "ledger">,
+  { ledger, now }: Pick<Services, "ledger" | "now">,
   organizationId: string,
 ): Promise<void> {
   const organization = await withLedgerErrors(() => findOrganization(ledger, organizationId));
   if (organization?.blocked) {
     throw failures.organizationBlocked();
+  }
+  if (await withLedgerErrors(() => isBudgetExhausted(ledger, organizationId, now()))) {
+    throw failures.budgetExhausted();
   }
 }

@@ -43,6 +43,8 @@ export const PERMISSIONS = [
   "organization.log-drains.read",
   "organization.log-drains.update",
   "organization.invoices.read",
+  "organization.budget.read",
+  "organization.budget.update",
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];

@@ -233,6 +233,12 @@ const scopesOnOrganization: [string, Permission][] = [
   ["GET /v1/organization/invoices", "organization.invoices.read"],
   ["GET /v1/organization/invoices/:invoiceId", "organization.invoices.read"],
   ["GET /v1/organization/invoices/:invoiceId/charges", "organization.invoices.read"],
+  // Shows: docs/budgets.md#over-v1: `GET /v1/organization/budget`
+  ["GET /v1/organization/budget", "organization.budget.read"],
+  // Shows: docs/budgets.md#over-v1: `PUT /v1/organization/budget`
+  ["PUT /v1/organization/budget", "organization.budget.update"],
+  // Shows: docs/budgets.md#over-v1: `DELETE /v1/organization/budget`
+  ["DELETE /v1/organization/budget", "organization.budget.update"],
 ];
 
 const scopes: [string, Permission][] = [
@@ -423,7 +429,7 @@ describe("the scope of", () => {
 describe("what an organization's projects share", () => {
   it("is all in the table", () => {
     const found = routes.filter(({ path }) =>
-      /^\/v1\/organization\/(variable-groups|webhooks|email-recipients|log-drains|invoices)/.test(path),
+      /^\/v1\/organization\/(variable-groups|webhooks|email-recipients|log-drains|invoices|budget)/.test(path),
     );
     expect(found.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       scopesOnOrganization.map(([operation]) => operation).sort(),

@@ -35,7 +35,8 @@ export async function pauseProject(
   services: ChangeServices & Pick<Services, "ledger" | "logger">,
 ): Promise<ApiProject> {
   const identity = { organizationId: project.organizationId, projectId: project.id };
-  const pause = (spec: ProjectSpec): ProjectSpec => ({ ...spec, paused: true });
+  // Who pauses what a budget has paused keeps it so, whatever becomes of the budget.
+  const pause = ({ pausedBy: _, ...spec }: ProjectSpec): ProjectSpec => ({ ...spec, paused: true });
   let known: QuotaVersion;
   const { project: paused, changed } = await changeProject(project, services, pause, {
     // Read before the pause, and so before anyone can resume it. Without a ledger the operator releases it.
@@ -60,7 +61,7 @@ export async function resumeProject(
   project: ApiProject,
   services: ChangeServices & Pick<Services, "catalog" | "ledger">,
 ): Promise<ApiProject> {
-  const resume = ({ paused: _, ...spec }: ProjectSpec): ProjectSpec => spec;
+  const resume = ({ paused: _, pausedBy: __, ...spec }: ProjectSpec): ProjectSpec => spec;
   const change = await changeWithQuota(project, services, resume, {
     prepare: () => refuseBlocked(services, project.organizationId),
   });

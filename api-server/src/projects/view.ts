@@ -72,6 +72,7 @@ export function projectData(project: Project, derived: Derived) {
     ...(domain === undefined ? {} : { domain }),
     plan: planInForce(project),
     status: phaseOf(project),
+    ...(spec.paused === true && spec.pausedBy !== undefined ? { paused_by: spec.pausedBy } : {}),
     type_project: spec.type,
     ...(spec.exposure === undefined ? {} : { exposure: spec.exposure }),
     instances,

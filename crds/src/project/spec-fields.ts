@@ -54,6 +54,12 @@ export const projectSpecFields = z
         "Stops the project without deleting it: no instance runs, a job's schedule rests, data is kept.",
       )
       .optional(),
+    pausedBy: z
+      .enum(["budget"])
+      .describe(
+        "What paused it: `budget`, the hard cap of its organization's budget, which resumes it, too. Absent: a user. Of a project that is not paused it says nothing.",
+      )
+      .optional(),
     restartedAt: timestamp(
       "Set to a new moment to deploy the same settings again, for example when a tag leads to a new image.",
     ).optional(),

@@ -41,14 +41,19 @@ const LIMIT_MS = 20_000;
 export async function admitCreation(
   { spec }: CreateProjectRequest,
   organizationId: string,
-  { catalog, ledger, ...platform }: Pick<Services, "catalog" | "domainZone" | "ledger" | "reservedHostnames">,
+  {
+    catalog,
+    ledger,
+    now,
+    ...platform
+  }: Pick<Services, "catalog" | "domainZone" | "ledger" | "now" | "reservedHostnames">,
 ): Promise<void> {
   const plan = isInstanceType(spec.type) ? requireHttpPlan(spec, catalog.current) : undefined;
   const lacking = plan && (capabilityFailure(spec, plan) ?? sleepFailure(spec, plan));
   if (lacking) {
     throw lacking;
   }
-  await refuseBlocked({ ledger }, organizationId);
+  await refuseBlocked({ ledger, now }, organizationId);
   if (spec.subdomain !== undefined) {
     refuseReservedSubdomain(spec.subdomain, platform);
   }

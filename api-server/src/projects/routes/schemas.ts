@@ -117,6 +117,10 @@ export const projectSchema = projectItemSchema.extend({
     .int()
     .describe("Seconds without a request after which no instance runs, where the plan allows it.")
     .optional(),
+  paused_by: z
+    .enum(["budget"])
+    .describe("Of a project that a hard cap of the organization's budget has paused, and resumes.")
+    .optional(),
   sleeping_since: z.string().describe("Of a project that sleeps until its next request.").optional(),
   readiness: z
     .object({ command: z.array(z.string()) })
