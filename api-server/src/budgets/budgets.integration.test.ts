@@ -1,5 +1,4 @@
-import { resources } from "@slipway/controller-runtime";
-import { annotations, organizationNamespace, type Project } from "@slipway/crds";
+import { organizationNamespace, type Project } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
@@ -57,7 +56,8 @@ it("is set, read and removed, within its bounds", async () => {
 
 // Shows: docs/budgets.md#over-v1: 402 `BUDGET_EXHAUSTED`
 it("refuses a resume while a hard cap is reached; who pauses or resumes takes the budget's mark away", async () => {
-  const id = await harness.project(owner.id, { paused: true, pausedBy: "budget" });
+  const id = "pcapped";
+  await harness.project(owner.id, id, { paused: true, pausedBy: "budget" });
   const spec = async () => {
     const ref = { namespace: organizationNamespace(owner.id), name: id };
     const { paused, pausedBy } = (await harness.admin.get<Project>(projectResource, ref)).spec;
