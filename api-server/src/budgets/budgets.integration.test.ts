@@ -18,12 +18,13 @@ afterAll(() => harness?.close());
 const BUDGET = "/v1/organization/budget";
 const send = (method: "GET" | "POST" | "PUT" | "DELETE", url: string, payload?: object) =>
   harness.app.inject({ method, url, headers: owner.headers, ...(payload ? { payload } : {}) });
-const charge = (amount: string) => sql`
+const charge = (amount: string) =>
+  sql`
   insert into usage_by_day as u (organization_id, day, kind, amount, charges)
   values (${owner.id}, (now() at time zone 'UTC')::date, 'job_run', ${amount}::numeric, 1)
   on conflict (organization_id, day, kind) do update set amount = u.amount + excluded.amount`.execute(
-  harness.ledger,
-);
+    harness.ledger,
+  );
 
 // Shows: docs/budgets.md#over-v1: 404 `BUDGET_NOT_FOUND`
 // Shows: docs/budgets.md#over-v1: 400 `VALIDATION_FAILED`

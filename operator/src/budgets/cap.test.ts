@@ -1,5 +1,12 @@
 import { type KubeClient, KubeError } from "@slipway/controller-runtime";
-import { type BillableState, billingCycle, type PriceList, type Project, planCharges, sumDecimals } from "@slipway/crds";
+import {
+  type BillableState,
+  billingCycle,
+  type PriceList,
+  type Project,
+  planCharges,
+  sumDecimals,
+} from "@slipway/crds";
 import { silentLogger, systemClock } from "@slipway/process";
 import { expect, test } from "vitest";
 import { capAction } from "./cap.ts";
@@ -55,7 +62,10 @@ test("a cap pauses what runs, and resumes what it has paused", () => {
   const byUser = project({ paused: true });
   const byBudget = project({ paused: true, pausedBy: "budget" });
   const resumedElsewhere = project({ pausedBy: "budget" });
-  const leaving = { ...running, metadata: { ...running.metadata, deletionTimestamp: "2026-11-20T12:00:00Z" } };
+  const leaving = {
+    ...running,
+    metadata: { ...running.metadata, deletionTimestamp: "2026-11-20T12:00:00Z" },
+  };
   const all = [running, byUser, byBudget, resumedElsewhere, leaving];
   expect(all.map((one) => capAction(one, true))).toEqual(["pause", undefined, undefined, "pause", undefined]);
   expect(all.map((one) => capAction(one, false))).toEqual([
@@ -91,7 +101,11 @@ test("a cap writes the version that it has read, of its own projects, after it h
     },
   ]);
   expect(actions).toEqual(["pause", "resume"]);
-  const conflicting = capsOf(projects, [["acme"]], new KubeError({ status: 409, reason: "Conflict", message: "changed" }));
+  const conflicting = capsOf(
+    projects,
+    [["acme"]],
+    new KubeError({ status: 409, reason: "Conflict", message: "changed" }),
+  );
   await expect(conflicting.run()).resolves.toBeUndefined();
   expect(conflicting.actions).toEqual([]);
 });
@@ -99,7 +113,11 @@ test("a cap writes the version that it has read, of its own projects, after it h
 // Shows: docs/budgets.md#what-is-promised: nothing is written while nothing is reached
 test("a cap writes nothing where projects are as they should be", async () => {
   const { run, patches } = capsOf(
-    [project({}), project({ paused: true }, "pold"), project({ paused: true, pausedBy: "budget" }, "pcap", "beta")],
+    [
+      project({}),
+      project({ paused: true }, "pold"),
+      project({ paused: true, pausedBy: "budget" }, "pcap", "beta"),
+    ],
     [["beta"]],
   );
   await run();

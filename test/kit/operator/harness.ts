@@ -21,6 +21,7 @@ import { waitFor } from "../../../hack/lib/wait.ts";
 import type { AllowList } from "../../../operator/src/applications/access.ts";
 import type { BillingLedger } from "../../../operator/src/billing/billing.ts";
 import type { MeteringLedger } from "../../../operator/src/billing/metering.ts";
+import type { BudgetLedger } from "../../../operator/src/budgets/ports.ts";
 import type { Config } from "../../../operator/src/config.ts";
 import type { DatabaseImages } from "../../../operator/src/databases/settings.ts";
 import type { IngressProbe } from "../../../operator/src/domains/ingress-probe.ts";
@@ -140,6 +141,8 @@ export async function startOperator(
     metering?: MeteringLedger;
     /** False: they are not metered any more. */
     metersPlans?: boolean;
+    /** Where budgets are: none is compared unless given. */
+    budgets?: { ledger: BudgetLedger; periodMs: number };
     /** Where the ends of runs' logs go: nowhere unless given. */
     storeRunLog?: StoreRunLog;
     /** Where runs are charged: everything is taken, and forgotten, unless given. */
@@ -209,6 +212,7 @@ export async function startOperator(
     openDeployments: { list: async () => [], supersede: async () => false },
     metering: options.metering,
     metersPlans: options.metersPlans ?? options.metering !== undefined,
+    budgets: options.budgets,
     billing: options.billing ?? unlimitedStorage(),
     ledgerTime: options.ledgerTime,
     storeRunLog: options.storeRunLog ?? (async () => {}),
