@@ -1,8 +1,8 @@
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { sql } from "kysely";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
+import { insertCharge } from "../../../test/kit/ledger/charge.ts";
 import { projectResource } from "../resources.ts";
 
 /** Budgets over a real kube-apiserver with the API server's own roles, and a real PostgreSQL. */
@@ -18,13 +18,7 @@ afterAll(() => harness?.close());
 const BUDGET = "/v1/organization/budget";
 const send = (method: "GET" | "POST" | "PUT" | "DELETE", url: string, payload?: object) =>
   harness.app.inject({ method, url, headers: owner.headers, ...(payload ? { payload } : {}) });
-const charge = (amount: string) =>
-  sql`
-  insert into usage_by_day as u (organization_id, day, kind, amount, charges)
-  values (${owner.id}, (now() at time zone 'UTC')::date, 'job_run', ${amount}::numeric, 1)
-  on conflict (organization_id, day, kind) do update set amount = u.amount + excluded.amount`.execute(
-    harness.ledger,
-  );
+const charge = (amount: string) => insertCharge(harness.ledger, { organizationId: owner.id, amount });
 
 // Shows: docs/budgets.md#over-v1: 404 `BUDGET_NOT_FOUND`
 // Shows: docs/budgets.md#over-v1: 400 `VALIDATION_FAILED`

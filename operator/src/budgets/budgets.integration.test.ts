@@ -8,8 +8,8 @@ import {
   migrateToLatest,
   setBudget,
 } from "@slipway/ledger";
-import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { insertCharge } from "../../../test/kit/ledger/charge.ts";
 import {
   eventually,
   exists,
@@ -65,9 +65,7 @@ test("a reached cap pauses what runs, and resumes that alone once the budget is 
   ] as const) {
     await cluster.client.create(projectResource, exampleWorker({ namespace, name }, spec));
   }
-  await sql`
-    insert into usage_by_day (organization_id, day, kind, amount, charges)
-    values ('capped', (now() at time zone 'UTC')::date, 'job_run', 100, 1)`.execute(ledger);
+  await insertCharge(ledger, { organizationId: "capped", amount: "100" });
   const budget = (amount: string) => setBudget(ledger, "capped", { amount, notices: [50], hardCap: true });
   await budget("100");
   await until("pruns", true, "budget");

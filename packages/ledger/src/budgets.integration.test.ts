@@ -1,6 +1,7 @@
 import { eventTypes } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { insertCharge } from "../../../test/kit/ledger/charge.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import {
   type BudgetSettings,
@@ -36,7 +37,7 @@ afterAll(async () => {
 beforeEach(async () => {
   await ledger.transaction().execute(async (transaction) => {
     await sql`set local session_replication_role = replica`.execute(transaction);
-    await sql`truncate webhooks, webhook_deliveries, webhook_skipped_events, budgets, budget_crossings, usage_by_day`.execute(
+    await sql`truncate webhooks, webhook_deliveries, webhook_skipped_events, budgets, budget_crossings, plan_charges, usage_by_project, usage_by_day`.execute(
       transaction,
     );
   });
@@ -54,14 +55,8 @@ const all = { after: "", limit: 100 };
 
 const budget = (settings: Partial<BudgetSettings> = {}, organization = "acme") =>
   setBudget(ledger, organization, { amount: "100", notices: [50, 80, 100], hardCap: false, ...settings });
-async function charge(amount: string, at = now, organization = "acme"): Promise<void> {
-  await sql`
-    insert into usage_by_day as u (organization_id, day, kind, amount, charges)
-    values (${organization}, ${at.toISOString().slice(0, 10)}::date, 'job_run', ${amount}::numeric, 1)
-    on conflict (organization_id, day, kind) do update set amount = u.amount + excluded.amount, charges = u.charges + 1`.execute(
-    ledger,
-  );
-}
+const charge = (amount: string, at = now, organizationId = "acme") =>
+  insertCharge(ledger, { organizationId, amount, at });
 const record = async (at = now) => (await recordBudgetCrossings(ledger, at, all)).recorded;
 async function events(): Promise<{ threshold: number; spent: string }[]> {
   const query = { organizationId: "acme", webhookId: "w1", limit: 200, offset: 0 };
