@@ -1,6 +1,6 @@
 import { failures } from "../errors/catalog.ts";
 import { newManualRunId } from "../ids.ts";
-import { refuseBlocked } from "../organizations/service.ts";
+import { refuseStart } from "../organizations/service.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { idempotencyKeyErrors, isIdempotencyKey } from "../projects/creation/body.ts";
 import type { Services } from "../services.ts";
@@ -23,7 +23,7 @@ export async function startRequestedRun(
   if (errors.length > 0) {
     throw failures.validation(errors);
   }
-  await refuseBlocked(services, project.organizationId);
+  await refuseStart(services, project.organizationId);
   return isIdempotencyKey(key)
     ? startRunByKey(project, key, services, request)
     : startRun(project, newManualRunId(project.id, services.now()), services, request);

@@ -24,19 +24,34 @@ export function isProvisioned(namespace: KubernetesObject | undefined): boolean 
   );
 }
 
-/**
- * Called before anything new starts: a creation, a resume. What runs already continues.
- * @throws Failure 402 when the organization is blocked or has spent a budget with a hard cap, 503 when the ledger is unavailable
- */
+type OrganizationServices = Pick<Services, "ledger" | "now">;
+
+/** @throws Failure 402 when the organization is blocked, 503 when the ledger is unavailable */
 export async function refuseBlocked(
-  { ledger, now }: Pick<Services, "ledger" | "now">,
+  { ledger }: Pick<Services, "ledger">,
   organizationId: string,
 ): Promise<void> {
   const organization = await withLedgerErrors(() => findOrganization(ledger, organizationId));
   if (organization?.blocked) {
     throw failures.organizationBlocked();
   }
+}
+
+/** @throws Failure 402 when the organization has spent a budget with a hard cap, 503 when the ledger is unavailable */
+export async function refuseExhausted(
+  { ledger, now }: OrganizationServices,
+  organizationId: string,
+): Promise<void> {
   if (await withLedgerErrors(() => isBudgetExhausted(ledger, organizationId, now()))) {
     throw failures.budgetExhausted();
   }
+}
+
+/**
+ * Called before anything new starts: a creation, a resume. What runs already continues.
+ * @throws Failure 402 when the organization is blocked or has spent a budget with a hard cap, 503 when the ledger is unavailable
+ */
+export async function refuseStart(services: OrganizationServices, organizationId: string): Promise<void> {
+  await refuseBlocked(services, organizationId);
+  await refuseExhausted(services, organizationId);
 }

@@ -12,7 +12,7 @@ import { hasTombstone, insertTombstone } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { closeJob, isClosed, refusePending } from "../jobs/before-deletion.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
-import { refuseBlocked } from "../organizations/service.ts";
+import { refuseStart } from "../organizations/service.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
@@ -63,7 +63,7 @@ export async function resumeProject(
 ): Promise<ApiProject> {
   const resume = ({ paused: _, pausedBy: __, ...spec }: ProjectSpec): ProjectSpec => spec;
   const change = await changeWithQuota(project, services, resume, {
-    prepare: () => refuseBlocked(services, project.organizationId),
+    prepare: () => refuseStart(services, project.organizationId),
   });
   return change.project;
 }

@@ -3,7 +3,7 @@ import { type Project, type ProjectSpec, parseCatalog } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { databaseSpec } from "../../../test/kit/api-server/databases.ts";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
-import { parsePlanBody, withPlan, withRequestedPlan } from "./plan-change.ts";
+import { costsMore, parsePlanBody, withPlan, withRequestedPlan } from "./plan-change.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
@@ -229,5 +229,42 @@ describe("withRequestedPlan", () => {
     for (const plan of ["analytics-premium", "analytics-business", "analytics-basic"]) {
       expect(request(failed, plan)).toMatchObject({ plan, planRequestedAt: NOW });
     }
+  });
+});
+
+// Shows: docs/budgets.md#over-v1: 402 `BUDGET_EXHAUSTED`
+describe("costsMore", () => {
+  const hourly: ProjectSpec = { ...http, plan: "premium", paymentMode: "hourly" };
+  const database = databaseSpec("postgresql");
+
+  it.each<[string, ProjectSpec, Partial<ProjectSpec>, boolean]>([
+    ["the plan and mode as they are", hourly, {}, false],
+    ["a cheaper plan", hourly, { plan: "basic" }, false],
+    ["a plan that costs nothing", hourly, { plan: "free" }, false],
+    ["a dearer plan", hourly, { plan: "business" }, true],
+    ["a dearer plan of a paused project", hourly, { plan: "business", paused: true }, false],
+    ["a term that is paid ahead", hourly, { paymentMode: "monthly" }, true],
+    ["a cheaper plan that is paid ahead", hourly, { plan: "basic", paymentMode: "yearly" }, true],
+    ["no term any more", { ...hourly, paymentMode: "yearly" }, { paymentMode: "monthly" }, false],
+    [
+      "a dearer plan without a term",
+      { ...hourly, paymentMode: "yearly" },
+      { plan: "business", paymentMode: "hourly" },
+      true,
+    ],
+    ["a plan instead of one that is not sold any more", { ...hourly, plan: "gone" }, { plan: "basic" }, true],
+    ["a dearer plan of a job", job, { plan: "job-premium" }, true],
+    ["a cheaper plan of a job", { ...job, plan: "job-premium" }, { plan: "job-basic" }, false],
+    ["a dearer plan of a database", database, { plan: "db-business" }, true],
+    ["a cheaper plan of a database", database, { plan: "db-basic" }, false],
+  ])("%s", (_, before, change, expected) => {
+    expect(costsMore({ ...before, ...change }, before, catalog)).toBe(expected);
+  });
+
+  it("counts storage that a cheaper plan does not include", () => {
+    const lean = structuredClone(catalog);
+    const offer = lean.databasePlans.find(({ plan }) => plan === "db-premium")?.engines.postgresql;
+    Object.assign(offer?.storage ?? {}, { included: 5 });
+    expect(costsMore({ ...database, plan: "db-basic" }, database, lean)).toBe(true);
   });
 });

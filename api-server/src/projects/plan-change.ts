@@ -1,11 +1,15 @@
 import {
+  billableState,
   type Catalog,
+  compareDecimal,
   findHttpPlan,
   findPlan,
   isInstanceType,
   type Project,
+  type ProjectPlan,
   type ProjectSpec,
   type ProjectType,
+  parseDecimal,
   patchPlanBody,
 } from "@slipway/crds";
 import { offerErrors, planChangeOf, planInForce } from "../databases/plan.ts";
@@ -98,6 +102,45 @@ export function checkPlan(spec: ProjectSpec, before: ProjectSpec, catalog: Catal
   if (lacking) {
     throw lacking;
   }
+}
+
+/** By how much is paid ahead. */
+const PAYMENT_MODES: readonly ProjectSpec["paymentMode"][] = ["per_minute", "hourly", "monthly", "yearly"];
+
+/**
+ * Whether a project costs more by the catalog than it did, or is paid further ahead. By its plan a paused one costs nothing. Pure.
+ * @param before its spec, with the plan that is in force
+ */
+export function costsMore(wanted: ProjectSpec, before: ProjectSpec, catalog: Catalog): boolean {
+  if (wanted.paused === true) {
+    return false;
+  }
+  if (PAYMENT_MODES.indexOf(wanted.paymentMode) > PAYMENT_MODES.indexOf(before.paymentMode)) {
+    return true;
+  }
+  const [price, former] = [wanted, before].map(({ plan }) =>
+    priceOf(findPlan(catalog, plan), wanted.paymentMode),
+  );
+  // What a plan cost that is no longer sold is not known.
+  if (price === undefined || former === undefined || compareDecimal(price, former) > 0) {
+    return true;
+  }
+  const [state, stateBefore] = [wanted, before].map((spec) => billableState(catalog, spec));
+  return (
+    state !== undefined &&
+    stateBefore !== undefined &&
+    (state.instances > stateBefore.instances || state.billedGb > stateBefore.billedGb)
+  );
+}
+
+function priceOf(plan: ProjectPlan | undefined, paymentMode: ProjectSpec["paymentMode"]) {
+  if (plan === undefined) {
+    return undefined;
+  }
+  if ("pricePerMinute" in plan) {
+    return parseDecimal(plan.pricePerMinute);
+  }
+  return paymentMode === "per_minute" ? undefined : parseDecimal(plan.prices[paymentMode]);
 }
 
 function withCodes(errors: readonly FieldError[], type: ProjectType): FieldError[] {

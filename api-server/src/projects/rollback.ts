@@ -24,14 +24,14 @@ import type { Principal } from "../auth/principal.ts";
 import { mapConcurrently } from "../concurrency.ts";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
-import { refuseBlocked } from "../organizations/service.ts";
+import { refuseBlocked, refuseExhausted } from "../organizations/service.ts";
 import type { Permission } from "../policy/permissions.ts";
 import { bindSources } from "../references/bind.ts";
 import { withProjects } from "../references/references.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import type { ChangeOptions, ChangeServices } from "./change.ts";
-import { checkPlan } from "./plan-change.ts";
+import { checkPlan, costsMore } from "./plan-change.ts";
 import { changeWithQuota } from "./quotas.ts";
 
 const DIGEST = /^sha256:[a-f0-9]{64}$/;
@@ -85,6 +85,9 @@ export async function rollBack(
   const prepare: ChangeOptions["prepare"] = async (wanted, live, kube) => {
     if (wanted.spec.plan !== live.spec.plan) {
       await refuseBlocked(services, project.organizationId);
+    }
+    if (costsMore(wanted.spec, live.spec, catalog.current)) {
+      await refuseExhausted(services, project.organizationId);
     }
     await keepSecrets(kube, wanted, deploymentId, now());
   };

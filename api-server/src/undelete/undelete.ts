@@ -3,7 +3,7 @@ import { annotations, type DeletedProject, fieldManagers, type Project } from "@
 import type { Usage } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { withClusterErrors } from "../organizations/cluster-errors.ts";
-import { refuseBlocked } from "../organizations/service.ts";
+import { refuseStart } from "../organizations/service.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { readLive } from "../projects/creation/write.ts";
 import {
@@ -47,7 +47,7 @@ export async function undeleteProject(
   if (deleted === undefined) {
     throw failures.deletedProjectNotFound();
   }
-  await refuseBlocked(services, organizationId);
+  await refuseStart(services, organizationId);
   const counted = usageOf(deleted);
   await usage.reserve(organizationId, counted);
   let quota: QuotaVersion;

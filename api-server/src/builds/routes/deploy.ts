@@ -3,7 +3,7 @@ import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { MAX_CONCURRENT } from "../../git/routes/connections.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { refuseBlocked } from "../../organizations/service.ts";
+import { refuseStart } from "../../organizations/service.ts";
 import type { OperationId } from "../../policy/table.ts";
 import { applicationTypes, requireType } from "../../projects/api-project.ts";
 import { success } from "../../projects/routes/schemas.ts";
@@ -49,7 +49,7 @@ const deployRoute = ({ operationId, path, body, isGithub }: Family) =>
       }
       const wanted = { branch: sent?.branch, commitSha: sent?.commit_sha };
       refuseOverride(of.resource.spec, wanted);
-      await refuseBlocked(services, of.organizationId);
+      await refuseStart(services, of.organizationId);
       const opened = await openProjectSource(of.resource, of.organizationId, services);
       const request = await manualRequest(of.resource, wanted, opened);
       requireBuilds(services);

@@ -18,7 +18,7 @@ import { startedSchema, versionDeploySchema } from "../../builds/view.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { atLeastOneField } from "../../http/validate.ts";
-import { refuseBlocked } from "../../organizations/service.ts";
+import { refuseStart } from "../../organizations/service.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { MAX_CONCURRENT } from "./connections.ts";
 
@@ -74,7 +74,7 @@ export const updateGithubCommands = defineProjectRoute({
       of.organizationId,
       services,
     );
-    await refuseBlocked(services, of.organizationId);
+    await refuseStart(services, of.organizationId);
     const request = await manualRequest(of.resource, {}, opened, "settings");
     requireBuilds(services);
     const changed = await changeSource(

@@ -16,7 +16,7 @@ import { withDeadline } from "../../concurrency.ts";
 import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/connection.ts";
 import { refuseReservedSubdomain } from "../../domains/spec.ts";
 import { failures } from "../../errors/catalog.ts";
-import { isProvisioned, readNamespace, refuseBlocked } from "../../organizations/service.ts";
+import { isProvisioned, readNamespace, refuseStart } from "../../organizations/service.ts";
 import type { Services } from "../../services.ts";
 import type { ChangeServices } from "../change.ts";
 import { readClaim } from "../claims.ts";
@@ -53,7 +53,7 @@ export async function admitCreation(
   if (lacking) {
     throw lacking;
   }
-  await refuseBlocked({ ledger, now }, organizationId);
+  await refuseStart({ ledger, now }, organizationId);
   if (spec.subdomain !== undefined) {
     refuseReservedSubdomain(spec.subdomain, platform);
   }

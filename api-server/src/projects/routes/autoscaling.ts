@@ -4,7 +4,7 @@ import { maxInstances } from "@slipway/ledger";
 import type { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { refuseBlocked } from "../../organizations/service.ts";
+import { refuseStart } from "../../organizations/service.ts";
 import type { Services } from "../../services.ts";
 import { requireTypeWith } from "../api-project.ts";
 import { changeWithQuota } from "../quotas.ts";
@@ -83,7 +83,7 @@ export const updateAutoscaling = defineProjectRoute({
       prepare: async ({ spec: wanted }, { spec: before }) => {
         checkAutoscaling(wanted, before, services);
         if (maxInstances(wanted) > maxInstances(before)) {
-          await refuseBlocked(services, project.organizationId);
+          await refuseStart(services, project.organizationId);
         }
       },
     });

@@ -5,10 +5,10 @@ import { planChangeOf, planInForce } from "../../databases/plan.ts";
 import { waitForFirstDomain } from "../../domains/wait.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { refuseBlocked } from "../../organizations/service.ts";
+import { refuseBlocked, refuseExhausted } from "../../organizations/service.ts";
 import { changeProject } from "../change.ts";
 import { requireCredentialsFor, requireImage, withImage } from "../image-change.ts";
-import { PLAN_FIELDS, parsePlanBody, withPlan, withRequestedPlan } from "../plan-change.ts";
+import { costsMore, PLAN_FIELDS, parsePlanBody, withPlan, withRequestedPlan } from "../plan-change.ts";
 import { changeWithQuota } from "../quotas.ts";
 import { messageOnly, planChangeSchema, success } from "./schemas.ts";
 
@@ -114,7 +114,16 @@ export const updatePlan = defineProjectRoute({
         isAnalytics
           ? withRequestedPlan(live, wanted, catalog, services.now().toISOString())
           : withPlan(spec, wanted, catalog),
-      { fields: PLAN_FIELDS, prepare: () => refuseBlocked(services, organizationId) },
+      {
+        fields: PLAN_FIELDS,
+        prepare: async (changed, live) => {
+          await refuseBlocked(services, organizationId);
+          const before = { ...live.spec, plan: planInForce(live) };
+          if (costsMore(changed.spec, before, catalog)) {
+            await refuseExhausted(services, organizationId);
+          }
+        },
+      },
     );
     const change = planChangeOf(project.resource, project.updatedAt);
     const data = {
