@@ -143,3 +143,18 @@ test("an undelete that takes longer goes on, and keeps its quota", async () => {
   expect(await requested(record)).toBeTruthy();
   expect(await reserved(organization)).toBe(1);
 });
+
+// Shows: docs/budgets.md#the-hard-cap: a project that is undeleted
+test("what a budget had paused has its quota again, and what a user had paused has none", async () => {
+  const { id: organization } = await harness.organization();
+  const pending = async (id: string, change: Partial<ProjectSpec>) => {
+    const record = await deleted(organization, id, { plan: "free", ...change });
+    await expect(undeleteProject(record, organization, harness.services, 300)).rejects.toMatchObject({
+      code: "UNDELETE_PENDING",
+    });
+  };
+  await pending("pmine", { paused: true });
+  expect(await reserved(organization)).toBe(0);
+  await pending("pcapped", { paused: true, pausedBy: "budget" });
+  expect(await reserved(organization)).toBe(1);
+});

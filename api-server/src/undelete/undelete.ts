@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { annotations, type DeletedProject, fieldManagers, type Project } from "@slipway/crds";
+import { annotations, type DeletedProject, fieldManagers, type Project, specOfRecreated } from "@slipway/crds";
 import type { Usage } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { withClusterErrors } from "../organizations/cluster-errors.ts";
@@ -52,7 +52,7 @@ export async function undeleteProject(
   await usage.reserve(organizationId, counted);
   let quota: QuotaVersion;
   try {
-    quota = await reserveProjectQuota(services, { ...identity, spec: deleted.spec });
+    quota = await reserveProjectQuota(services, { ...identity, spec: specOfRecreated(deleted.spec) });
     await requestUndelete(kube, record, now(), () => {
       throw failures.deletedProjectNotFound();
     });

@@ -1,6 +1,19 @@
 /** What stays true of a Project whose object is created again. Pure. */
 
+import type { ProjectSpec } from "./spec.ts";
 import type { ProjectStatus } from "./status.ts";
+
+/**
+ * The spec of a project that is created again. What a budget had paused is not paused, so that it has a quota of its own again; a budget
+ * that is still spent pauses it again.
+ */
+export function specOfRecreated(spec: ProjectSpec): ProjectSpec {
+  if (spec.pausedBy === undefined) {
+    return spec;
+  }
+  const { paused: _, pausedBy: __, ...rest } = spec;
+  return rest;
+}
 
 /**
  * The status of a project that is created again: its history, and nothing that was observed of its pods. A new object begins with

@@ -17,7 +17,7 @@ export {
 export { BILLABLE_CHANGES_LISTED, type BillableStatusChange } from "./billing-status.ts";
 export * from "./conditions.ts";
 export { type DatabaseStatus, databaseStatus } from "./database-status.ts";
-export { statusOfRecreated, withGenerations } from "./history.ts";
+export { specOfRecreated, statusOfRecreated, withGenerations } from "./history.ts";
 export { LAST_LINES_MAX_LENGTH, type LastTermination } from "./last-termination.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix } from "./plan-rules.ts";

@@ -161,6 +161,17 @@ describe("what is kept", () => {
     });
   });
 
+  // Shows: docs/budgets.md#the-hard-cap: a project that is undeleted
+  test("of a project that a budget has paused is not paused, and of one that a user has, is", () => {
+    const pausedBy = (spec: Partial<Project["spec"]>) => {
+      const { project } = kept;
+      const restored = restoredProject({ ...kept, project: { ...project, spec: { ...project.spec, ...spec } } }, "r");
+      return [restored.spec.paused, restored.spec.pausedBy];
+    };
+    expect(pausedBy({ paused: true, pausedBy: "budget" })).toEqual([undefined, undefined]);
+    expect(pausedBy({ paused: true })).toEqual([true, undefined]);
+  });
+
   test("of a Secret is all of it, under a name and a label that no project has", () => {
     const secret = {
       metadata: {

@@ -14,6 +14,7 @@ import {
   labels,
   MANAGED_BY,
   type Project,
+  specOfRecreated,
   statusOfRecreated,
 } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
@@ -191,7 +192,7 @@ export function restoredClaim(claim: Claim, project: Project): Claim {
 /** The Project, not to be reconciled yet. Its status is written apart. */
 export function restoredProject({ project }: KeptState, record: string): Project {
   const { name, namespace, labels: own, annotations: notes } = project.metadata;
-  const { creationPending: _, ...spec } = project.spec;
+  const { creationPending: _, ...spec } = specOfRecreated(project.spec);
   const { [annotations.traceparent]: __, ...kept } = notes ?? {};
   return {
     apiVersion: project.apiVersion,
