@@ -7,16 +7,16 @@ import { integer, matching } from "../fields.ts";
 export const DEFAULT_NOTICES: readonly number[] = [50, 80, 100];
 /** Notices of one budget. */
 export const NOTICES_MAX = 10;
-/** Up to a billion BRL, with the decimals that charges have. */
-const AMOUNT = /^(?:0|[1-9][0-9]{0,10})(?:\.[0-9]{1,9})?$/;
+/** More than 0 and up to a billion BRL, with the decimals that charges have. */
+const AMOUNT = /^(?=.*[1-9])(?:0|[1-9][0-9]{0,10})(?:\.[0-9]{1,9})?$/;
 
 export const putBudgetBody = z.strictObject({
   amount: matching(
     AMOUNT,
-    "must be a decimal with up to 11 digits and 9 decimals, such as 15000 or 99.5",
+    "must be a decimal of more than 0 with up to 11 digits and 9 decimals, such as 15000 or 99.5",
     21,
     "What a billing cycle may cost, in BRL cents.",
-  ).refine((amount) => /[1-9]/.test(amount), { message: "must be more than 0" }),
+  ),
   notices: z
     .array(integer(1, 1_000, "Percent of the amount."))
     .max(NOTICES_MAX)
