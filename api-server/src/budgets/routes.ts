@@ -6,7 +6,6 @@ import { failures } from "../errors/catalog.ts";
 import { type Call, defineRoute } from "../http/route.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import { messageOnly, success } from "../projects/routes/schemas.ts";
-import type { Services } from "../services.ts";
 import { budgetSchema, budgetView } from "./view.ts";
 
 const TAGS = ["Budgets"];
@@ -18,16 +17,6 @@ type AnyCall = Pick<Call<unknown, unknown, unknown>, "principal">;
 
 const organizationOf = ({ principal }: AnyCall): string => (principal as Principal).organizationId;
 
-/** The organization's budget in the cycle that is now. @throws Failure 404, 503 */
-async function viewOf(call: AnyCall, { ledger, now }: Pick<Services, "ledger" | "now">) {
-  const at = now();
-  const budget = await withLedgerErrors(() => findBudget(ledger, organizationOf(call), at));
-  if (budget === undefined) {
-    throw failures.budgetNotFound();
-  }
-  return budgetView(budget, billingCycle(at));
-}
-
 export const readBudget = defineRoute({
   operationId: "readBudget",
   method: "GET",
@@ -38,10 +27,14 @@ export const readBudget = defineRoute({
   responses: { 200: { description: "The budget.", schema: success({ data: budgetSchema }) } },
   refusals: [404],
   maxConcurrent: MAX_CONCURRENT,
-  handler: async (call, services) => ({
-    status: 200,
-    body: { status: "success", data: await viewOf(call, services) },
-  }),
+  handler: async (call, { ledger, now }) => {
+    const at = now();
+    const budget = await withLedgerErrors(() => findBudget(ledger, organizationOf(call), at));
+    if (budget === undefined) {
+      throw failures.budgetNotFound();
+    }
+    return { status: 200, body: { status: "success", data: budgetView(budget, billingCycle(at)) } };
+  },
 });
 
 export const updateBudget = defineRoute({
@@ -57,14 +50,14 @@ export const updateBudget = defineRoute({
   responses: {
     200: { description: "Set.", schema: success({ message: z.string(), data: budgetSchema }) },
   },
-  refusals: [404],
   maxConcurrent: MAX_CONCURRENT,
-  handler: async (call, services) => {
+  handler: async (call, { ledger, now }) => {
     const { amount, notices, hard_cap: hardCap } = call.body;
-    await withLedgerErrors(() =>
-      setBudget(services.ledger, organizationOf(call), { amount, notices, hardCap }),
+    const at = now();
+    const budget = await withLedgerErrors(() =>
+      setBudget(ledger, organizationOf(call), { amount, notices, hardCap }, at),
     );
-    const data = await viewOf(call, services);
+    const data = budgetView(budget, billingCycle(at));
     return { status: 200, body: { status: "success", message: "budget set", data } };
   },
 });

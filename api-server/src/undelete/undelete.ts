@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { annotations, type DeletedProject, fieldManagers, type Project, specOfRecreated } from "@slipway/crds";
+import {
+  annotations,
+  type DeletedProject,
+  fieldManagers,
+  type Project,
+  specOfRecreated,
+} from "@slipway/crds";
 import type { Usage } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { withClusterErrors } from "../organizations/cluster-errors.ts";

@@ -66,7 +66,8 @@ test("a reached cap pauses what runs, and resumes that alone once the budget is 
     await cluster.client.create(projectResource, exampleWorker({ namespace, name }, spec));
   }
   await insertCharge(ledger, { organizationId: "capped", amount: "100" });
-  const budget = (amount: string) => setBudget(ledger, "capped", { amount, notices: [50], hardCap: true });
+  const budget = (amount: string) =>
+    setBudget(ledger, "capped", { amount, notices: [50], hardCap: true }, new Date());
   await budget("100");
   await until("pruns", true, "budget");
   await eventually(async () => (await findBudget(ledger, "capped", new Date()))?.reached.length === 2);

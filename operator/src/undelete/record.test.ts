@@ -165,7 +165,10 @@ describe("what is kept", () => {
   test("of a project that a budget has paused is not paused, and of one that a user has, is", () => {
     const pausedBy = (spec: Partial<Project["spec"]>) => {
       const { project } = kept;
-      const restored = restoredProject({ ...kept, project: { ...project, spec: { ...project.spec, ...spec } } }, "r");
+      const restored = restoredProject(
+        { ...kept, project: { ...project, spec: { ...project.spec, ...spec } } },
+        "r",
+      );
       return [restored.spec.paused, restored.spec.pausedBy];
     };
     expect(pausedBy({ paused: true, pausedBy: "budget" })).toEqual([undefined, undefined]);

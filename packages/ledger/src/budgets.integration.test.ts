@@ -54,7 +54,12 @@ const next = new Date(new Date(start.getTime() + 32 * DAY_MS).toISOString().slic
 const all = { after: "", limit: 100 };
 
 const budget = (settings: Partial<BudgetSettings> = {}, organization = "acme") =>
-  setBudget(ledger, organization, { amount: "100", notices: [50, 80, 100], hardCap: false, ...settings });
+  setBudget(
+    ledger,
+    organization,
+    { amount: "100", notices: [50, 80, 100], hardCap: false, ...settings },
+    now,
+  );
 const charge = (amount: string, at = now, organizationId = "acme") =>
   insertCharge(ledger, { organizationId, amount, at });
 const record = async (at = now) => (await recordBudgetCrossings(ledger, at, all)).recorded;
@@ -198,6 +203,7 @@ it("is written only when it changes", async () => {
   await budget({ notices: [80, 50, 100] });
   const first = await version();
   expect((await findBudget(ledger, "acme", now))?.notices).toEqual([50, 80, 100]);
+  expect(await budget()).toEqual(await findBudget(ledger, "acme", now));
   await budget({ amount: "100.00" });
   expect(await version()).toEqual(first);
   await budget({ hardCap: true });

@@ -36,23 +36,33 @@ export const spentIn = (organizationId: RawBuilder<unknown>, cycle: RawBuilder<u
 
 /**
  * Sets an organization's budget. Set again as it is it stays as it is; with another amount its thresholds can be reached again.
+ * @returns as it was set, also where others set or remove it meanwhile, and what has become of it in the cycle of a moment
  */
-export async function setBudget(
+export function setBudget(
   ledger: Ledger,
   organizationId: string,
   { amount, notices, hardCap }: BudgetSettings,
-): Promise<void> {
+  now: Date,
+): Promise<Budget> {
   const sorted = notices.toSorted((a, b) => a - b);
-  await sql`
-    insert into budgets as b (organization_id, amount, notices, hard_cap)
-    values (${organizationId}, ${amount}::numeric, ${sorted}::integer[], ${hardCap})
-    on conflict (organization_id) do update set amount = excluded.amount, notices = excluded.notices,
-      hard_cap = excluded.hard_cap, updated_at = now(),
-      revision = case b.amount when excluded.amount then b.revision else excluded.revision end,
-      revised_at = case b.amount when excluded.amount then b.revised_at else now() end
-    where (b.amount, b.notices, b.hard_cap) is distinct from (excluded.amount, excluded.notices, excluded.hard_cap)`.execute(
-    ledger,
-  );
+  return ledger.transaction().execute(async (transaction) => {
+    // The row stays locked until the end, also where it is as wanted.
+    await sql`
+      insert into budgets as b (organization_id, amount, notices, hard_cap)
+      values (${organizationId}, ${amount}::numeric, ${sorted}::integer[], ${hardCap})
+      on conflict (organization_id) do update set amount = excluded.amount, notices = excluded.notices,
+        hard_cap = excluded.hard_cap, updated_at = now(),
+        revision = case b.amount when excluded.amount then b.revision else excluded.revision end,
+        revised_at = case b.amount when excluded.amount then b.revised_at else now() end
+      where (b.amount, b.notices, b.hard_cap) is distinct from (excluded.amount, excluded.notices, excluded.hard_cap)`.execute(
+      transaction,
+    );
+    const budget = await findBudget(transaction, organizationId, now);
+    if (budget === undefined) {
+      throw new Error("a budget that was set does not exist");
+    }
+    return budget;
+  });
 }
 
 /** An organization's budget, and what has become of it in the cycle of a moment. */

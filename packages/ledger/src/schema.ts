@@ -307,7 +307,6 @@ interface OrganizationUsageTable {
   reserved_at: ColumnType<Date, never, Date>;
 }
 
-/** The tables, as kysely sees them. Migrations are the truth; this follows them. */
 interface BudgetTable {
   organization_id: string;
   /** BRL cents, a decimal. */
@@ -321,6 +320,7 @@ interface BudgetTable {
   updated_at: CreatedAt;
 }
 
+/** The tables, as kysely sees them. Migrations are the truth; this follows them. */
 export interface LedgerSchema {
   organizations: OrganizationTable;
   users: UserTable;
