@@ -5,8 +5,9 @@ import type { Project } from "@slipway/crds";
 import { sleep } from "@slipway/process";
 import type { PolicyRule } from "../rbac.ts";
 import { BudgetCaps } from "./caps.ts";
+import { recordCrossings } from "./crossings.ts";
 import { createBudgetMetrics } from "./metrics.ts";
-import { type BudgetLedger, eachPage } from "./ports.ts";
+import type { BudgetLedger } from "./ports.ts";
 
 /** In every namespace: what a cap pauses and resumes. */
 export const rules: PolicyRule[] = [
@@ -29,7 +30,7 @@ export function addBudgets(
   { ledger, projects, periodMs = PERIOD_MS }: BudgetOptions,
 ): void {
   const { client, clock, log, trustedClock } = manager;
-  /** By runnable, when its last round was complete. */
+  /** By runnable, when its last round was complete, or when it began. */
   const completed = new Map<string, number>();
   const age = () => Math.max(0, ...completed.values().map((at) => (clock.monotonic() - at) / 1_000));
   const metrics = createBudgetMetrics(manager.registry, age);
@@ -37,21 +38,24 @@ export function addBudgets(
     ...{ ledger, client, projects, clock, trustedClock, log },
     owns: (namespace) => manager.owns(namespace),
     onAction: (action) => metrics.capActions.inc({ action }),
+    onFailure: () => metrics.failures.inc(),
   });
 
   async function repeatedly(
     name: string,
     signal: AbortSignal,
-    round: () => Promise<unknown>,
+    round: () => Promise<boolean>,
     failure: string,
   ): Promise<void> {
     completed.set(name, clock.monotonic());
     while (!signal.aborted) {
       try {
-        await round();
-        completed.set(name, clock.monotonic());
+        if (await round()) {
+          completed.set(name, clock.monotonic());
+        }
       } catch (error) {
         if (!signal.aborted) {
+          metrics.failures.inc();
           log.warn({ err: error }, failure);
         }
       }
@@ -63,12 +67,12 @@ export function addBudgets(
   manager.addRunnable({
     name: "budget-crossings",
     run: (signal) => {
-      const record = async (page: Parameters<BudgetLedger["recordCrossings"]>[1]) => {
-        const { recorded, next } = await ledger.recordCrossings(trustedClock.now(), page);
-        metrics.crossings.inc(recorded);
-        return { next };
+      const options = {
+        ...{ ledger, trustedClock, clock, log },
+        onRecorded: (count: number) => metrics.crossings.inc(count),
+        onFailure: () => metrics.failures.inc(),
       };
-      const round = () => eachPage(record, { clock, signal });
+      const round = () => recordCrossings(options, signal);
       return repeatedly("crossings", signal, round, "budgets could not be compared with charges");
     },
   });

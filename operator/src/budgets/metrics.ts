@@ -5,6 +5,7 @@ import { Counter, Gauge, type Registry } from "prom-client";
 export interface BudgetMetrics {
   crossings: Counter;
   capActions: Counter<"action">;
+  failures: Counter;
 }
 
 /**
@@ -32,6 +33,11 @@ export function createBudgetMetrics(registry: Registry, age: () => number): Budg
     capActions.inc({ action }, 0);
   }
   return {
+    failures: new Counter({
+      name: "slipway_budget_failures_total",
+      help: "What failed of comparing budgets and applying their caps: a page, an organization, a project, or a whole round.",
+      registers,
+    }),
     capActions,
     crossings: new Counter({
       name: "slipway_budget_crossings_total",

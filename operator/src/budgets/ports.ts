@@ -1,38 +1,30 @@
 /** What budgets need of the ledger. */
 
-import { type BudgetPage, type Ledger, listExhaustedBudgets, recordBudgetCrossings } from "@slipway/ledger";
-import { type Clock, sleep } from "@slipway/process";
+import {
+  type BudgetPage,
+  type Ledger,
+  listBudgets,
+  listExhaustedBudgets,
+  listUnrecordedBudgets,
+  recordBudgetCrossings,
+} from "@slipway/ledger";
 
 /** Each call throws while the ledger is unavailable. */
 export interface BudgetLedger {
-  /** Records what a page of budgets has reached, each once and with its event. */
-  recordCrossings(now: Date, page: BudgetPage): Promise<{ recorded: number; next: string | undefined }>;
-  /** Organizations of a page of budgets whose hard cap is reached. */
-  exhausted(now: Date, page: BudgetPage): Promise<{ organizationIds: string[]; next: string | undefined }>;
+  /** Organizations of a page of budgets, or of those with a hard cap alone; fewer than its limit on the last one. */
+  list(page: BudgetPage, options?: { hardCap?: boolean }): Promise<string[]>;
+  /** Of some organizations, those whose budget has reached what is not recorded. */
+  unrecorded(now: Date, organizationIds: readonly string[]): Promise<string[]>;
+  /** Records what an organization's budget has reached, each once and with its event. @returns how many */
+  record(now: Date, organizationId: string): Promise<number>;
+  /** Of some organizations, those whose hard cap is reached. */
+  exhausted(now: Date, organizationIds: readonly string[]): Promise<string[]>;
 }
 
 /** The real one. */
 export const budgetLedger = (ledger: Ledger): BudgetLedger => ({
-  recordCrossings: (now, page) => recordBudgetCrossings(ledger, now, page),
-  exhausted: (now, page) => listExhaustedBudgets(ledger, now, page),
+  list: (page, options) => listBudgets(ledger, page, options),
+  unrecorded: (now, organizationIds) => listUnrecordedBudgets(ledger, now, organizationIds),
+  record: (now, organizationId) => recordBudgetCrossings(ledger, now, organizationId),
+  exhausted: (now, organizationIds) => listExhaustedBudgets(ledger, now, organizationIds),
 });
-
-/** Budgets of one query. Each reads a row for each day and kind of charge of the cycle. */
-const PAGE_SIZE = 500;
-/** Between two queries, in milliseconds: 25,000 budgets are compared within a minute. */
-const PACE_MS = 1_000;
-
-/** Reads one page after the other until there is none, or the signal aborts. @throws what `read` throws */
-export async function eachPage(
-  read: (page: BudgetPage) => Promise<{ next: string | undefined }>,
-  { clock, signal }: { clock: Clock; signal: AbortSignal },
-): Promise<void> {
-  let after: string | undefined = "";
-  while (after !== undefined && !signal.aborted) {
-    const { next }: { next: string | undefined } = await read({ after, limit: PAGE_SIZE });
-    after = next;
-    if (after !== undefined) {
-      await sleep(clock, PACE_MS, signal);
-    }
-  }
-}

@@ -1,6 +1,6 @@
 import { billingCycle } from "@slipway/crds";
 import { type RawBuilder, sql } from "kysely";
-import { type BudgetPage, cycleDay, EXHAUSTED_PERCENT, spentIn } from "./budgets.ts";
+import { cycleDay, EXHAUSTED_PERCENT, spentIn } from "./budgets.ts";
 import type { Ledger } from "./connect.ts";
 import type { NotificationEvent } from "./notification-event.ts";
 import { recordOwnEvents } from "./webhook-events.ts";
@@ -23,30 +23,21 @@ interface Crossing {
   reached_at: Date;
 }
 
-/**
- * Compares one page of budgets with what was charged, and records what they have reached and is not recorded. Nothing is written otherwise.
- * @returns how many were recorded, and where the next page begins; undefined after the last one
- */
-export async function recordBudgetCrossings(
+/** Of some organizations, those whose charges have reached what is not recorded. */
+export async function listUnrecordedBudgets(
   ledger: Ledger,
   now: Date,
-  { after, limit }: BudgetPage,
-): Promise<{ recorded: number; next: string | undefined }> {
-  const { rows } = await sql<{ last: string | null; size: number; due: string[] | null }>`
-    with page as (
-      select * from budgets where organization_id > ${after} order by organization_id limit ${limit}
-    )
-    select (select max(organization_id) from page) as last, (select count(*)::int from page) as size,
-      (select array_agg(distinct organization_id) from (${reached(sql`page`, now)}) r) as due`.execute(
+  organizationIds: readonly string[],
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select distinct organization_id as id from (${reached(now, organizationIds)}) r order by 1`.execute(
     ledger,
   );
-  const { last = null, size = 0, due = null } = rows[0] ?? {};
-  const recorded = due === null ? 0 : await record(ledger, now, due);
-  return { recorded, next: size < limit ? undefined : (last ?? undefined) };
+  return rows.map(({ id }) => id);
 }
 
 /** Thresholds of some budgets that charges have reached, in the cycle of a moment and in the one that has just ended, and are not recorded. */
-function reached(budgets: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
+function reached(now: Date, organizationIds: readonly string[]): RawBuilder<unknown> {
   const { startedAt } = billingCycle(now);
   const cycles = [cycleDay(now)];
   if (now.getTime() - startedAt.getTime() < LATE_MS) {
@@ -54,14 +45,15 @@ function reached(budgets: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
   }
   return sql`
     select b.organization_id, c.cycle, b.revision, t.threshold, b.amount, s.spent, b.hard_cap
-    from ${budgets} b
+    from budgets b
     cross join unnest(${cycles}::date[]) c (cycle)
-    cross join lateral (select ${spentIn(sql`b.organization_id`, sql`c.cycle`)} as spent) s
+    -- The sum itself, not a select of it: that would be summed again for each threshold.
+    cross join lateral ${spentIn(sql`b.organization_id`, sql`c.cycle`)} s (spent)
     cross join lateral (
       select distinct threshold
       from unnest(b.notices || case when b.hard_cap then array[${EXHAUSTED_PERCENT}::integer] else '{}' end) n (threshold)
     ) t
-    where s.spent * 100 >= b.amount * t.threshold
+    where b.organization_id = any (${organizationIds}::text[]) and s.spent * 100 >= b.amount * t.threshold
       -- What was charged before this amount was set in a cycle that had ended reached nothing.
       and b.revised_at < (c.cycle + interval '1 month') at time zone 'UTC'
       and not exists (
@@ -71,11 +63,14 @@ function reached(budgets: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
         where r.organization_id = b.organization_id and r.cycle_start = c.cycle) < ${MAX_CROSSINGS}`;
 }
 
-function record(ledger: Ledger, now: Date, organizationIds: readonly string[]): Promise<number> {
+/**
+ * Records what an organization's charges have reached and is not recorded, with its events, in one transaction. Nothing is written otherwise.
+ * @returns how many were recorded
+ */
+export function recordBudgetCrossings(ledger: Ledger, now: Date, organizationId: string): Promise<number> {
   return ledger.transaction().execute(async (transaction) => {
-    const budgets = sql`(select * from budgets where organization_id = any (${organizationIds}::text[]))`;
     const { rows } = await sql<Crossing>`
-      with due as (${reached(budgets, now)}), crossings as (
+      with due as (${reached(now, [organizationId])}), crossings as (
         insert into budget_crossings (organization_id, cycle_start, revision, threshold, amount, spent)
         select organization_id, cycle, revision, threshold, amount, spent from due
         order by organization_id, cycle, revision, threshold

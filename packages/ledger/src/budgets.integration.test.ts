@@ -11,7 +11,9 @@ import {
   findBudget,
   isBudgetExhausted,
   type Ledger,
+  listBudgets,
   listExhaustedBudgets,
+  listUnrecordedBudgets,
   listWebhookDeliveries,
   MAX_CROSSINGS,
   migrateToLatest,
@@ -51,7 +53,6 @@ const DAY_MS = 86_400_000;
 const start = new Date(new Date().toISOString().slice(0, 7));
 const now = new Date(start.getTime() + 10 * DAY_MS);
 const next = new Date(new Date(start.getTime() + 32 * DAY_MS).toISOString().slice(0, 7));
-const all = { after: "", limit: 100 };
 
 const budget = (settings: Partial<BudgetSettings> = {}, organization = "acme") =>
   setBudget(
@@ -62,7 +63,7 @@ const budget = (settings: Partial<BudgetSettings> = {}, organization = "acme") =
   );
 const charge = (amount: string, at = now, organizationId = "acme") =>
   insertCharge(ledger, { organizationId, amount, at });
-const record = async (at = now) => (await recordBudgetCrossings(ledger, at, all)).recorded;
+const record = (at = now, organization = "acme") => recordBudgetCrossings(ledger, at, organization);
 async function events(): Promise<{ threshold: number; spent: string }[]> {
   const query = { organizationId: "acme", webhookId: "w1", limit: 200, offset: 0 };
   const { deliveries } = await listWebhookDeliveries(ledger, query);
@@ -78,7 +79,7 @@ it("records each threshold once, with its event", async () => {
   await charge("0.000000001");
   expect(await record()).toBe(1);
   await charge("60");
-  expect(await Promise.all([record(), recordBudgetCrossings(other, now, all), record()])).toHaveLength(3);
+  expect(await Promise.all([record(), recordBudgetCrossings(other, now, "acme"), record()])).toHaveLength(3);
   expect(await record()).toBe(0);
   const cycle = { cycle_started_at: start.toISOString(), organization_id: "acme", hard_cap: false };
   expect(await events()).toEqual([
@@ -146,6 +147,7 @@ it("records so many of an organization in a cycle, and those of others", async (
     await budget({ amount: `${amount}`, notices });
     await record();
   }
+  await record(now, "other");
   const { rows } = await sql`
     select organization_id as id, count(*)::int from budget_crossings group by 1 order by 1`.execute(ledger);
   expect(rows).toEqual([
@@ -154,23 +156,23 @@ it("records so many of an organization in a cycle, and those of others", async (
   ]);
 });
 
-it("compares a page of budgets after the other", async () => {
-  for (const id of ["a", "b", "c"]) {
+it("lists a page of budgets after the other, and what is due of some", async () => {
+  const ids = ["a", "b", "c"];
+  for (const id of ids) {
     await budget({ hardCap: true }, id);
     await charge(id === "b" ? "99" : "100", now, id);
   }
   await budget({}, "d");
-  const pages = { after: "", limit: 2 };
-  expect(await listExhaustedBudgets(ledger, now, pages)).toEqual({ organizationIds: ["a"], next: "b" });
-  expect(await listExhaustedBudgets(ledger, now, { ...pages, after: "b" })).toEqual({
-    organizationIds: ["c"],
-    next: undefined,
-  });
-  expect(await recordBudgetCrossings(ledger, now, pages)).toEqual({ recorded: 5, next: "b" });
-  expect(await recordBudgetCrossings(ledger, now, { ...pages, after: "b" })).toEqual({
-    recorded: 3,
-    next: "d",
-  });
+  await charge("49", now, "d");
+  expect(await listBudgets(ledger, { after: "", limit: 3 })).toEqual(ids);
+  expect(await listBudgets(ledger, { after: "c", limit: 3 })).toEqual(["d"]);
+  expect(await listBudgets(ledger, { after: "b", limit: 3 }, { hardCap: true })).toEqual(["c"]);
+  const some = [...ids, "d", "unknown"];
+  expect(await listExhaustedBudgets(ledger, now, some)).toEqual(["a", "c"]);
+  expect(await listExhaustedBudgets(ledger, now, ["b", "c"])).toEqual(["c"]);
+  expect(await listUnrecordedBudgets(ledger, now, some)).toEqual(ids);
+  expect(await record(now, "b")).toBe(2);
+  expect(await listUnrecordedBudgets(ledger, now, some)).toEqual(["a", "c"]);
 });
 
 it("is exhausted by charges of the cycle alone, and only where it has a hard cap", async () => {

@@ -129,22 +129,32 @@ export interface BudgetPage {
   limit: number;
 }
 
-/**
- * Organizations of one page of budgets with a hard cap, those of which the cycle's charges have reached it.
- * @returns also where the next page begins; undefined after the last one
- */
+/** Organizations of one page of budgets, or of those with a hard cap alone. Fewer than the limit: the last page. */
+export async function listBudgets(
+  ledger: Ledger,
+  { after, limit }: BudgetPage,
+  { hardCap = false }: { hardCap?: boolean } = {},
+): Promise<string[]> {
+  const rows = await ledger
+    .selectFrom("budgets")
+    .select("organization_id")
+    .where("organization_id", ">", after)
+    .$if(hardCap, (query) => query.where("hard_cap", "=", true))
+    .orderBy("organization_id")
+    .limit(limit)
+    .execute();
+  return rows.map(({ organization_id: id }) => id);
+}
+
+/** Of some organizations, those with a budget with a hard cap that the cycle's charges have reached. */
 export async function listExhaustedBudgets(
   ledger: Ledger,
   now: Date,
-  { after, limit }: BudgetPage,
-): Promise<{ organizationIds: string[]; next: string | undefined }> {
-  const { rows } = await sql<{ id: string; exhausted: boolean }>`
-    select b.organization_id as id, ${isExhausted(now)} as exhausted from budgets b
-    where b.organization_id > ${after} and b.hard_cap order by b.organization_id limit ${limit}`.execute(
-    ledger,
-  );
-  return {
-    organizationIds: rows.filter(({ exhausted }) => exhausted).map(({ id }) => id),
-    next: rows.length < limit ? undefined : rows.at(-1)?.id,
-  };
+  organizationIds: readonly string[],
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select b.organization_id as id from budgets b
+    where b.organization_id = any (${organizationIds}::text[]) and ${isExhausted(now)}
+    order by b.organization_id`.execute(ledger);
+  return rows.map(({ id }) => id);
 }
