@@ -191,7 +191,7 @@ describe("the creation of a job", () => {
     expect(own.statusCode).toBe(201);
   });
 
-  // Shows: docs/jobs.md#failures: create | 402 `ORGANIZATION_BLOCKED`; 409 `INSUFFICIENT_PLAN_CAPACITY`
+  // Shows: docs/jobs.md#failures: create | 402 `ORGANIZATION_BLOCKED`, `BUDGET_EXHAUSTED`; 409 `INSUFFICIENT_PLAN_CAPACITY`
   it("is refused in an organization that is blocked, over a plan's capacity, and while there are no jobs", async () => {
     const { id, headers } = await harness.organization();
     await setOrganizationBlocked(harness.ledger, id, true);

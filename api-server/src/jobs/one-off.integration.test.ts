@@ -132,7 +132,7 @@ describe("starting a one-off run", () => {
     await operator.stop();
   });
 
-  // Shows: docs/applications.md#errors-other-operations: start a run | 402 `ORGANIZATION_BLOCKED`; 409
+  // Shows: docs/applications.md#errors-other-operations: start a run | 402 `ORGANIZATION_BLOCKED`, `BUDGET_EXHAUSTED`; 409
   it("is refused immediately for what has never served, is paused, is no application or has too many", async () => {
     const never = await createShop({ deployments: [{ ...deployment, status: "failed" }] });
     expect(await refusalOf(start(never))).toEqual([409, "PROJECT_NOT_DEPLOYED"]);

@@ -125,7 +125,7 @@ describe("autoscaling", () => {
   });
 
   // Shows: docs/applications.md#project-settings: autoscaling: the quota of more instances is reserved first
-  // Shows: docs/applications.md#errors-other-operations: PATCH autoscaling | 402 `ORGANIZATION_BLOCKED`: for
+  // Shows: docs/applications.md#errors-other-operations: PATCH autoscaling | 402 `ORGANIZATION_BLOCKED`, `BUDGET_EXHAUSTED`: for
   it("has the quota of more instances, and a blocked organization gets fewer alone", async () => {
     const app = await application({ plan: "free" });
     expect(await reservationOf(app)).toMatchObject({ slots: 1 });
