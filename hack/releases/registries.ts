@@ -13,6 +13,7 @@ import { RequestScalingMetrics } from "../../operator/src/applications/requests/
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
 import { addBilling } from "../../operator/src/billing/billing.ts";
 import { addMetering } from "../../operator/src/billing/metering.ts";
+import { createBudgetMetrics } from "../../operator/src/budgets/metrics.ts";
 import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
 import { addInvoices } from "../../operator/src/invoices/invoices.ts";
 import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobs/runs/metrics.ts";
@@ -54,6 +55,7 @@ function operatorRegistry(): Registry {
   new RequestScalingMetrics(manager.registry);
   createWebhookMetrics(manager.registry);
   createAlertMetrics(manager.registry, () => 0);
+  createBudgetMetrics(manager.registry, () => 0);
   registerBackupGauges(
     manager.registry,
     { projects, backups: new Store<Backup>() },
