@@ -151,6 +151,7 @@ test("a cap writes nothing where projects are as they should be", async () => {
   expect(patches).toEqual([]);
 });
 
+// Shows: docs/budgets.md#the-hard-cap: a budget that is set during a round
 test("a cap that was raised, or reached, since it was read changes nothing of its projects", async () => {
   const projects = [project({}), project({ paused: true, pausedBy: "budget" }, "pback", "beta")];
   const { run, patches, queries } = capsOf(projects, [["acme"], ["beta"]], { capped: ["acme", "beta"] });
@@ -159,6 +160,7 @@ test("a cap that was raised, or reached, since it was read changes nothing of it
   expect(queries).toEqual([["acme", "beta"], ["acme"], ["beta"]]);
 });
 
+// Shows: docs/budgets.md#what-is-promised: an organization whose thresholds cannot be recorded
 test("a page that fails keeps no other back, and projects of which nothing is known stay as they are", async () => {
   const capped = [...pagesOf(1), "acme"];
   const first = Array.from({ length: PAGE_SIZE }, (_, index) => `0${`${index}`.padStart(4, "0")}`);
@@ -263,6 +265,7 @@ function crossingsOf(ids: string[], failing: { page?: boolean; organizations?: s
   return { run, recorded, failures: () => failures };
 }
 
+// Shows: docs/budgets.md#what-is-promised: an organization whose thresholds cannot be recorded
 test("an organization whose crossing cannot be recorded, and a page that cannot be compared, keep no other back", async () => {
   const ids = pagesOf(2);
   const one = crossingsOf(ids, { organizations: ["a00007"] });
