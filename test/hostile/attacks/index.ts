@@ -3,6 +3,7 @@ import type { Attack } from "../attack.ts";
 import { adminCommands } from "./admin-commands.ts";
 import { alerts } from "./alerts.ts";
 import { backups } from "./backups.ts";
+import { budgets } from "./budgets.ts";
 import { buildDisk } from "./build-disk.ts";
 import { clockAhead } from "./clock-ahead.ts";
 import { containerDisk } from "./container-disk.ts";
@@ -52,6 +53,7 @@ export const attacks: readonly Attack[] = [
   logFlood,
   metricRanges,
   usageReads,
+  budgets,
   logDrains,
   variables,
   references,
