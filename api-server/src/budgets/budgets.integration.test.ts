@@ -96,7 +96,9 @@ describe("while a hard cap is reached", () => {
   /** A deleted project that can be undeleted. */
   async function createDeleted() {
     const metadata = { name: "pgone-0c6b4d3e", namespace: organizationNamespace(capped.id) };
-    const state = JSON.stringify({ project: { metadata: { ...metadata, name: "pgone" }, spec: exampleSpec } });
+    const state = JSON.stringify({
+      project: { metadata: { ...metadata, name: "pgone" }, spec: exampleSpec },
+    });
     await harness.admin.create(resources.secrets, {
       metadata,
       data: { "state.json": Buffer.from(state).toString("base64") },
@@ -135,7 +137,12 @@ describe("while a hard cap is reached", () => {
     ["a deployment from Git", "POST", "/v1/project/pbuilt/deploy", {}],
     ["more instances", "PATCH", "/v1/project/pshop/autoscaling", { instances: 3 }],
     ["a dearer plan", "PATCH", "/v1/project/pshop/plan", { plan: "business" }],
-    ["a term that is paid ahead", "PATCH", "/v1/project/pshop/plan", { plan: "basic", payment_mode: "monthly" }],
+    [
+      "a term that is paid ahead",
+      "PATCH",
+      "/v1/project/pshop/plan",
+      { plan: "basic", payment_mode: "monthly" },
+    ],
   ] as const)("%s is refused", async (_, method, url, body) => {
     expect(statusAndCode(await call(method, url, body))).toEqual([402, "BUDGET_EXHAUSTED"]);
   });

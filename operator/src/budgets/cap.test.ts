@@ -1,11 +1,5 @@
 import { type KubeClient, KubeError } from "@slipway/controller-runtime";
-import {
-  type BillableState,
-  type PriceList,
-  type Project,
-  planCharges,
-  sumDecimals,
-} from "@slipway/crds";
+import { type BillableState, type PriceList, type Project, planCharges, sumDecimals } from "@slipway/crds";
 import { silentLogger, systemClock } from "@slipway/process";
 import { expect, test } from "vitest";
 import { capAction } from "./cap.ts";
