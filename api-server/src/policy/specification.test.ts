@@ -429,7 +429,9 @@ describe("the scope of", () => {
 describe("what an organization's projects share", () => {
   it("is all in the table", () => {
     const found = routes.filter(({ path }) =>
-      /^\/v1\/organization\/(variable-groups|webhooks|email-recipients|log-drains|invoices|budget)/.test(path),
+      /^\/v1\/organization\/(variable-groups|webhooks|email-recipients|log-drains|invoices|budget)/.test(
+        path,
+      ),
     );
     expect(found.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       scopesOnOrganization.map(([operation]) => operation).sort(),

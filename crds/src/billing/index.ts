@@ -1,5 +1,7 @@
 /** What plans cost, computed from the history of a project. `plan-charges.ts` is the beginning; docs/billing.md has the rules. */
 
+export { type PlanAdjustment, planAdjustments, type RecordedPlanCharge } from "./adjustments.ts";
+export { checkpointOf } from "./checkpoint.ts";
 export {
   type CostAmount,
   type CostForecast,
@@ -10,8 +12,6 @@ export {
   forecastDays,
   type Renewal,
 } from "./forecast.ts";
-export { type PlanAdjustment, planAdjustments, type RecordedPlanCharge } from "./adjustments.ts";
-export { checkpointOf } from "./checkpoint.ts";
 export {
   type BillableChange,
   type BillableCheckpoint,
