@@ -1,14 +1,11 @@
 /** Notifications by e-mail on the stack: a code confirms, an event arrives over TLS although the server was away, and a link ends it. */
-import { dirname } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startSmtpServer, type TestSmtpServer } from "../kit/servers/smtp.ts";
+import type { TestSmtpServer } from "../kit/servers/smtp.ts";
 import { apiClient, uniqueName } from "./support/api.ts";
 import { eventually } from "./support/eventually.ts";
+import { codeOf, mailsOf, RECIPIENTS, startMailServer } from "./support/mail.ts";
 import { stack } from "./support/stack.ts";
 
-/** The stack's operators send mails there (hack/stack/chart.ts). */
-const PORT = 5_012;
-const RECIPIENTS = "/v1/organization/email-recipients";
 /** A mailbox gets few codes in a day. */
 const ADDRESS = `${uniqueName("on-call")}@example.com`;
 
@@ -17,7 +14,7 @@ let server: TestSmtpServer;
 let id: string | undefined;
 
 beforeAll(async () => {
-  server = await start();
+  server = await startMailServer();
 });
 afterAll(async () => {
   if (id) {
@@ -25,17 +22,6 @@ afterAll(async () => {
   }
   await server?.close();
 });
-
-/** Certified by the stack's authority. */
-function start(): Promise<TestSmtpServer> {
-  const { hostname } = new URL(stack.git.url);
-  return startSmtpServer({
-    folder: dirname(stack.git.caFile),
-    altNames: [`IP:${hostname}`],
-    address: "0.0.0.0",
-    port: PORT,
-  });
-}
 
 interface Delivery {
   readonly id: string;
@@ -67,7 +53,7 @@ test("an address confirms with the code that it was sent", async () => {
   });
   expect(mail?.to).toEqual([ADDRESS]);
   expect(server.plain()).toBe(0);
-  const code = /Code: (\S+)/.exec(mail?.raw ?? "")?.[1];
+  const code = codeOf(mail);
   const confirmed = await call<{ confirmed: boolean }>("POST", `${RECIPIENTS}/${id}/confirm`, { code });
   expect([confirmed.status, confirmed.body.data?.confirmed]).toEqual([200, true]);
 });
@@ -79,7 +65,7 @@ test("a mail waits for a server that is away, and its link ends all others", asy
   server.refuse(undefined);
   // The first pause is 5 s.
   const mail = await eventually(async () => {
-    const found = server.mails.find(({ headers }) => headers["message-id"]?.startsWith(`<${event}.`));
+    const [found] = mailsOf(server, event);
     expect(found).toBeDefined();
     return found;
   });

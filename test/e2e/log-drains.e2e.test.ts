@@ -1,4 +1,3 @@
-import { PatchStrategy, setHeaderOptions } from "@kubernetes/client-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   messageText,
@@ -15,6 +14,7 @@ import {
   untilStatus,
 } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
+import { allowReceivers, RECEIVERS_HOST } from "./support/drains.ts";
 import { eventually } from "./support/eventually.ts";
 import { untilServing } from "./support/ingress.ts";
 import { writeLines } from "./support/logs.ts";
@@ -23,12 +23,9 @@ import { stack } from "./support/stack.ts";
 
 /** Log drains: from real containers over the store to receivers of the test's own, while the process that delivers is killed. */
 
-/** The node's address, where pods find what this machine serves. */
-const HOST = "10.244.0.1";
 const DRAINS = "/v1/organization/log-drains";
 /** Within the rate of a project, so that none is left out. */
 const LINES = 200;
-const deployment = { name: "slipway-log-drains", namespace: systemNamespace };
 const call = apiClient();
 const projects: string[] = [];
 const drains: string[] = [];
@@ -38,10 +35,10 @@ let otlp: Awaited<ReturnType<typeof startOtlpReceiver>>;
 let syslog: Awaited<ReturnType<typeof startSyslogReceiver>>;
 
 beforeAll(async () => {
-  otlp = await startOtlpReceiver((): OtlpAnswer => ({ status: isAway ? 503 : 200 }), HOST);
-  syslog = await startSyslogReceiver(() => (isAway ? "away" : "take"), HOST);
+  otlp = await startOtlpReceiver((): OtlpAnswer => ({ status: isAway ? 503 : 200 }), RECEIVERS_HOST);
+  syslog = await startSyslogReceiver(() => (isAway ? "away" : "take"), RECEIVERS_HOST);
   undo.push(otlp.close, syslog.close);
-  await allow([`${HOST}:${otlp.port}`, `${HOST}:${syslog.port}`]);
+  await allowReceivers([otlp.port, syslog.port]);
 }, 300_000);
 afterAll(async () => {
   for (const id of drains) {
@@ -50,19 +47,6 @@ afterAll(async () => {
   await deleteProjects(call, projects);
   await Promise.all(undo.map((one) => one()));
 });
-
-/** As `logDrains.allowedHosts` would. */
-async function allow(hosts: readonly string[]): Promise<void> {
-  const env = [{ name: "SLIPWAY_LOG_DRAINS_ALLOWED_HOSTS", value: hosts.join(",") }];
-  const body = { spec: { template: { spec: { containers: [{ name: "log-drains", env }] } } } };
-  const options = setHeaderOptions("Content-Type", PatchStrategy.StrategicMergePatch);
-  await cluster.apps.patchNamespacedDeployment({ ...deployment, body }, options);
-  await eventually(async () => {
-    const { metadata, status } = await cluster.apps.readNamespacedDeployment(deployment);
-    expect(status?.observedGeneration).toBe(metadata?.generation);
-    expect([status?.updatedReplicas, status?.readyReplicas, status?.replicas]).toEqual([1, 1, 1]);
-  });
-}
 
 async function createDrain(body: object): Promise<string> {
   const answer = await call<{ id: string }>("POST", DRAINS, body);
@@ -94,14 +78,14 @@ test("each line of an application arrives at both receivers over killed processe
   const otlpDrain = await createDrain({
     name: "OTLP",
     project_id: app.project_id,
-    otlp_http: { endpoint: `https://${HOST}:${otlp.port}` },
+    otlp_http: { endpoint: `https://${RECEIVERS_HOST}:${otlp.port}` },
     headers: [{ name: "Authorization", value: "Bearer of-the-test" }],
     ca: otlp.ca,
   });
   const syslogDrain = await createDrain({
     name: "Syslog",
     project_id: app.project_id,
-    syslog: { host: HOST, port: syslog.port },
+    syslog: { host: RECEIVERS_HOST, port: syslog.port },
     ca: syslog.ca,
   });
   const wanted: string[] = [];
