@@ -13,7 +13,7 @@ export async function commands({ counter, application, execKey }: World): Promis
   const { id } = await application("commands");
   const headers = { "x-api-key": execKey };
   let [whole, cut] = [0, 0];
-  while (whole < 4 * ROUNDS) {
+  while (whole < 10 * ROUNDS) {
     const name = uniqueName("command");
     const [pod] = await runningPods(namespaceOf(stack.organization), `slipway.dev/project=${id}`);
     const instance = pod?.metadata?.name ?? "";
