@@ -4,7 +4,7 @@ import { isIP, isIPv6 } from "node:net";
 import { analyticsVariables } from "@slipway/analytics";
 import { MAX_SHARDS } from "@slipway/controller-runtime";
 import { allowedHosts, githubEnvironment } from "@slipway/git";
-import { commaSeparated, dnsLabel, dnsName, listOf, logLevel, portNumber } from "@slipway/process";
+import { commaSeparated, dnsLabel, dnsName, jsonText, listOf, logLevel, portNumber } from "@slipway/process";
 import { tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
 import { ALLOW_LISTS } from "./applications/access.ts";
@@ -50,17 +50,7 @@ export const annotations = z.string().transform((text, context) => {
   }
 });
 
-export const pods = z
-  .string()
-  .transform((text, context) => {
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      context.addIssue({ code: "custom", message: "must be JSON" });
-      return z.NEVER;
-    }
-  })
-  .pipe(placement);
+export const pods = jsonText.pipe(placement);
 
 const variables = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),

@@ -5,15 +5,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isLong } from "../kit/long.ts";
 import { apiClient } from "./support/api.ts";
-import { alerts } from "./support/killed/alerts.ts";
-import { commands } from "./support/killed/commands.ts";
-import { deploys } from "./support/killed/deployments.ts";
-import { logs } from "./support/killed/logs.ts";
-import { renews } from "./support/killed/renewals.ts";
-import { runs } from "./support/killed/runs.ts";
-import { scales } from "./support/killed/scaling.ts";
-import { sleeps } from "./support/killed/sleeps.ts";
-import { closeWorld, createWorld, type World } from "./support/killed/world.ts";
+import { alerts } from "./support/killed-processes/alerts.ts";
+import { commands } from "./support/killed-processes/commands.ts";
+import { deploys } from "./support/killed-processes/deployments.ts";
+import { logs } from "./support/killed-processes/logs.ts";
+import { renews } from "./support/killed-processes/renewals.ts";
+import { runs } from "./support/killed-processes/runs.ts";
+import { scales } from "./support/killed-processes/scaling.ts";
+import { sleeps } from "./support/killed-processes/sleeps.ts";
+import { closeWorld, createWorld, type World } from "./support/killed-processes/world.ts";
 import { repeating, startKiller } from "./support/killer.ts";
 
 let world: World;

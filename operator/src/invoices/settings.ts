@@ -1,6 +1,7 @@
 /** The terms of invoices: `billing.invoices` of the chart, as JSON in the environment. */
 
 import type { InvoiceTerms } from "@slipway/ledger";
+import { jsonText } from "@slipway/process";
 import { z } from "zod";
 
 const taxes = z
@@ -27,14 +28,4 @@ const terms = z.strictObject({
     .default({ default: [], countries: {} }),
 }) satisfies z.ZodType<InvoiceTerms>;
 
-export const invoiceTerms = z
-  .string()
-  .transform((text, context) => {
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      context.addIssue({ code: "custom", message: "must be JSON" });
-      return z.NEVER;
-    }
-  })
-  .pipe(terms);
+export const invoiceTerms = jsonText.pipe(terms);

@@ -25,6 +25,7 @@ export {
   dnsLabel,
   dnsName,
   type Environment,
+  jsonText,
   listenAddress,
   listOf,
   logLevel,

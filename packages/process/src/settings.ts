@@ -59,6 +59,16 @@ export const commaSeparated = z.string().transform((text) =>
 /** {@link commaSeparated} of one kind of item. */
 export const listOf = (item: z.ZodType<string, string>) => commaSeparated.pipe(z.array(item));
 
+/** Text that is JSON: what it says, to be piped into the form that it must have. */
+export const jsonText = z.string().transform((text, context): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.addIssue({ code: "custom", message: "must be JSON" });
+    return z.NEVER;
+  }
+});
+
 /** IP addresses and CIDRs between commas. */
 export const addressList = listOf(
   z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs"),

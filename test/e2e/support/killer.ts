@@ -60,7 +60,7 @@ export function startKiller(): { stop: () => Promise<Readonly<Record<string, num
 }
 
 /** Answers of a platform whose processes end: the same request is to be sent again. */
-const UNAVAILABLE = [429, 500, 502, 503, 504];
+export const UNAVAILABLE = [429, 500, 502, 503, 504];
 
 /** The client, which sends a request again that was not answered, or answered by what was ending: for what may be repeated. */
 export const repeating =
