@@ -1,6 +1,5 @@
-import { ApiFailure } from "./api.ts";
 import { type Child, h } from "./dom.ts";
-import { sentence } from "./view.ts";
+import { explained } from "./view.ts";
 
 /** What changes something: off while it does, and beside it why it could not. */
 
@@ -11,7 +10,8 @@ export interface Outcome {
   fail: (error: unknown) => void;
 }
 
-export function outcome(): Outcome {
+/** @param ofCode what is said of a refusal by its code, in place of the API's words */
+export function outcome(ofCode: Readonly<Record<string, string>> = {}): Outcome {
   const element = h("p", { class: "refusal", role: "alert" });
   const say = (text: string) => {
     element.className = "quiet";
@@ -22,9 +22,7 @@ export function outcome(): Outcome {
     say,
     fail: (error) => {
       element.className = "refusal";
-      element.textContent = sentence(
-        error instanceof ApiFailure ? error.message : "The page could not make sense of the answer.",
-      );
+      element.textContent = explained(error, ofCode);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { parseExact } from "./exact.ts";
 import { EventParser, type StreamEvent } from "./sse.ts";
 
 /** A refusal of the API, or its silence. */
@@ -8,12 +9,20 @@ export class ApiFailure extends Error {
   readonly code: string;
   /** Seconds after which to retry, where the API says so. */
   readonly retryAfter: number | undefined;
+  /** Grants that the key lacks, where that is why. */
+  readonly required: readonly string[];
 
-  constructor(status: number, code: string, message: string, retryAfter?: number) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    { retryAfter, required = [] }: { retryAfter?: number | undefined; required?: readonly string[] } = {},
+  ) {
     super(message);
     this.status = status;
     this.code = code;
     this.retryAfter = retryAfter;
+    this.required = required;
   }
 }
 
@@ -49,14 +58,33 @@ export class Api {
 
   /** @throws ApiFailure; whatever the signal was aborted with */
   async get<Data>(path: string, query: Query, signal: AbortSignal): Promise<Envelope<Data>> {
+    return (await (await this.#read(path, query, "application/json", signal)).json()) as Envelope<Data>;
+  }
+
+  /**
+   * The same with every number as its text: amounts have more digits than a number.
+   * @throws ApiFailure; whatever the signal was aborted with
+   */
+  async getExact<Data>(path: string, query: Query, signal: AbortSignal): Promise<Envelope<Data>> {
+    const response = await this.#read(path, query, "application/json", signal);
+    return parseExact(await response.text()) as Envelope<Data>;
+  }
+
+  /**
+   * A document that is no JSON, such as `text/csv`, as bytes of that type alone.
+   * @throws ApiFailure; whatever the signal was aborted with
+   */
+  async file(path: string, query: Query, type: string, signal: AbortSignal): Promise<Blob> {
+    const response = await this.#read(path, query, type, signal);
+    if (!response.headers.get("content-type")?.startsWith(type)) {
+      throw new ApiFailure(0, "NO_DOCUMENT", "The server sent no such document.");
+    }
+    return new Blob([await response.arrayBuffer()], { type: `${type};charset=utf-8` });
+  }
+
+  #read(path: string, query: Query, accept: string, signal: AbortSignal): Promise<Response> {
     const withTimeout = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const response = await this.#send(
-      address(path, query),
-      { headers: { accept: "application/json" } },
-      withTimeout,
-      signal,
-    );
-    return (await response.json()) as Envelope<Data>;
+    return this.#send(address(path, query), { headers: { accept } }, withTimeout, signal);
   }
 
   /**
@@ -146,13 +174,16 @@ export class Api {
 
 async function readFailure(response: Response): Promise<ApiFailure> {
   const said: unknown = await response.json().catch(() => undefined);
-  const { code, message } = (said ?? {}) as { code?: unknown; message?: unknown };
+  const { code, message, required } = (said ?? {}) as Record<string, unknown>;
   const wait = Number(response.headers.get("retry-after") ?? Number.NaN);
   return new ApiFailure(
     response.status,
     typeof code === "string" ? code : "UNKNOWN",
     typeof message === "string" ? message : `The server answered ${response.status}.`,
-    Number.isFinite(wait) ? wait : undefined,
+    {
+      retryAfter: Number.isFinite(wait) ? wait : undefined,
+      required: Array.isArray(required) ? required.map(String) : [],
+    },
   );
 }
 

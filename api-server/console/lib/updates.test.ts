@@ -3,7 +3,7 @@ import { ApiFailure } from "./api.ts";
 import { isPassing, sleep, waitAfter } from "./updates.ts";
 
 const failure = (status: number, retryAfter?: number) =>
-  new ApiFailure(status, "CODE", "message", retryAfter);
+  new ApiFailure(status, "CODE", "message", { retryAfter });
 
 describe("retries", () => {
   it("waits longer after each failure, or as long as the API says", () => {

@@ -113,12 +113,12 @@ export function failed(error: unknown, isTriedAgain: boolean): HTMLElement {
     ? "This plan does not include this"
     : (TITLES[failure?.status ?? -1] ?? "Something went wrong");
   // What is no answer of the API is a mistake of the page: its text is of no use to its reader.
-  const message = failure?.message ?? "The page could not make sense of the answer.";
+  const message = failure ? explained(failure) : NO_SENSE;
   return h(
     "div",
     { class: isOfPlan ? "state" : "state failed", role: isOfPlan ? undefined : "alert" },
     h("p", { class: "state-title" }, title),
-    h("p", {}, sentence(message)),
+    h("p", {}, message),
     failure && failure.status !== 0 ? h("p", { class: "code" }, failure.code) : undefined,
     isTriedAgain ? h("p", { class: "quiet" }, "It is tried again by itself.") : undefined,
   );
@@ -131,6 +131,22 @@ export function outdated(): HTMLElement {
     { class: "banner", role: "status" },
     "This cannot be refreshed at the moment; it is tried again by itself.",
   );
+}
+
+const NO_SENSE = "The page could not make sense of the answer.";
+
+/**
+ * Why something was refused, in a sentence: by its code where the view has words of its own, else in the API's, with the grants that the key
+ * lacks.
+ */
+export function explained(error: unknown, ofCode: Readonly<Record<string, string>> = {}): string {
+  if (!(error instanceof ApiFailure)) {
+    return NO_SENSE;
+  }
+  const { code, message, required } = error;
+  const own = Object.hasOwn(ofCode, code) ? ofCode[code] : undefined;
+  const needed = required.length === 0 ? "" : ` This key needs: ${required.join(", ")}.`;
+  return `${sentence(own ?? message)}${needed}`;
 }
 
 export function sentence(text: string): string {
