@@ -7,6 +7,7 @@ import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
 import type { Answer } from "../http/exchange.ts";
 import { defineRoute } from "../http/route.ts";
+import { STYLE_SOURCE } from "../invoices/html.ts";
 
 /** Serves the web console: its page, and its modules with their types stripped. */
 
@@ -126,14 +127,16 @@ const alertMetricsContent = (): string =>
 
 /**
  * Only what is served here, no script or style inside the page, and no way for a text to become markup at all. It shows logs and
- * names that any user may have written.
+ * names that any user may have written. A frame has an invoice that the page has fetched, in which no script runs; it gets this policy, which
+ * names its style.
  */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
-  "style-src 'self'",
+  `style-src 'self' ${STYLE_SOURCE}`,
   "img-src 'self'",
   "connect-src 'self'",
+  "frame-src blob:",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",

@@ -81,6 +81,10 @@ test("the page has every text escaped, no script, and a policy that allows nothi
   const policy = HTML_HEADERS["content-security-policy"];
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; /);
   expect(policy).not.toMatch(/unsafe|script/);
+  // A page that was stored has a policy still.
+  const [, own = ""] = /<meta http-equiv="content-security-policy" content="([^"]*)">/.exec(html) ?? [];
+  expect(own).toMatch(/^default-src 'none'; style-src 'sha256-/);
+  expect(policy.startsWith(`${own}; `)).toBe(true);
   // What the hash does not cover would not be applied.
   expect(html).not.toMatch(/ style=| on[a-z]+=|<link|<img/);
 });

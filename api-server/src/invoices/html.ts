@@ -19,15 +19,18 @@ tr { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; font-size: 11px; } }
 `;
 
-/** The page's own style by its hash, and nothing else. */
-const POLICY = [
+/** The page's style, as a policy names it. */
+export const STYLE_SOURCE = `'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`;
+
+/** The page's own style, and nothing else. It is in the page, too, so that one that was stored has it. */
+const CONTENT_POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
+  `style-src ${STYLE_SOURCE}`,
   "base-uri 'none'",
   "form-action 'none'",
-  "frame-ancestors 'none'",
-  "sandbox",
-].join("; ");
+];
+/** What a page itself cannot have. */
+const POLICY = [...CONTENT_POLICY, "frame-ancestors 'none'", "sandbox"].join("; ");
 
 export const HTML_HEADERS = {
   "content-type": "text/html; charset=utf-8",
@@ -65,7 +68,7 @@ export function invoiceHtml({ invoice, lines, notes }: WholeInvoice, { next }: L
   const title = escapeHtml(`Invoice ${invoice.number}`);
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${STYLE}</style></head>
+<head><meta charset="utf-8"><meta http-equiv="content-security-policy" content="${CONTENT_POLICY.join("; ")}"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${STYLE}</style></head>
 <body>
 <header><div><h1>${title}</h1><pre>${escapeHtml(invoice.issuer)}</pre></div>${facts(invoice)}</header>
 <table>
