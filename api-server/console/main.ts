@@ -3,6 +3,7 @@ import { announce, h, replace } from "./lib/dom.ts";
 import { link, parseRoute } from "./lib/route.ts";
 import { type Context, empty } from "./lib/view.ts";
 import { costs } from "./views/costs.ts";
+import { invoice } from "./views/invoice.ts";
 import { notifications } from "./views/notifications.ts";
 import { forgetProjects, project } from "./views/project.ts";
 import { projects } from "./views/projects.ts";
@@ -92,8 +93,8 @@ function signedInView(good: string, signal: AbortSignal): HTMLElement {
     return project(context, route);
   }
   if (route.view === "costs") {
-    document.title = "Costs · Slipway";
-    return costs(context, route);
+    document.title = route.invoice === undefined ? "Costs · Slipway" : "Invoice · Slipway";
+    return route.invoice === undefined ? costs(context, route) : invoice(context, route.invoice, route);
   }
   if (route.view === "notifications") {
     document.title = "Notifications · Slipway";

@@ -4,8 +4,8 @@ import { visible } from "./log-text.ts";
 
 /** Small elements that several views share. */
 
-const GOOD = new Set(["running", "succeeded", "success", "available", "active", "ok"]);
-const BAD = new Set(["failed", "failing", "deadline_exceeded", "unavailable", "firing"]);
+const GOOD = new Set(["running", "succeeded", "success", "available", "active", "ok", "paid"]);
+const BAD = new Set(["failed", "failing", "deadline_exceeded", "unavailable", "firing", "overdue"]);
 const MOVING = new Set([
   "creating",
   "deploying",

@@ -12,7 +12,11 @@ describe("where one is", () => {
     ["#/project/p1/alerts", { view: "project", project: "p1", tab: "alerts" }],
     ["#/project/%zz", { view: "project", project: "%zz" }],
     ["#/project", { view: "missing" }],
-    ["#/costs?cycle=2026-11", { view: "costs" }],
+    ["#/costs?cycle=2026-11", { view: "costs", invoice: undefined }],
+    ["#/costs/invoices/2026-000042", { view: "costs", invoice: "2026-000042" }],
+    ["#/costs/invoices", { view: "missing" }],
+    ["#/costs/invoices/2026-000042/more", { view: "missing" }],
+    ["#/costs/other/2026-000042", { view: "missing" }],
     ["#/costs/p1", { view: "missing" }],
     ["#/notifications", { view: "notifications", kind: undefined, item: undefined }],
     ["#/notifications/webhooks/w1?page=2", { view: "notifications", kind: "webhooks", item: "w1" }],
@@ -52,6 +56,9 @@ describe("where one is", () => {
     );
     expect(withQuery(parseRoute("#/costs?cycle=2026-11"), { page: "2" })).toBe(
       "#/costs?cycle=2026-11&page=2",
+    );
+    expect(withQuery(parseRoute("#/costs/invoices/2026-000042"), { page: "2" })).toBe(
+      "#/costs/invoices/2026-000042?page=2",
     );
     expect(withQuery(parseRoute("#/nowhere"), { page: "2" })).toBe("#/");
   });

@@ -15,7 +15,12 @@ export type Route =
       item: string | undefined;
       query: ReadonlyMap<string, string>;
     }
-  | { view: "costs"; query: ReadonlyMap<string, string> }
+  | {
+      view: "costs";
+      /** The number of an invoice. */
+      invoice: string | undefined;
+      query: ReadonlyMap<string, string>;
+    }
   | { view: "missing" };
 
 /** Where events are sent, by the words of the API's paths. */
@@ -34,8 +39,11 @@ export function parseRoute(hash: string): Route {
   const words = path.split("/").filter((word) => word !== "");
   const parts = words.map(decode);
   const [view = "projects", project, tab = "overview", item] = parts;
-  if ((view === "projects" || view === "costs") && parts.length <= 1) {
+  if (view === "projects" && parts.length <= 1) {
     return { view, query };
+  }
+  if (view === "costs" && (parts.length === 1 || (parts.length === 3 && project === "invoices"))) {
+    return { view, invoice: parts[2], query };
   }
   if (view === "notifications" && parts.length <= 3) {
     const kind = receiverKinds.find((one) => one === project);
@@ -75,8 +83,11 @@ export function withQuery(route: Route, change: Readonly<Record<string, string |
     return link([]);
   }
   const query = { ...Object.fromEntries(route.query), ...change };
-  if (route.view === "projects" || route.view === "costs") {
+  if (route.view === "projects") {
     return link([route.view], query);
+  }
+  if (route.view === "costs") {
+    return link(["costs", ...(route.invoice === undefined ? [] : ["invoices", route.invoice])], query);
   }
   if (route.view === "notifications") {
     const parts = [route.view, route.kind, route.item].filter((part) => part !== undefined);

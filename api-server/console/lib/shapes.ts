@@ -141,6 +141,94 @@ export interface Usage {
   forecast: { amount: string; kinds: { kind: string; amount: string }[] } | null;
 }
 
+export interface Budget {
+  /** A decimal in text, as all amounts here. */
+  amount: string;
+  notices: number[];
+  hard_cap: boolean;
+  spent: string;
+  exhausted: boolean;
+  reached: { threshold: number; at: string }[];
+  cycle_started_at: string;
+  next_reset_at: string;
+}
+
+/** An invoice as it is read with its numbers as text. */
+export interface InvoiceItem {
+  id: string;
+  status: string;
+  cycle_started_at: string;
+  issued_at: string;
+  due_at: string;
+  net_amount: string;
+  tax_amount: string;
+  total_amount: string;
+  paid_amount: string;
+  credited_amount: string;
+  open_amount: string;
+}
+
+/** Of answers whose numbers are text. */
+interface ExactPagination {
+  page: string;
+  limit: string;
+  total: string;
+  pages: string;
+}
+
+export interface InvoiceList {
+  invoices: InvoiceItem[];
+  pagination: ExactPagination;
+}
+
+export interface InvoiceLine {
+  line: string;
+  project_id: string;
+  kind: string;
+  plan?: string;
+  unit: string;
+  quantity: string;
+  unit_amount: string;
+  amount: string;
+  charges: string;
+  adjusts?: true;
+}
+
+export interface TaxAmount {
+  name: string;
+  rate: string;
+  amount: string;
+}
+
+export interface CreditNote {
+  id: string;
+  reason: string;
+  issued_at: string;
+  net_amount: string;
+  tax_amount: string;
+  total_amount: string;
+}
+
+export interface InvoicePayment {
+  kind: string;
+  reference: string;
+  amount: string;
+  paid_at: string;
+}
+
+export interface Invoice extends InvoiceItem {
+  issuer: string;
+  organization: { id: string; name: string; country?: string };
+  carried_in: string;
+  subtotal: string;
+  carried_out: string;
+  taxes: TaxAmount[];
+  credit_notes: CreditNote[];
+  payments: InvoicePayment[];
+  lines: InvoiceLine[];
+  pagination: ExactPagination;
+}
+
 export interface RunMetrics {
   status: string;
   cpu?: { average_cores?: number; peak_cores?: number; latest_cores?: number };

@@ -16,11 +16,13 @@ import {
 import { link, type Route, withQuery } from "../lib/route.ts";
 import type { KindCost, ProjectCost, Usage } from "../lib/shapes.ts";
 import { type Context, empty, refreshed } from "../lib/view.ts";
+import { invoices } from "./invoices.ts";
 
 const POLL_INTERVAL_MS = 30_000;
 
-/** What the organization was charged in a billing cycle, its forecast, and by which projects. */
-export function costs({ api, signal }: Context, route: Extract<Route, { view: "costs" }>): HTMLElement {
+/** What the organization was charged in a billing cycle, its forecast, and by which projects, and its invoices. */
+export function costs(context: Context, route: Extract<Route, { view: "costs" }>): HTMLElement {
+  const { api, signal } = context;
   const now = new Date();
   const cycle = cycleOf(route.query.get("cycle"), now);
   const page = Math.max(1, Number.parseInt(route.query.get("page") ?? "", 10) || 1);
@@ -49,6 +51,7 @@ export function costs({ api, signal }: Context, route: Extract<Route, { view: "c
       }),
     ),
     place,
+    invoices(context, route),
   );
 }
 
