@@ -16,11 +16,12 @@ import {
 import { link, type Route, withQuery } from "../lib/route.ts";
 import type { KindCost, ProjectCost, Usage } from "../lib/shapes.ts";
 import { type Context, empty, refreshed } from "../lib/view.ts";
+import { budget } from "./budget.ts";
 import { invoices } from "./invoices.ts";
 
 const POLL_INTERVAL_MS = 30_000;
 
-/** What the organization was charged in a billing cycle, its forecast, and by which projects, and its invoices. */
+/** What the organization was charged in a billing cycle, its forecast, and by which projects; its budget and its invoices. */
 export function costs(context: Context, route: Extract<Route, { view: "costs" }>): HTMLElement {
   const { api, signal } = context;
   const now = new Date();
@@ -50,6 +51,8 @@ export function costs(context: Context, route: Extract<Route, { view: "costs" }>
         location.hash = withQuery(route, { cycle: to, page: undefined });
       }),
     ),
+    // It is of the current cycle alone.
+    cycle === undefined || cycle === current ? budget(context) : undefined,
     place,
     invoices(context, route),
   );

@@ -1,0 +1,89 @@
+import { centsOf, hasReached, percentOf, reaisOf } from "./decimal.ts";
+import type { Budget } from "./shapes.ts";
+
+/** An organization's budget: what a form says of it, what is sent, and how much of it is spent. Pure. */
+
+/** What the form has. */
+export interface BudgetForm {
+  /** In reais. */
+  amount: string;
+  /** Percents with spaces or commas between. */
+  notices: string;
+  isCapped: boolean;
+}
+
+/** What the API sets where nothing else is given. */
+const FIRST: BudgetForm = { amount: "", notices: "50, 80, 100", isCapped: false };
+
+/** The form of a budget, or of the first one. */
+export function budgetForm(budget: Budget | undefined): BudgetForm {
+  return budget === undefined
+    ? FIRST
+    : { amount: reaisOf(budget.amount), notices: budget.notices.join(", "), isCapped: budget.hard_cap };
+}
+
+/**
+ * The body that sets what the form changes, with what others have changed meanwhile otherwise; undefined when it changes nothing.
+ * @param made the form as it was made
+ * @param current the form of the budget as it is now
+ */
+export function budgetBody(made: BudgetForm, now: BudgetForm, current: BudgetForm): object | undefined {
+  const changed = Object.entries(now).filter(([field, value]) => made[field as keyof BudgetForm] !== value);
+  const before = body(current);
+  const after = body({ ...current, ...Object.fromEntries(changed) });
+  return JSON.stringify(after) === JSON.stringify(before) ? undefined : after;
+}
+
+function body({ amount, notices, isCapped }: BudgetForm) {
+  const percents = notices.split(/[\s,]+/).filter((one) => one !== "");
+  // What is no amount is refused by the API, as what is out of its bounds.
+  return { amount: centsOf(amount.trim()) ?? amount, notices: percents.map(Number), hard_cap: isCapped };
+}
+
+/** How a form is saved. */
+export interface BudgetRequests {
+  /** Undefined where there is no budget. */
+  load: () => Promise<Budget | undefined>;
+  send: (body: object) => Promise<void>;
+}
+
+/**
+ * Sends what a form changes of the budget as it is now.
+ * @param of what the form was made from
+ * @returns what to say
+ */
+export async function saveBudget(
+  of: Budget | undefined,
+  now: BudgetForm,
+  { load, send }: BudgetRequests,
+): Promise<{ said: string; isSaved: boolean }> {
+  const current = await load();
+  if ((of === undefined) !== (current === undefined)) {
+    const what = of === undefined ? "A budget was set" : "The budget was removed";
+    return { said: `${what} meanwhile: nothing is saved.`, isSaved: false };
+  }
+  const changed = budgetBody(budgetForm(of), now, budgetForm(current));
+  if (changed === undefined) {
+    return { said: "Nothing is different.", isSaved: false };
+  }
+  await send(changed);
+  return { said: "Saved.", isSaved: true };
+}
+
+/** Whether a hard cap of this form would pause everything as soon as it is saved. */
+export const pausesNow = ({ amount, isCapped }: BudgetForm, spent: string): boolean =>
+  isCapped && hasReached(spent, centsOf(amount.trim()) ?? "");
+
+/** How much of a budget is spent, in percent, and whether that is all of it. */
+export const spending = ({ spent, amount }: Pick<Budget, "spent" | "amount">) => ({
+  percent: percentOf(spent, amount),
+  isReached: hasReached(spent, amount),
+});
+
+/** What is said of a refusal, by its code: the API's words name cents. */
+export const BUDGET_REFUSALS: Readonly<Record<string, string>> = {
+  VALIDATION_FAILED:
+    "A budget is more than R$0 and less than R$1,000,000,000, with up to 11 decimals; its notices are up to ten different whole numbers from 1 to 1,000",
+  BUDGET_NOT_FOUND: "There is no budget any more",
+  PERMISSION_DENIED: "This key may not change the budget",
+};
