@@ -4,20 +4,20 @@ const NONE = "–";
 
 const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const fine = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-const money = new Intl.NumberFormat("en", {
-  style: "currency",
-  currency: "BRL",
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 8,
-});
+const reais = { style: "currency", currency: "BRL", minimumFractionDigits: 2 } as const;
+const money = new Intl.NumberFormat("en", { ...reais, maximumFractionDigits: 8 });
+/** The nine decimals that cents have in the ledger. */
+const exact = new Intl.NumberFormat("en", { ...reais, maximumFractionDigits: 11, roundingMode: "trunc" });
 
 type Known = number | null | undefined;
 const isKnown = (value: Known): value is number => typeof value === "number" && Number.isFinite(value);
 
-/** An amount of BRL cents, of which fractions are shown and never rounded up: 1.5 is `R$0.015`. Text is a decimal. */
+/** An amount of BRL cents, of which fractions are shown: 1.5 is `R$0.015`. Text is a decimal, which is shown exactly and never rounded up. */
 export function brl(cents: Known | string): string {
-  const isMoney = typeof cents === "string" ? /^-?\d+(\.\d+)?$/.test(cents) : isKnown(cents);
-  return isMoney ? money.format(shiftTwo(String(cents))) : NONE;
+  if (typeof cents === "string") {
+    return /^-?\d+(\.\d+)?$/.test(cents) ? exact.format(shiftTwo(cents)) : NONE;
+  }
+  return isKnown(cents) ? money.format(shiftTwo(String(cents))) : NONE;
 }
 
 /** Cents as reais by their digits, for a division would leave traces of binary fractions. */

@@ -145,7 +145,7 @@ export function explained(error: unknown, ofCode: Readonly<Record<string, string
   }
   const { code, message, required } = error;
   const own = Object.hasOwn(ofCode, code) ? ofCode[code] : undefined;
-  const needed = required.length === 0 ? "" : ` This key needs: ${required.join(", ")}.`;
+  const needed = required.length === 0 ? "" : ` Needed: ${required.join(", ")}.`;
   return `${sentence(own ?? message)}${needed}`;
 }
 

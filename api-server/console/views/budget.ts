@@ -17,8 +17,11 @@ import { type Context, refreshed } from "../lib/view.ts";
 const POLL_INTERVAL_MS = 30_000;
 const PATH = "/v1/organization/budget";
 
-/** What a billing cycle may cost, how much of that is spent, and a form that sets, changes and removes it. */
-export function budget({ api, signal }: Context): HTMLElement {
+/**
+ * What a billing cycle may cost, how much of that is spent, and a form that sets, changes and removes it.
+ * @param charged what the cycle has cost so far, where that is known, though there is no budget
+ */
+export function budget({ api, signal }: Context, charged: () => string | undefined): HTMLElement {
   const place = h("div", {});
   const form = h("div", {});
   const to = outcome(BUDGET_REFUSALS);
@@ -35,7 +38,7 @@ export function budget({ api, signal }: Context): HTMLElement {
     // While it is closed: what is being typed is not replaced by a refresh.
     if (form.querySelector("details")?.open !== true && made !== now) {
       made = now;
-      form.replaceChildren(budgetChange(found, { save, remove, outcome: to, signal }));
+      form.replaceChildren(budgetChange(found, { charged, save, remove, outcome: to, signal }));
     }
   };
   const renewed = async () => {
@@ -114,14 +117,15 @@ function describe(one: Budget): HTMLElement {
 }
 
 interface Changes {
+  charged: () => string | undefined;
   save: (of: Budget | undefined, now: BudgetForm) => Promise<string>;
   remove: () => Promise<string>;
   outcome: Outcome;
   signal: AbortSignal;
 }
 
-function budgetChange(of: Budget | undefined, { save, remove, ...common }: Changes): HTMLElement {
-  const { elements, read } = fields(of);
+function budgetChange(of: Budget | undefined, { charged, save, remove, ...common }: Changes): HTMLElement {
+  const { elements, read } = fields(of, () => of?.spent ?? charged() ?? "0");
   const run = () => save(of, read());
   const name = of === undefined ? "Set a budget" : "Change the budget";
   return h(
@@ -133,7 +137,7 @@ function budgetChange(of: Budget | undefined, { save, remove, ...common }: Chang
   );
 }
 
-function fields(of: Budget | undefined): { elements: Child[]; read: () => BudgetForm } {
+function fields(of: Budget | undefined, spent: () => string): { elements: Child[]; read: () => BudgetForm } {
   const made = budgetForm(of);
   const input = (value: string, pattern: string, title: string) =>
     h("input", { value, pattern, title, maxlength: 64, autocomplete: "off", spellcheck: "false" });
@@ -146,7 +150,7 @@ function fields(of: Budget | undefined): { elements: Child[]; read: () => Budget
   const warning = h("p", { class: "refusal", role: "status" });
   const read = () => ({ amount: amount.value, notices: notices.value, isCapped: isCapped.checked });
   const warn = () => {
-    warning.textContent = pausesNow(read(), of?.spent ?? "0")
+    warning.textContent = pausesNow(read(), spent())
       ? "So much is spent already: all projects are paused within a minute after it is saved."
       : "";
   };

@@ -28,12 +28,16 @@ export function costs(context: Context, route: Extract<Route, { view: "costs" }>
   const cycle = cycleOf(route.query.get("cycle"), now);
   const page = Math.max(1, Number.parseInt(route.query.get("page") ?? "", 10) || 1);
   const place = h("div", { class: "stack" });
+  let charged: string | undefined;
   refreshed(
     place,
     {
       intervalMs: POLL_INTERVAL_MS,
       load: async () => (await api.get<Usage>("/v1/organization/usage", { cycle, page }, signal)).data,
-      show: (usage) => [summary(usage), ...parts(usage, route)],
+      show: (usage) => {
+        charged = usage.amount;
+        return [summary(usage), ...parts(usage, route)];
+      },
     },
     { signal },
   );
@@ -52,7 +56,7 @@ export function costs(context: Context, route: Extract<Route, { view: "costs" }>
       }),
     ),
     // It is of the current cycle alone.
-    cycle === undefined || cycle === current ? budget(context) : undefined,
+    cycle === undefined || cycle === current ? budget(context, () => charged) : undefined,
     place,
     invoices(context, route),
   );

@@ -20,7 +20,7 @@ export function invoice(
   const page = Math.max(1, Number.parseInt(route.query.get("page") ?? "", 10) || 1);
   const path = `/v1/organization/invoices/${encodeURIComponent(number)}`;
   const place = h("div", { class: "stack" });
-  const documents = h("div", {});
+  let documents: HTMLElement | undefined;
   refreshed(
     place,
     {
@@ -28,11 +28,14 @@ export function invoice(
       load: async () =>
         (await api.getExact<Invoice>(path, { format: "json", page, limit: PER_PAGE }, signal)).data,
       show: (found) => {
-        // What it has never changes, so its documents are offered once.
-        if (documents.childElementCount === 0) {
-          documents.append(
-            invoiceDocuments(context, { path, id: found.id, lines: Number(found.pagination.total) }),
-          );
+        // Its lines never change, and a refresh leaves what is shown to print.
+        if (documents === undefined) {
+          documents = invoiceDocuments(context, {
+            path,
+            id: found.id,
+            lines: Number(found.pagination.total),
+          });
+          place.before(documents);
         }
         return [summary(found), ...changes(found), lines(found, page, route)];
       },
@@ -45,7 +48,6 @@ export function invoice(
     h("p", { class: "quiet" }, h("a", { href: link(["costs"]) }, "Costs")),
     h("h1", { tabindex: -1 }, `Invoice ${text(number)}`),
     place,
-    documents,
   );
 }
 
@@ -79,7 +81,7 @@ function summary(one: Invoice): HTMLElement {
       ["Due", fullMoment(one.due_at)],
       ["To", text(organization.name || organization.id)],
       ["Country", organization.country && text(organization.country)],
-      ["From", h("span", { class: "lines" }, text(one.issuer))],
+      ["From", h("span", { class: "lines" }, one.issuer.split("\n").map(text).join("\n"))],
     ]),
   );
 }
