@@ -1,11 +1,12 @@
 /** The console in a real Chromium, over an organization of its own. */
+import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Look, looks, pictures } from "./support/browser/page.ts";
 import { at, CANARY, type Console, look, makeConsole, REQUESTS, refused, signIn } from "./support/console.ts";
 import { eventually } from "./support/eventually.ts";
 import { throughIngress } from "./support/ingress.ts";
-import { admin } from "./support/organization.ts";
+import { admin, createOrganization } from "./support/organization.ts";
 
 let there: Console;
 beforeAll(async () => {
@@ -326,6 +327,101 @@ test.concurrent("the costs of the organization are those of its projects, and le
   });
 });
 
+// Shows: docs/console.md#what-is-promised: invoices: their amounts, lines, payments and credit notes
+// Shows: docs/console.md#what-is-promised: no script runs in an invoice
+test.concurrent("an invoice is shown with what belongs to it, stored as CSV, and printed without scripts", async () => {
+  const work = async (page: Page) => {
+    await signIn(there, page, "#/costs");
+    const row = page.getByRole("row", { name: there.invoice });
+    await row.getByText("open").waitFor();
+    // 710 cents and 21 of a tax, without 100 that were paid and 10 that were credited.
+    expect(await row.innerText()).toMatch(/R\$7\.31[\s\S]*R\$6\.21/);
+    await row.getByRole("link").click();
+    await heading(page, `Invoice ${there.invoice}`).waitFor();
+    // With all nine decimals of a cent.
+    await page.getByRole("cell", { name: "R$2.36123456789" }).waitFor();
+    await page.getByRole("row", { name: /transfer-1.*R\$1\.00/ }).waitFor();
+    await page.getByRole("row", { name: /^CN-/ }).getByText(CANARY, { exact: true }).waitFor();
+    const downloaded = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download as CSV" }).click();
+    const file = await downloaded;
+    expect(file.suggestedFilename()).toBe(`invoice-${there.invoice}.csv`);
+    expect(await readFile(await file.path(), "utf8")).toContain(",236.123456789,708.370370367,brl,3,");
+    await page.getByRole("button", { name: "Show to print" }).click();
+    await page.frameLocator("iframe").getByText(CANARY).first().waitFor();
+    expect(await page.locator("iframe").getAttribute("sandbox")).toBe("allow-same-origin allow-modals");
+    const inFrame = (expression: string) =>
+      page.evaluate(`((frame) => ${expression})(document.querySelector("iframe"))`);
+    // Both policies name its style.
+    const style = `getComputedStyle(frame.contentDocument.querySelector("header")).display`;
+    expect(await inFrame(style)).toBe("flex");
+    await inFrame(`frame.contentWindow.addEventListener("beforeprint", () => { window.isPrinted = true; })`);
+    await page.getByRole("button", { name: "Print", exact: true }).click();
+    await eventually(async () => expect(await page.evaluate("window.isPrinted")).toBe(true));
+    // Whatever a document has.
+    const ran = await inFrame(`new Promise((resolve) => {
+      frame.addEventListener("load", () => resolve(window.hasRun === true), { once: true });
+      const script = "<script>parent.hasRun = true</" + "script>";
+      frame.src = URL.createObjectURL(new Blob([script], { type: "text/html" }));
+    })`);
+    expect(ran).toBe(false);
+  };
+  await look(there, "desk", work, /Blocked script execution/);
+});
+
+describe.concurrent("a budget", () => {
+  // Shows: docs/console.md#what-is-promised: the budget: what is spent of it; set, changed and removed
+  test("is set, refused out of its bounds, changed and removed", async () => {
+    const { api_key } = await createOrganization("console-budget");
+    await look(
+      { ...there, key: { api_key, api_key_id: "" } },
+      "desk",
+      async (page) => {
+        await signIn({ ...there, key: { api_key, api_key_id: "" } }, page, "#/costs");
+        const fill = async (amount: string, notices: string) => {
+          await page.getByLabel("Budget of a billing cycle, R$").fill(amount);
+          await page.getByLabel("Notices at percent").fill(notices);
+          await page.getByRole("button", { name: "Save" }).click();
+        };
+        await page.getByText("Set a budget").click();
+        await fill("50.5", "1001");
+        await page.getByRole("alert").getByText("A budget is more than R$0").waitFor();
+        await page.getByLabel("Hard cap").check();
+        await fill("50.5", "80 100");
+        await page.getByText("Saved.").waitFor();
+        const bar = page.getByRole("progressbar", { name: "Spent" });
+        expect(await bar.getAttribute("aria-valuetext")).toBe("R$0.00 of R$50.50 spent, 0 %");
+        await page.getByText("Change the budget").click();
+        expect(await page.getByLabel("Hard cap").isChecked()).toBe(true);
+        await fill("1000", "90");
+        await page.getByText("R$0.00 of R$1,000.00 spent, 0 %").waitFor();
+        await page.getByText("90 %", { exact: true }).waitFor();
+        await page.getByText("Change the budget").click();
+        await page.getByRole("button", { name: "Remove the budget" }).click();
+        await page.getByRole("button", { name: "Remove the budget: really?" }).click();
+        await page.getByText("There is no budget").waitFor();
+      },
+      /status of (400|404) /,
+    );
+  });
+
+  // Shows: docs/console.md#what-is-promised: the budget: what is spent of it; set, changed and removed
+  test("is not changed by a key that may only read it, and it says why", async () => {
+    await look(
+      there,
+      "desk",
+      async (page) => {
+        await signIn(there, page, "#/costs");
+        await page.getByText("Change the budget").click();
+        await page.getByLabel("Budget of a billing cycle, R$").fill("1");
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByRole("alert").getByText("organization.budget.update on organization:*").waitFor();
+      },
+      refused(403),
+    );
+  });
+});
+
 // Shows: docs/console.md#what-is-promised: builds, and the log of one
 test.concurrent("a failed build is listed with its reason, and shown with its log", async () => {
   await look(there, "desk", async (page) => {
@@ -415,7 +511,8 @@ test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async 
       "log-search": [at(there.shop.id, "logs", "search"), "listening on"],
       runs: [at(there.job.id, "runs"), "by hand"],
       run: [at(there.job.id, "runs", there.job.run), "Ended"],
-      costs: ["#/costs", "By project"],
+      costs: ["#/costs", there.invoice],
+      invoice: [`#/costs/invoices/${there.invoice}`, "Credit notes"],
       builds: [at(there.built.id, "builds"), "NPM_LOCKFILE_REQUIRED"],
       build: [at(there.built.id, "builds", there.built.build), "Ended"],
       alerts: [at(there.job.id, "alerts"), "No alerts"],

@@ -1,9 +1,11 @@
 /** What the console's tests use: an organization with a project of each kind, and a browser. */
 import { join } from "node:path";
+import { connectLedger, issueCreditNote, payInvoice } from "@slipway/ledger";
 import { ConcurrencyLimiter } from "@slipway/process";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
 import { logDir } from "../../../hack/lib/paths.ts";
+import { insertInvoice } from "../../kit/ledger/invoice.ts";
 import { apiClient, createProject, deleteProjects, httpProject, untilStatus } from "./api.ts";
 import { type LoneBrowser, launchBrowser } from "./browser/browser.ts";
 import { type Look, type WatchedPage, watchedPage } from "./browser/page.ts";
@@ -14,15 +16,19 @@ import { throughIngress } from "./ingress.ts";
 import { deleteJobs, Job } from "./jobs.ts";
 import { admin, createOrganization } from "./organization.ts";
 import { stack } from "./stack.ts";
+import { ledgerUrl } from "./stack-observer.ts";
 
 /** A script that runs opens a dialog. */
 export const CANARY = `<img src=x onerror=alert(1)><script>alert(2)</script>"&amp;`;
 /** Requests that the public project has answered. */
 export const REQUESTS = 12;
 
-const READING = ["read", "logs.read", "metrics.read", "billing.read", "alerts.read"].map(
-  (permission) => `project.${permission} on project:*`,
-);
+const READING = [
+  ...["read", "logs.read", "metrics.read", "billing.read", "alerts.read"].map(
+    (permission) => `project.${permission} on project:*`,
+  ),
+  ...["budget", "invoices"].map((what) => `organization.${what}.read on organization:*`),
+];
 
 const NOTIFYING = [
   ...["read", "update"].map((permission) => `organization.webhooks.${permission} on organization:*`),
@@ -45,6 +51,8 @@ export interface Console {
   built: { id: string; build: string };
   /** A job with a run that has ended, and wrote the canary. */
   job: { id: string; run: string; started: string };
+  /** Of R$7.31 with a payment and a credit note whose reason is the canary. Its organization has a budget of R$1,000. */
+  invoice: string;
   remove: () => Promise<void>;
 }
 
@@ -83,7 +91,7 @@ export async function makeConsole(): Promise<Console> {
         organization,
         ...grants.flatMap((grant) => ["--grant", grant]),
       );
-    const [key, notifier, shop, free, built, job] = await Promise.all([
+    const [key, notifier, shop, free, built, job, invoice] = await Promise.all([
       keyWith(READING),
       keyWith(NOTIFYING),
       create({ ...httpProject("the-shop-front"), description: CANARY }),
@@ -92,6 +100,8 @@ export async function makeConsole(): Promise<Console> {
         create(gitProject("from-the-git-server", source)),
       ),
       kept(Job.create(call, { name: "nightly-report", script }), (one) => deleteJobs([one])),
+      issuedInvoice(organization),
+      call("PUT", "/v1/organization/budget", { amount: "100000" }),
     ]);
     const { id: run, started_at: started } = await job.running();
     const { build_id: build } = built as typeof built & { build_id: string };
@@ -111,11 +121,29 @@ export async function makeConsole(): Promise<Console> {
       free: { id: free.project_id },
       built: { id: built.project_id, build },
       job: { id: job.id, run, started },
+      invoice,
       remove,
     };
   } catch (error) {
     await remove();
     throw error;
+  }
+}
+
+/** The stack issues none before its first month has ended. */
+async function issuedInvoice(organizationId: string): Promise<string> {
+  const ledger = connectLedger({ url: await ledgerUrl(), applicationName: "observer" });
+  try {
+    const lines = [
+      { projectId: "shop", plan: "basic", hours: 3, price: "236.123456789" },
+      { projectId: "shop", plan: "free", hours: 1, price: "2" },
+    ];
+    const number = await insertInvoice(ledger, { organizationId, name: CANARY, lines });
+    await payInvoice(ledger, { number, reference: "transfer-1", amountCents: 100n });
+    await issueCreditNote(ledger, { number, reference: "outage-1", reason: CANARY, netCents: 10n });
+    return number;
+  } finally {
+    await ledger.destroy();
   }
 }
 
