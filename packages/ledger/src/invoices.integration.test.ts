@@ -3,6 +3,7 @@ import { type PlanCharge, planAdjustments, planCharges, type TaxTable } from "@s
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
+import { insertInvoice } from "../../../test/kit/ledger/invoice.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
 import {
   beginInvoicing,
@@ -473,6 +474,31 @@ test("the audit of the page finds nothing, and what a test alone can break", asy
     "not of this invoice u1/instance_hour/late/0/instance_hour/0/0",
     "not of this invoice u1/term/9/0",
   ]);
+});
+
+test("of an invoice that tests insert the audit finds nothing", async () => {
+  const inserted = {
+    organizationId: "acme",
+    name: "Acme",
+    lines: [
+      { projectId: "shop", plan: "basic", hours: 3, price: "236.123456789" },
+      { projectId: "shop", plan: "free", hours: 1, price: "2" },
+    ],
+  };
+  await settle(JANUARY);
+  // Where the platform issues none, as where it does.
+  const number = await insertInvoice(server.ledger, inserted);
+  expect(await audit()).toEqual([]);
+  await beginInvoicing(server.ledger, at("01-15T12:00:00"));
+  await completeInvoiceCycle(server.ledger, JANUARY);
+  await settle(FEBRUARY);
+  await completeInvoiceCycle(server.ledger, FEBRUARY);
+  expect(await audit()).toEqual([]);
+  expect(await lines(number)).toEqual([
+    "shop instance_hour basic 3 236.123456789 708.370370367",
+    "shop instance_hour free 1 2 2",
+  ]);
+  expect(await findInvoice(server.ledger, number)).toMatchObject({ totalCents: 731n, chargeCount: 4 });
 });
 
 test("what a late change gives back of an issued invoice is on the next one, and the audit finds nothing", async () => {

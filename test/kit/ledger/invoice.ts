@@ -12,7 +12,7 @@ export interface InvoicedLine {
 
 /**
  * Issues an invoice of such lines with a tax of 2.9 %, of an organization without charges in the last cycle that has ended, also where the
- * platform issues none. It takes the next number, and stays.
+ * platform issues none. Each hour is a charge of a plan, as the metering records them. It takes the next number, and stays.
  * @returns its number
  */
 export async function insertInvoice(
@@ -25,10 +25,18 @@ export async function insertInvoice(
       with given as (
         select row_number() over () as line, l.* from json_to_recordset(${JSON.stringify(lines)}::json)
           as l ("projectId" text, plan text, hours integer, price numeric)
-      ), charges as (
-        insert into invoice_charges (organization_id, charge_key, cycle_start, line, at, quantity, amount)
-        select ${organizationId}, line || '/' || hour, ${cycle}::date, line, ${cycle}::timestamptz + hour * interval '1 hour', 1, price
+      ), facts as (
+        select *, ${organizationId} || '/' || "projectId" as uid, ${cycle}::timestamp at time zone 'UTC' + hour * interval '1 hour' as at
         from given, generate_series(1, hours) hour
+      ), charged as (
+        insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan,
+          instance, price, amount)
+        select ${organizationId}, "projectId", uid, uid || '/instance_hour/' || hour || '/' || line, 'instance_hour', at,
+          at + interval '1 hour', at + interval '1 hour', ${cycle}::date, plan, line, price, price from facts
+        returning key, starts_at, instance, amount
+      ), listed as (
+        insert into invoice_charges (organization_id, charge_key, cycle_start, line, at, quantity, amount)
+        select ${organizationId}, key, ${cycle}::date, instance, starts_at, 1, amount from charged
       )
       insert into invoice_lines (organization_id, cycle_start, line, project_id, kind, plan, quantity, unit_price, amount, charge_count)
       select ${organizationId}, ${cycle}::date, line, "projectId", 'instance_hour', plan, hours, price, hours * price, hours from given`.execute(
