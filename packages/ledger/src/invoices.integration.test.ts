@@ -476,7 +476,7 @@ test("the audit of the page finds nothing, and what a test alone can break", asy
   ]);
 });
 
-test("of an invoice that tests insert the audit finds nothing", async () => {
+test("an invoice that tests insert is of a cycle that the platform has closed, and the audit finds nothing", async () => {
   const inserted = {
     organizationId: "acme",
     name: "Acme",
@@ -485,6 +485,7 @@ test("of an invoice that tests insert the audit finds nothing", async () => {
       { projectId: "shop", plan: "free", hours: 1, price: "2" },
     ],
   };
+  await expect(insertInvoice(server.ledger, inserted)).rejects.toThrow("no billing cycle is settled yet");
   await settle(JANUARY);
   // Where the platform issues none, as where it does.
   const number = await insertInvoice(server.ledger, inserted);

@@ -130,7 +130,7 @@ export async function makeConsole(): Promise<Console> {
   }
 }
 
-/** The stack issues none before its first month has ended. */
+/** The stack issues none before its first month has ended. Its operator settles the months before within moments of its start. */
 async function issuedInvoice(organizationId: string): Promise<string> {
   const ledger = connectLedger({ url: await ledgerUrl(), applicationName: "observer" });
   try {
@@ -138,7 +138,7 @@ async function issuedInvoice(organizationId: string): Promise<string> {
       { projectId: "shop", plan: "basic", hours: 3, price: "236.123456789" },
       { projectId: "shop", plan: "free", hours: 1, price: "2" },
     ];
-    const number = await insertInvoice(ledger, { organizationId, name: CANARY, lines });
+    const number = await eventually(() => insertInvoice(ledger, { organizationId, name: CANARY, lines }));
     await payInvoice(ledger, { number, reference: "transfer-1", amountCents: 100n });
     await issueCreditNote(ledger, { number, reference: "outage-1", reason: CANARY, netCents: 10n });
     return number;

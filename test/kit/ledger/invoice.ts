@@ -11,9 +11,10 @@ export interface InvoicedLine {
 }
 
 /**
- * Issues an invoice of such lines with a tax of 2.9 %, of an organization without charges in the last cycle that has ended, also where the
- * platform issues none. Each hour is a charge of a plan, as the metering records them. It takes the next number, and stays.
+ * Issues an invoice of such lines with a tax of 2.9 %, of an organization without charges in the last cycle that the platform has settled, also
+ * where that issues none. Each hour is a charge of a plan, as the metering records them. It takes the next number, and stays.
  * @returns its number
+ * @throws while no cycle is settled
  */
 export async function insertInvoice(
   ledger: Ledger,
@@ -60,15 +61,13 @@ export async function insertInvoice(
   });
 }
 
-/** The last cycle that is closed; of a ledger that has closed none the last one that has ended, which is settled as any. */
+/** The last cycle that is settled. None is closed here: the platform excludes charges that are being recorded while it does. */
 async function lastCycle(ledger: Ledger): Promise<string> {
-  const { rows } = await sql<{ cycle: string }>`
-    with last as (
-      select coalesce(max(cycle_start), (date_trunc('month', now() at time zone 'UTC') - interval '1 month')::date) as cycle_start
-      from billing_cycles
-    ), closed as (
-      insert into billing_cycles (cycle_start) select cycle_start from last on conflict do nothing
-    )
-    select cycle_start::text as cycle from last`.execute(ledger);
-  return rows[0]?.cycle ?? "";
+  const { rows } = await sql<{ cycle: string | null }>`
+    select max(cycle_start)::text as cycle from billing_cycles where settled_at is not null`.execute(ledger);
+  const cycle = rows[0]?.cycle ?? undefined;
+  if (cycle === undefined) {
+    throw new Error("no billing cycle is settled yet");
+  }
+  return cycle;
 }
