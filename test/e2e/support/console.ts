@@ -101,7 +101,11 @@ export async function makeConsole(): Promise<Console> {
       ),
       kept(Job.create(call, { name: "nightly-report", script }), (one) => deleteJobs([one])),
       issuedInvoice(organization),
-      call("PUT", "/v1/organization/budget", { amount: "100000" }),
+      eventually(async () =>
+        expect(await call("PUT", "/v1/organization/budget", { amount: "100000" })).toMatchObject({
+          status: 200,
+        }),
+      ),
     ]);
     const { id: run, started_at: started } = await job.running();
     const { build_id: build } = built as typeof built & { build_id: string };
@@ -139,8 +143,10 @@ async function issuedInvoice(organizationId: string): Promise<string> {
       { projectId: "shop", plan: "free", hours: 1, price: "2" },
     ];
     const number = await eventually(() => insertInvoice(ledger, { organizationId, name: CANARY, lines }));
-    await payInvoice(ledger, { number, reference: "transfer-1", amountCents: 100n });
-    await issueCreditNote(ledger, { number, reference: "outage-1", reason: CANARY, netCents: 10n });
+    const paid = await payInvoice(ledger, { number, reference: "transfer-1", amountCents: 100n });
+    expect(paid).toBe("recorded");
+    const credited = { number, reference: "outage-1", reason: CANARY, netCents: 10n };
+    expect(await issueCreditNote(ledger, credited)).toMatchObject({ outcome: "recorded" });
     return number;
   } finally {
     await ledger.destroy();
