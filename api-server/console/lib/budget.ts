@@ -23,14 +23,19 @@ export function budgetForm(budget: Budget | undefined): BudgetForm {
 }
 
 /**
- * The body that sets what the form changes, with what others have changed meanwhile otherwise; undefined when it changes nothing.
+ * What the form changes, with what others have changed meanwhile otherwise.
  * @param made the form as it was made
  * @param current the form of the budget as it is now
  */
-export function budgetBody(made: BudgetForm, now: BudgetForm, current: BudgetForm): object | undefined {
+function merged(made: BudgetForm, now: BudgetForm, current: BudgetForm): BudgetForm {
   const changed = Object.entries(now).filter(([field, value]) => made[field as keyof BudgetForm] !== value);
+  return { ...current, ...Object.fromEntries(changed) };
+}
+
+/** The body that sets what {@link merged} has; undefined when that changes nothing. */
+export function budgetBody(made: BudgetForm, now: BudgetForm, current: BudgetForm): object | undefined {
   const before = body(current);
-  const after = body({ ...current, ...Object.fromEntries(changed) });
+  const after = body(merged(made, now, current));
   return JSON.stringify(after) === JSON.stringify(before) ? undefined : after;
 }
 
@@ -40,6 +45,12 @@ function body({ amount, notices, isCapped }: BudgetForm) {
   return { amount: centsOf(amount.trim()) ?? amount, notices: percents.map(Number), hard_cap: isCapped };
 }
 
+/** Whether a cap would pause everything over an amount, or by a cap, that the form does not have: its reader was not warned of that. */
+function pausesUnseen(form: BudgetForm, now: BudgetForm, spent: string): boolean {
+  const [sent, seen] = [body(form), body(now)];
+  return (sent.amount !== seen.amount || sent.hard_cap !== seen.hard_cap) && pausesNow(form, spent);
+}
+
 /** How a form is saved. */
 export interface BudgetRequests {
   /** Undefined where there is no budget. */
@@ -47,28 +58,42 @@ export interface BudgetRequests {
   send: (body: object) => Promise<void>;
 }
 
+/** What became of a form. */
+export interface SavedBudget {
+  said: string;
+  /** Whether the budget is another one than the form was made from: it is made again. */
+  isOver: boolean;
+}
+
 /**
- * Sends what a form changes of the budget as it is now.
+ * Sends what a form changes of the budget as it is now, unless that would do what its reader could not see.
  * @param of what the form was made from
- * @returns what to say
  */
 export async function saveBudget(
   of: Budget | undefined,
   now: BudgetForm,
   { load, send }: BudgetRequests,
-): Promise<{ said: string; isSaved: boolean }> {
+): Promise<SavedBudget> {
   const current = await load();
+  const [made, existing] = [budgetForm(of), budgetForm(current)];
   if ((of === undefined) !== (current === undefined)) {
-    const what = of === undefined ? "A budget was set" : "The budget was removed";
-    return { said: `${what} meanwhile: nothing is saved.`, isSaved: false };
+    return unsaved(of === undefined ? "A budget was set" : "The budget was removed");
   }
-  const changed = budgetBody(budgetForm(of), now, budgetForm(current));
+  const changed = budgetBody(made, now, existing);
   if (changed === undefined) {
-    return { said: "Nothing is different.", isSaved: false };
+    return { said: "Nothing is different.", isOver: false };
+  }
+  if (current !== undefined && pausesUnseen(merged(made, now, existing), now, current.spent)) {
+    return unsaved("The budget was changed");
   }
   await send(changed);
-  return { said: "Saved.", isSaved: true };
+  return { said: "Saved.", isOver: true };
 }
+
+const unsaved = (what: string): SavedBudget => ({
+  said: `${what} meanwhile: nothing is saved.`,
+  isOver: true,
+});
 
 /** Whether a hard cap of this form would pause everything as soon as it is saved. */
 export const pausesNow = ({ amount, isCapped }: BudgetForm, spent: string): boolean =>

@@ -49,8 +49,8 @@ export function budget({ api, signal }: Context, charged: () => string | undefin
     renewForm(latest);
   };
   const save = async (of: Budget | undefined, now: BudgetForm) => {
-    const { said, isSaved } = await saveBudget(of, now, { load, send });
-    if (isSaved) {
+    const { said, isOver } = await saveBudget(of, now, { load, send });
+    if (isOver) {
       await renewed();
     }
     return said;

@@ -51,16 +51,47 @@ describe("the form of a budget", () => {
   });
 });
 
-it.each([
-  [undefined, budget, "A budget was set meanwhile: nothing is saved."],
-  [budget, undefined, "The budget was removed meanwhile: nothing is saved."],
-  [budget, budget, "Saved."],
-])("what was set or removed since the form was made is not overwritten", async (of, current, said) => {
+/** What becomes of a form, where the budget is another one when it is saved. */
+async function savedOver(of: Budget | undefined, current: Budget | undefined, change: object) {
   const sent: object[] = [];
   const send = async (body: object) => void sent.push(body);
-  const saved = await saveBudget(of, { ...made, amount: "151" }, { load: async () => current, send });
-  expect(saved).toEqual({ said, isSaved: said === "Saved." });
-  expect(sent).toEqual(said === "Saved." ? [{ amount: "15100", notices: [50, 80], hard_cap: true }] : []);
+  const saved = await saveBudget(of, { ...budgetForm(of), ...change }, { load: async () => current, send });
+  return { ...saved, sent };
+}
+const cannot = (what: string) => ({ said: `${what} meanwhile: nothing is saved.`, isOver: true, sent: [] });
+
+it("what was set or removed since the form was made is not overwritten", async () => {
+  expect(await savedOver(undefined, budget, { amount: "151" })).toEqual(cannot("A budget was set"));
+  expect(await savedOver(budget, undefined, { amount: "151" })).toEqual(cannot("The budget was removed"));
+  expect(await savedOver(budget, budget, {})).toEqual({
+    said: "Nothing is different.",
+    isOver: false,
+    sent: [],
+  });
+  expect(await savedOver(budget, budget, { amount: "151" })).toEqual({
+    said: "Saved.",
+    isOver: true,
+    sent: [{ amount: "15100", notices: [50, 80], hard_cap: true }],
+  });
+});
+
+it("no cap is set over an amount that the form did not have where that pauses everything", async () => {
+  const uncapped = { ...budget, hard_cap: false };
+  const smaller = { ...uncapped, amount: "8000" };
+  expect(await savedOver(uncapped, smaller, { isCapped: true })).toEqual(cannot("The budget was changed"));
+  // The cap is of others, the amount of the form.
+  expect(await savedOver(uncapped, budget, { amount: "81" })).toEqual(cannot("The budget was changed"));
+  const pausing = { amount: "8100", notices: [50, 80], hard_cap: true };
+  // It is what the form has, however the amount is written, and the form says what it does.
+  expect((await savedOver(uncapped, uncapped, { amount: "81.0", isCapped: true })).sent).toEqual([pausing]);
+  // Nothing is paused by it.
+  const larger = { ...uncapped, amount: "30000" };
+  expect((await savedOver(uncapped, larger, { isCapped: true })).sent).toEqual([
+    { ...pausing, amount: "30000" },
+  ]);
+  expect((await savedOver(uncapped, smaller, { notices: "90" })).sent).toEqual([
+    { amount: "8000", notices: [90], hard_cap: false },
+  ]);
 });
 
 it("a cap pauses immediately where so much is spent, by the exact amounts", () => {
