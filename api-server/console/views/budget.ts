@@ -4,7 +4,7 @@ import {
   BUDGET_REFUSALS,
   type BudgetForm,
   budgetForm,
-  pausesNow,
+  capWarning,
   saveBudget,
   spending,
 } from "../lib/budget.ts";
@@ -19,15 +19,21 @@ const PATH = "/v1/organization/budget";
 
 /**
  * What a billing cycle may cost, how much of that is spent, and a form that sets, changes and removes it.
- * @param charged what the cycle has cost so far, where that is known, though there is no budget
+ * @param onCharged calls back with what the cycle has cost so far, which is known also where there is no budget
  */
-export function budget({ api, signal }: Context, charged: () => string | undefined): HTMLElement {
+export function budget(
+  { api, signal }: Context,
+  onCharged: (charged: (amount: string) => void) => void,
+): HTMLElement {
   const place = h("div", {});
   const form = h("div", {});
   const to = outcome(BUDGET_REFUSALS);
   /** What the form was made from; null is of no budget. */
   let made: string | null | undefined;
   let latest: Budget | undefined;
+  let charged: string | undefined;
+  /** Of the form that there is. */
+  let warn = () => {};
   const load = () => readBudget({ api, signal });
   const send = async (body: object) => {
     await api.change("PUT", PATH, body, signal);
@@ -38,9 +44,17 @@ export function budget({ api, signal }: Context, charged: () => string | undefin
     // While it is closed: what is being typed is not replaced by a refresh.
     if (form.querySelector("details")?.open !== true && made !== now) {
       made = now;
-      form.replaceChildren(budgetChange(found, { charged, save, remove, outcome: to, signal }));
+      const spent = () => latest?.spent ?? charged ?? "0";
+      const change = budgetChange(found, { spent, save, remove, outcome: to, signal });
+      warn = change.warn;
+      form.replaceChildren(change.element);
     }
+    warn();
   };
+  onCharged((amount) => {
+    charged = amount;
+    warn();
+  });
   const renewed = async () => {
     form.replaceChildren();
     made = undefined;
@@ -117,27 +131,36 @@ function describe(one: Budget): HTMLElement {
 }
 
 interface Changes {
-  charged: () => string | undefined;
+  /** By now. */
+  spent: () => string;
   save: (of: Budget | undefined, now: BudgetForm) => Promise<string>;
   remove: () => Promise<string>;
   outcome: Outcome;
   signal: AbortSignal;
 }
 
-function budgetChange(of: Budget | undefined, { charged, save, remove, ...common }: Changes): HTMLElement {
-  const { elements, read } = fields(of, () => of?.spent ?? charged() ?? "0");
+function budgetChange(of: Budget | undefined, { spent, save, remove, ...common }: Changes) {
+  const { elements, read, warn } = fields(of, spent);
   const run = () => save(of, read());
   const name = of === undefined ? "Set a budget" : "Change the budget";
-  return h(
+  const element = h(
     "details",
     {},
     h("summary", { "data-key": "change budget" }, name),
     changeForm("Save", { run, ...common }, ...elements),
     of && h("div", { class: "actions" }, action("Remove the budget", { run: remove, ...common }, true)),
   );
+  return { element, warn };
 }
 
-function fields(of: Budget | undefined, spent: () => string): { elements: Child[]; read: () => BudgetForm } {
+interface Fields {
+  elements: Child[];
+  read: () => BudgetForm;
+  /** Says what the hard cap does, by what is spent by now. */
+  warn: () => void;
+}
+
+function fields(of: Budget | undefined, spent: () => string): Fields {
   const made = budgetForm(of);
   const input = (value: string, pattern: string, title: string) =>
     h("input", { value, pattern, title, maxlength: 64, autocomplete: "off", spellcheck: "false" });
@@ -150,9 +173,11 @@ function fields(of: Budget | undefined, spent: () => string): { elements: Child[
   const warning = h("p", { class: "refusal", role: "status" });
   const read = () => ({ amount: amount.value, notices: notices.value, isCapped: isCapped.checked });
   const warn = () => {
-    warning.textContent = pausesNow(read(), spent())
-      ? "So much is spent already: all projects are paused within a minute after it is saved."
-      : "";
+    const said = capWarning(read(), spent());
+    // What is the same is not announced again.
+    if (warning.textContent !== said) {
+      warning.textContent = said;
+    }
   };
   amount.addEventListener("input", warn);
   isCapped.addEventListener("change", warn);
@@ -167,6 +192,7 @@ function fields(of: Budget | undefined, spent: () => string): { elements: Child[
       warning,
     ],
     read,
+    warn,
   };
 }
 

@@ -28,14 +28,14 @@ export function costs(context: Context, route: Extract<Route, { view: "costs" }>
   const cycle = cycleOf(route.query.get("cycle"), now);
   const page = Math.max(1, Number.parseInt(route.query.get("page") ?? "", 10) || 1);
   const place = h("div", { class: "stack" });
-  let charged: string | undefined;
+  let charged: (amount: string) => void = () => {};
   refreshed(
     place,
     {
       intervalMs: POLL_INTERVAL_MS,
       load: async () => (await api.get<Usage>("/v1/organization/usage", { cycle, page }, signal)).data,
       show: (usage) => {
-        charged = usage.amount;
+        charged(usage.amount);
         return [summary(usage), ...parts(usage, route)];
       },
     },
@@ -56,7 +56,11 @@ export function costs(context: Context, route: Extract<Route, { view: "costs" }>
       }),
     ),
     // It is of the current cycle alone.
-    cycle === undefined || cycle === current ? budget(context, () => charged) : undefined,
+    cycle === undefined || cycle === current
+      ? budget(context, (listener) => {
+          charged = listener;
+        })
+      : undefined,
     place,
     invoices(context, route),
   );

@@ -1,6 +1,13 @@
 import { putBudgetBody } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { budgetBody, budgetForm, pausesNow, saveBudget, spending } from "../../console/lib/budget.ts";
+import {
+  budgetBody,
+  budgetForm,
+  capWarning,
+  pausesNow,
+  saveBudget,
+  spending,
+} from "../../console/lib/budget.ts";
 import type { Budget } from "../../console/lib/shapes.ts";
 
 const budget: Budget = {
@@ -102,6 +109,11 @@ it("a cap pauses immediately where so much is spent, by the exact amounts", () =
     false,
     false,
   ]);
+  const warned = (spent: string | undefined, isCapped = true) =>
+    capWarning({ ...made, amount: "81.205", isCapped }, spent);
+  expect(warned("8120.5")).toMatch(/^So much is spent already/);
+  // What is spent by now, and not when the form was made.
+  expect([warned("8120.4"), warned("8120.5", false)]).toEqual(["", ""]);
   expect(spending(budget)).toEqual({ percent: "54.1", isReached: false });
   expect(spending({ spent: "15000.0", amount: "15000" })).toEqual({ percent: "100", isReached: true });
 });
