@@ -99,11 +99,20 @@ const unsaved = (what: string): SavedBudget => ({
 export const pausesNow = ({ amount, isCapped }: BudgetForm, spent: string): boolean =>
   isCapped && hasReached(spent, centsOf(amount.trim()) ?? "");
 
-/** What is said of the form's hard cap, with what is spent by now. */
-export const capWarning = (form: BudgetForm, spent: string): string =>
-  pausesNow(form, spent)
+/**
+ * What is said of the form's hard cap.
+ * @param spent by now; undefined where that is not known
+ */
+export function capWarning(form: BudgetForm, spent: string | undefined): string {
+  if (spent === undefined) {
+    return form.isCapped
+      ? "It is not known how much is spent: all projects may be paused within a minute after it is saved."
+      : "";
+  }
+  return pausesNow(form, spent)
     ? "So much is spent already: all projects are paused within a minute after it is saved."
     : "";
+}
 
 /** How much of a budget is spent, in percent, and whether that is all of it. */
 export const spending = ({ spent, amount }: Pick<Budget, "spent" | "amount">) => ({

@@ -44,7 +44,7 @@ export function budget(
     // While it is closed: what is being typed is not replaced by a refresh.
     if (form.querySelector("details")?.open !== true && made !== now) {
       made = now;
-      const spent = () => latest?.spent ?? charged ?? "0";
+      const spent = () => latest?.spent ?? charged;
       const change = budgetChange(found, { spent, save, remove, outcome: to, signal });
       warn = change.warn;
       form.replaceChildren(change.element);
@@ -131,8 +131,8 @@ function describe(one: Budget): HTMLElement {
 }
 
 interface Changes {
-  /** By now. */
-  spent: () => string;
+  /** By now; undefined where that is not known. */
+  spent: () => string | undefined;
   save: (of: Budget | undefined, now: BudgetForm) => Promise<string>;
   remove: () => Promise<string>;
   outcome: Outcome;
@@ -160,7 +160,7 @@ interface Fields {
   warn: () => void;
 }
 
-function fields(of: Budget | undefined, spent: () => string): Fields {
+function fields(of: Budget | undefined, spent: () => string | undefined): Fields {
   const made = budgetForm(of);
   const input = (value: string, pattern: string, title: string) =>
     h("input", { value, pattern, title, maxlength: 64, autocomplete: "off", spellcheck: "false" });

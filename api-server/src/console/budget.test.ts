@@ -114,6 +114,9 @@ it("a cap pauses immediately where so much is spent, by the exact amounts", () =
   expect(warned("8120.5")).toMatch(/^So much is spent already/);
   // What is spent by now, and not when the form was made.
   expect([warned("8120.4"), warned("8120.5", false)]).toEqual(["", ""]);
+  // What is not known is not nothing.
+  expect(warned(undefined)).toMatch(/^It is not known how much is spent/);
+  expect(warned(undefined, false)).toBe("");
   expect(spending(budget)).toEqual({ percent: "54.1", isReached: false });
   expect(spending({ spent: "15000.0", amount: "15000" })).toEqual({ percent: "100", isReached: true });
 });
