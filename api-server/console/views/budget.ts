@@ -47,6 +47,12 @@ export function budget(
       const spent = () => latest?.spent ?? charged;
       const change = budgetChange(found, { spent, save, remove, outcome: to, signal });
       warn = change.warn;
+      change.element.addEventListener("toggle", () => {
+        // What has come while it was open.
+        if (!change.element.open) {
+          renewForm(latest);
+        }
+      });
       form.replaceChildren(change.element);
     }
     warn();
@@ -70,7 +76,14 @@ export function budget(
     return said;
   };
   const remove = async () => {
-    await api.change("DELETE", PATH, undefined, signal);
+    try {
+      await api.change("DELETE", PATH, undefined, signal);
+    } catch (error) {
+      if (isNoBudget(error)) {
+        await renewed();
+      }
+      throw error;
+    }
     await renewed();
     return "Removed.";
   };
@@ -101,12 +114,15 @@ async function readBudget({ api, signal }: Context): Promise<Budget | undefined>
   try {
     return (await api.get<Budget>(PATH, {}, signal)).data;
   } catch (error) {
-    if (error instanceof ApiFailure && error.code === "BUDGET_NOT_FOUND") {
+    if (isNoBudget(error)) {
       return undefined;
     }
     throw error;
   }
 }
+
+const isNoBudget = (error: unknown): boolean =>
+  error instanceof ApiFailure && error.code === "BUDGET_NOT_FOUND";
 
 function describe(one: Budget): HTMLElement {
   const { percent, isReached } = spending(one);
