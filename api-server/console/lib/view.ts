@@ -1,5 +1,6 @@
 import { type Api, ApiFailure } from "./api.ts";
 import { type Child, h, replace } from "./dom.ts";
+import { LoadOrder } from "./load-order.ts";
 import type { Route } from "./route.ts";
 import type { Project } from "./shapes.ts";
 import { isPassing, poll } from "./updates.ts";
@@ -32,8 +33,17 @@ export function refreshed<Value>(
 ): () => Promise<void> {
   let shown: string | undefined;
   let isOutdated = false;
+  const loads = new LoadOrder();
   replace(place, loading());
-  const show = (value: Value) => {
+  const load = async () => {
+    const isNewest = loads.begin();
+    return { value: await of.load(), isNewest };
+  };
+  const show = ({ value, isNewest }: Awaited<ReturnType<typeof load>>) => {
+    // A poll that began before a change, and is answered after it, has what was there before.
+    if (!isNewest()) {
+      return;
+    }
     const text = JSON.stringify(value);
     if (text !== shown || isOutdated) {
       replace(place, of.show(value));
@@ -52,12 +62,12 @@ export function refreshed<Value>(
       place.prepend(outdated());
     }
   };
-  void poll({ intervalMs: of.intervalMs, load: of.load, show, fail }, signal);
+  void poll({ intervalMs: of.intervalMs, load, show, fail }, signal);
   return async () => {
     try {
-      const value = await of.load();
+      const loaded = await load();
       if (!signal.aborted) {
-        show(value);
+        show(loaded);
       }
     } catch (error) {
       if (!signal.aborted) {
