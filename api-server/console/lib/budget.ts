@@ -1,4 +1,5 @@
 import { centsOf, hasReached, percentOf, reaisOf } from "./decimal.ts";
+import { brl } from "./format.ts";
 import type { Budget } from "./shapes.ts";
 
 /** An organization's budget: what a form says of it, what is sent, and how much of it is spent. Pure. */
@@ -94,6 +95,12 @@ const unsaved = (what: string): SavedBudget => ({
   said: `${what} meanwhile: nothing is saved.`,
   isOver: true,
 });
+
+/** What amount a text means: `1.500` is R$1.50, which its writer may have meant otherwise. Nothing where it is none. */
+export function meantAmount(typed: string): string {
+  const cents = centsOf(typed.trim());
+  return cents === undefined ? "" : `= ${brl(cents)}`;
+}
 
 /** Whether a hard cap of this form would pause everything as soon as it is saved. */
 export const pausesNow = ({ amount, isCapped }: BudgetForm, spent: string): boolean =>

@@ -5,6 +5,7 @@ import {
   type BudgetForm,
   budgetForm,
   capWarning,
+  meantAmount,
   saveBudget,
   spending,
 } from "../lib/budget.ts";
@@ -187,6 +188,7 @@ function fields(of: Budget | undefined, spent: () => string | undefined): Fields
   const notices = input(made.notices, "[0-9]+([ ,]+[0-9]+)*", "Whole numbers with commas between");
   const isCapped = h("input", { type: "checkbox", checked: made.isCapped });
   const warning = h("p", { class: "refusal", role: "status" });
+  const meant = h("p", { class: "quiet", role: "status" }, meantAmount(made.amount));
   const read = () => ({ amount: amount.value, notices: notices.value, isCapped: isCapped.checked });
   const warn = () => {
     const said = capWarning(read(), spent());
@@ -195,13 +197,17 @@ function fields(of: Budget | undefined, spent: () => string | undefined): Fields
       warning.textContent = said;
     }
   };
-  amount.addEventListener("input", warn);
+  amount.addEventListener("input", () => {
+    meant.textContent = meantAmount(amount.value);
+    warn();
+  });
   isCapped.addEventListener("change", warn);
   const field = (name: string, element: HTMLElement) =>
     h("label", { class: "field" }, h("span", {}, name), element);
   return {
     elements: [
       field("Budget of a billing cycle, R$", amount),
+      meant,
       field("Notices at percent", notices),
       h("label", { class: "check" }, isCapped, "Hard cap"),
       ...CAP.map((line) => h("p", { class: "quiet" }, line)),

@@ -4,6 +4,7 @@ import {
   budgetBody,
   budgetForm,
   capWarning,
+  meantAmount,
   pausesNow,
   saveBudget,
   spending,
@@ -98,6 +99,16 @@ it("no cap is set over an amount that the form did not have where that pauses ev
   ]);
   expect((await savedOver(uncapped, smaller, { notices: "90" })).sent).toEqual([
     { amount: "8000", notices: [90], hard_cap: false },
+  ]);
+});
+
+it("an amount is said as it is understood while it is typed", () => {
+  expect(["1.500", " 1500 ", "0.00000000001", "1,500", ""].map(meantAmount)).toEqual([
+    "= R$1.50",
+    "= R$1,500.00",
+    "= R$0.00000000001",
+    "",
+    "",
   ]);
 });
 
