@@ -110,21 +110,39 @@ export function table<Row>(
   );
 }
 
-/** Links to the pages around one. Nothing where all is on one. */
-export function pages(page: number, last: number, to: (page: number) => string): HTMLElement | undefined {
+/**
+ * Leads to the pages around one. Nothing where all is on one.
+ * @param to the address of a page; or shows it, for a list that is not the only one at its address
+ * @param name of the navigation, where there are several
+ */
+export function pages(
+  page: number,
+  last: number,
+  to: (page: number) => string | (() => void),
+  name = "Pages",
+): HTMLElement | undefined {
   if (last <= 1) {
     return undefined;
   }
-  const step = (name: string, target: number, isThere: boolean) =>
-    isThere
-      ? h("a", { class: "button", href: to(target), "data-key": `page ${name}` }, name)
-      : h("span", { class: "button off", "aria-hidden": true }, name);
+  const step = (label: string, target: number) => {
+    const isThere = target >= 1 && target <= last;
+    const key = { "data-key": `${name} ${label}` };
+    const where = to(target);
+    if (typeof where === "string") {
+      return isThere
+        ? h("a", { class: "button", href: where, ...key }, label)
+        : h("span", { class: "button off", "aria-hidden": true }, label);
+    }
+    // It stays, without a page to show, too: so it keeps the focus.
+    const state = isThere ? { onclick: where } : { class: "button off", "aria-disabled": true };
+    return h("button", { type: "button", ...state, ...key }, label);
+  };
   return h(
     "nav",
-    { class: "pages", "aria-label": "Pages" },
-    step("Previous", page - 1, page > 1),
+    { class: "pages", "aria-label": name },
+    step("Previous", page - 1),
     h("span", {}, `Page ${page} of ${last}`),
-    step("Next", page + 1, page < last),
+    step("Next", page + 1),
   );
 }
 

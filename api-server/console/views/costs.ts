@@ -62,7 +62,7 @@ export function costs(context: Context, route: Extract<Route, { view: "costs" }>
         })
       : undefined,
     place,
-    invoices(context, route),
+    invoices(context),
   );
 }
 

@@ -1,22 +1,30 @@
 import { h } from "../lib/dom.ts";
 import { brl, count } from "../lib/format.ts";
 import { badge, type Column, fullMoment, pages, table, text } from "../lib/parts.ts";
-import { link, type Route, withQuery } from "../lib/route.ts";
+import { link } from "../lib/route.ts";
 import type { InvoiceItem, InvoiceList } from "../lib/shapes.ts";
 import { type Context, empty, refreshed } from "../lib/view.ts";
 
 const POLL_INTERVAL_MS = 60_000;
 
-/** The organization's invoices, the newest first. */
-export function invoices({ api, signal }: Context, route: Extract<Route, { view: "costs" }>): HTMLElement {
-  const page = Math.max(1, Number.parseInt(route.query.get("invoices") ?? "", 10) || 1);
+/** The organization's invoices, the newest first. Their page is of this part alone: what is beside it stays as it is. */
+export function invoices({ api, signal }: Context): HTMLElement {
   const place = h("div", {});
-  refreshed(
+  let page = 1;
+  const show = (to: number) => () => {
+    page = to;
+    void reload();
+  };
+  const reload = refreshed(
     place,
     {
       intervalMs: POLL_INTERVAL_MS,
-      load: async () => (await api.getExact<InvoiceList>("/v1/organization/invoices", { page }, signal)).data,
-      show: ({ invoices: found, pagination }) =>
+      load: async () => {
+        const loaded = page;
+        const { data } = await api.getExact<InvoiceList>("/v1/organization/invoices", { page }, signal);
+        return { ...data, page: loaded };
+      },
+      show: ({ invoices: found, pagination, page: shown }) =>
         pagination.total === "0"
           ? empty("No invoices")
           : [
@@ -25,7 +33,7 @@ export function invoices({ api, signal }: Context, route: Extract<Route, { view:
                 "div",
                 { class: "foot" },
                 h("span", { class: "quiet" }, `${count(Number(pagination.total))} in all`),
-                pages(page, Number(pagination.pages), (to) => withQuery(route, { invoices: String(to) })),
+                pages(shown, Number(pagination.pages), show, "Pages of invoices"),
               ),
             ],
     },
