@@ -9,7 +9,7 @@ import {
   saveBudget,
   spending,
 } from "../lib/budget.ts";
-import { type Child, h } from "../lib/dom.ts";
+import { type Child, h, replace } from "../lib/dom.ts";
 import { brl } from "../lib/format.ts";
 import { facts, fullMoment } from "../lib/parts.ts";
 import type { Budget } from "../lib/shapes.ts";
@@ -54,7 +54,7 @@ export function budget(
           renewForm(latest);
         }
       });
-      form.replaceChildren(change.element);
+      replace(form, change.element);
     }
     warn();
   };
@@ -68,6 +68,10 @@ export function budget(
     await reload();
     // It may have been read between the change and its answer, and is not shown again then.
     renewForm(latest);
+    // What had the focus is gone: unless it is elsewhere by now, keyboard navigation continues here.
+    if (document.activeElement === document.body) {
+      form.querySelector<HTMLElement>("summary")?.focus({ preventScroll: true });
+    }
   };
   const save = async (of: Budget | undefined, now: BudgetForm) => {
     const { said, isOver } = await saveBudget(of, now, { load, send });
