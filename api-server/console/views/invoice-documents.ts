@@ -32,7 +32,15 @@ export function invoiceDocuments({ api, signal }: Context, { path, id, lines }: 
     shown.abort();
     shown = new AbortController();
     const made = documentFrame(document, `Invoice ${id}`, AbortSignal.any([signal, shown.signal]));
-    const print = h("button", { type: "button", class: "primary" }, "Print");
+    // Before the document is there, an empty page would be printed.
+    const print = h("button", { type: "button", class: "primary", disabled: true }, "Print");
+    made.addEventListener(
+      "load",
+      () => {
+        print.disabled = false;
+      },
+      { once: true },
+    );
     print.addEventListener("click", () => made.contentWindow?.print());
     frame.replaceChildren(h("div", { class: "actions" }, print), made);
     return "";
