@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiClient } from "./support/api.ts";
 import { type Look, looks, pictures } from "./support/browser/page.ts";
 import { at, CANARY, type Console, look, makeConsole, REQUESTS, refused, signIn } from "./support/console.ts";
 import { eventually } from "./support/eventually.ts";
@@ -391,6 +392,7 @@ describe.concurrent("a budget", () => {
         await page.getByText("Saved.").waitFor();
         const bar = page.getByRole("progressbar", { name: "Spent" });
         expect(await bar.getAttribute("aria-valuetext")).toBe("R$0.00 of R$50.50 spent, 0 %");
+        expect(await page.evaluate("document.activeElement.textContent")).toBe("Change the budget");
         await page.getByText("Change the budget").click();
         expect(await page.getByLabel("Hard cap").isChecked()).toBe(true);
         await fill("1000", "90");
@@ -402,6 +404,33 @@ describe.concurrent("a budget", () => {
         await page.getByText("There is no budget").waitFor();
       },
       /status of (400|404) /,
+    );
+  });
+
+  // Shows: docs/console.md#what-is-promised: the budget: what is spent of it; set, changed and removed
+  test("that was removed meanwhile is not set again, and its form is that of a first one", async () => {
+    const { api_key } = await createOrganization("console-budget");
+    const signedIn = { ...there, key: { api_key, api_key_id: "" } };
+    const call = apiClient(api_key);
+    const path = "/v1/organization/budget";
+    await eventually(async () =>
+      expect(await call("PUT", path, { amount: "150000" })).toMatchObject({ status: 200 }),
+    );
+    await look(
+      signedIn,
+      "desk",
+      async (page) => {
+        await signIn(signedIn, page, "#/costs");
+        await page.getByText("Change the budget").click();
+        expect(await call("DELETE", path)).toMatchObject({ status: 200 });
+        await page.getByLabel("Budget of a billing cycle, R$").fill("1.500");
+        await page.getByText("= R$1.50", { exact: true }).waitFor();
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByText("The budget was removed meanwhile: nothing is saved.").waitFor();
+        await page.getByText("Set a budget").click();
+        expect(await page.getByLabel("Budget of a billing cycle, R$").inputValue()).toBe("");
+      },
+      refused(404),
     );
   });
 
