@@ -2,8 +2,8 @@
 
 import { GitError, isInCidrs, queriedAddresses, type Resolve, SsrfSafeFetch } from "@slipway/git";
 import type { AttemptResult, LeasedWebhookDelivery } from "@slipway/ledger";
+import { signedHeaders } from "@slipway/process";
 import type { AttemptOutcome } from "./metrics.ts";
-import { signedHeaders } from "./signature.ts";
 
 /** Milliseconds for one attempt, the whole answer included. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;

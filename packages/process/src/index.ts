@@ -1,5 +1,6 @@
 /**
- * What every process of the platform shares: settings, logger, clock, mounted files, ops server, concurrency limits and timeouts.
+ * What every process of the platform shares: settings, logger, clock, mounted files, ops server, concurrency limits, timeouts and
+ * signatures of webhooks.
  * `tracing/` has the OpenTelemetry tracing, with an entry of its own. Depends on no other package.
  */
 
@@ -33,3 +34,11 @@ export {
   portNumber,
 } from "./settings.ts";
 export { shutdownSignal } from "./shutdown-signal.ts";
+export {
+  isSignedByStripe,
+  type ReceivedWebhook,
+  SIGNATURE_TOLERANCE_SECONDS,
+  type SignedContent,
+  signedHeaders,
+  verifiedStandardId,
+} from "./webhook-signatures.ts";
