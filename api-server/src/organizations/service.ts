@@ -1,6 +1,6 @@
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, organizationNamespace } from "@slipway/crds";
-import { findOrganization, isBudgetExhausted } from "@slipway/ledger";
+import { isBudgetExhausted, listBlockedOrganizations } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 import type { Services } from "../services.ts";
@@ -31,8 +31,8 @@ export async function refuseBlocked(
   { ledger }: Pick<Services, "ledger">,
   organizationId: string,
 ): Promise<void> {
-  const organization = await withLedgerErrors(() => findOrganization(ledger, organizationId));
-  if (organization?.blocked) {
+  const blocked = await withLedgerErrors(() => listBlockedOrganizations(ledger, [organizationId]));
+  if (blocked.length > 0) {
     throw failures.organizationBlocked();
   }
 }

@@ -21,6 +21,10 @@ export const eventTypes = [
   "alert.firing",
   "alert.resolved",
   "budget.reached",
+  "invoice.due",
+  "invoice.overdue",
+  "organization.blocked",
+  "organization.unblocked",
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 

@@ -78,7 +78,22 @@ export {
 } from "./notification-event.ts";
 export { setOrganizationCountry } from "./organization-countries.ts";
 export * from "./organizations.ts";
+export {
+  listInvoicedOrganizations,
+  listOverdueOrganizations,
+  type RecordedOverdue,
+  recordOverdue,
+} from "./overdue.ts";
+export type { OverdueTerms } from "./overdue-rule.ts";
 export { ensurePartitions } from "./partitions.ts";
+export {
+  countRefusedPaymentEvents,
+  type PaymentEvent,
+  type PaymentOutcome,
+  paymentOutcomes,
+  type RecordedPaymentEvent,
+  recordPaymentEvent,
+} from "./payment-events.ts";
 export { type AdjustedProject, recordedPlanCharges, recordPlanAdjustments } from "./plan-adjustments.ts";
 export {
   type LateChanges,

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { findInvoice, type Invoice } from "./invoices.ts";
+import { liftOverdueBlock, lockOrganization } from "./overdue.ts";
 import type { LedgerSchema } from "./schema.ts";
 
 /** What was paid of an invoice, or given back: an event for each, never changed. */
@@ -45,7 +46,7 @@ export function payInvoice(ledger: Ledger, { number, reference, amountCents, pai
     if (amount > open || amount <= 0n) {
       return "exceeds";
     }
-    await insertEvent(transaction, { number, reference, amountCents: amount, paidAt }, "payment");
+    await insertPayment(transaction, { number, reference, amountCents: amount, paidAt }, "payment");
     return "recorded";
   });
 }
@@ -58,7 +59,7 @@ export function reversePayment(ledger: Ledger, { number, reference, paidAt }: Om
       return "unknown";
     }
     const { amountCents } = known;
-    const isNew = await insertEvent(transaction, { number, reference, amountCents, paidAt }, "reversal");
+    const isNew = await insertPayment(transaction, { number, reference, amountCents, paidAt }, "reversal");
     return isNew ? "recorded" : "already";
   });
 }
@@ -87,7 +88,10 @@ export async function listInvoicePayments(ledger: Ledger, number: string): Promi
   }));
 }
 
-/** Runs work on an invoice that no other process pays or credits meanwhile; `unknown` where there is none. */
+/**
+ * Runs work on an invoice that no other process pays or credits meanwhile, and unblocks its organization where none is overdue then; `unknown` where
+ * there is none.
+ */
 export async function withInvoice<T>(
   ledger: Ledger,
   number: string,
@@ -97,14 +101,26 @@ export async function withInvoice<T>(
     .transaction()
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
-      await sql`select from invoices where number = ${number} for update`.execute(transaction);
-      const invoice = await findInvoice(transaction, number);
-      return invoice === undefined ? "unknown" : work(transaction, invoice);
+      const invoice = await lockInvoice(transaction, number);
+      if (invoice === undefined) {
+        return "unknown";
+      }
+      const outcome = await work(transaction, invoice);
+      await liftOverdueBlock(transaction, invoice.organizationId);
+      return outcome;
     });
 }
 
-async function findPayment(
-  transaction: Transaction<LedgerSchema>,
+/** An invoice that no other transaction pays or credits until the end of this one; undefined where there is none. */
+export async function lockInvoice(transaction: Ledger, number: string): Promise<Invoice | undefined> {
+  await lockOrganization(transaction, sql`(select organization_id from invoices where number = ${number})`);
+  await sql`select from invoices where number = ${number} for update`.execute(transaction);
+  return findInvoice(transaction, number);
+}
+
+/** A payment of an invoice by its reference, and whether it was taken back. */
+export async function findPayment(
+  transaction: Ledger,
   { number, reference }: Pick<ToPay, "number" | "reference">,
 ): Promise<{ amountCents: bigint; isReversed: boolean } | undefined> {
   const { rows } = await sql<{ amount_cents: string; reversed: boolean }>`
@@ -114,8 +130,9 @@ async function findPayment(
   return rows[0] && { amountCents: BigInt(rows[0].amount_cents), isReversed: rows[0].reversed };
 }
 
-async function insertEvent(
-  transaction: Transaction<LedgerSchema>,
+/** Records that an invoice was paid, or that a payment was given back. @returns false where it is recorded */
+export async function insertPayment(
+  transaction: Ledger,
   { number, reference, amountCents, paidAt }: ToPay & { amountCents: bigint },
   kind: InvoicePayment["kind"],
 ): Promise<boolean> {

@@ -1,5 +1,7 @@
+import { sql } from "kysely";
 import { jsonArrayFrom } from "kysely/helpers/postgres";
 import type { Ledger } from "./connect.ts";
+import { waiveOverdue } from "./overdue.ts";
 import type { Organization, Role } from "./schema.ts";
 
 /** Adds an organization. @throws when the id exists or does not match the id pattern */
@@ -16,25 +18,36 @@ export async function findOrganization(ledger: Ledger, id: string): Promise<Orga
   return ledger.selectFrom("organizations").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
-/** Which of these organizations are blocked. */
+/** Condition of an organization `o` that an administrator has blocked, or an overdue invoice. */
+const isBlocked = sql<boolean>`(o.blocked or exists (select from overdue_blocks b where b.organization_id = o.id))`;
+
+/** Which of these organizations are blocked, by an administrator or for an overdue invoice. */
 export async function listBlockedOrganizations(ledger: Ledger, ids: readonly string[]): Promise<string[]> {
-  const rows = await ledger
-    .selectFrom("organizations")
-    .select("id")
-    .where("id", "in", ids)
-    .where("blocked", "=", true)
-    .execute();
+  const { rows } = await sql<{ id: string }>`
+    select o.id from organizations o where o.id = any (${ids}::text[]) and ${isBlocked}`.execute(ledger);
   return rows.map(({ id }) => id);
 }
 
-/** @returns false when there is no such organization */
-export async function setOrganizationBlocked(ledger: Ledger, id: string, blocked: boolean): Promise<boolean> {
-  const result = await ledger
-    .updateTable("organizations")
-    .set({ blocked })
-    .where("id", "=", id)
-    .executeTakeFirst();
-  return result.numUpdatedRows > 0n;
+/**
+ * Sets an administrator's block, which no payment ends. To unblock ends one for overdue invoices, too, and waives them: they block no more.
+ * @returns numbers of the invoices that were waived; undefined when there is no such organization
+ */
+export async function setOrganizationBlocked(
+  ledger: Ledger,
+  id: string,
+  blocked: boolean,
+): Promise<{ waived: string[] } | undefined> {
+  return ledger.transaction().execute(async (transaction) => {
+    const { numUpdatedRows } = await transaction
+      .updateTable("organizations")
+      .set({ blocked })
+      .where("id", "=", id)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) {
+      return undefined;
+    }
+    return { waived: blocked ? [] : await waiveOverdue(transaction, id) };
+  });
 }
 
 /** `<permission> on <resource>`; the permission `*` includes every permission. */

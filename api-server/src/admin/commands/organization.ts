@@ -37,17 +37,21 @@ export async function createOrganization(
   return { organization_id: id, api_key, owner_token: token };
 }
 
-/** A blocked organization's creations answer 402 from the next request on. */
+/**
+ * A blocked organization's creations answer 402 from the next request on. Unblocked, its overdue invoices are waived if it was blocked for them: they
+ * block it no more.
+ */
 export async function blockOrganization(
   context: AdminContext,
   id: string,
   blocked: boolean,
-): Promise<{ organization_id: string; blocked: boolean }> {
-  const found = await setOrganizationBlocked(context.ledger, id, blocked);
-  if (!found) {
+): Promise<{ organization_id: string; blocked: boolean; waived_invoices?: string[] }> {
+  const set = await setOrganizationBlocked(context.ledger, id, blocked);
+  if (set === undefined) {
     throw new AdminError(`there is no organization ${id}`);
   }
-  return { organization_id: id, blocked };
+  const { waived } = set;
+  return { organization_id: id, blocked, ...(waived.length > 0 ? { waived_invoices: waived } : {}) };
 }
 
 async function waitUntilProvisioned(context: AdminContext, id: string): Promise<void> {

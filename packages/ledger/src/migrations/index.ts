@@ -26,6 +26,7 @@ import * as invoices from "./0022-invoices.ts";
 import * as lateChanges from "./0023-late-changes.ts";
 import * as meteringCheckpoints from "./0024-metering-checkpoints.ts";
 import * as budgets from "./0025-budgets.ts";
+import * as paymentEvents from "./0026-payment-events.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -54,6 +55,7 @@ export const migrations: Record<string, Migration> = {
   "0023-late-changes": lateChanges,
   "0024-metering-checkpoints": meteringCheckpoints,
   "0025-budgets": budgets,
+  "0026-payment-events": paymentEvents,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */

@@ -1,0 +1,58 @@
+import { type Kysely, sql } from "kysely";
+
+/**
+ * What payment providers have reported, each event once, and what became of unpaid invoices: notices, and blocks of organizations, which are apart
+ * from those that administrators set.
+ */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table payment_events (
+      provider text not null check (provider in ('stripe', 'generic')),
+      event_id text collate "C" not null check (length(event_id) between 1 and 255),
+      event_type text not null,
+      kind text not null check (kind in ('payment', 'refund')),
+      claimed_invoice text not null,
+      invoice_number text collate "C" references invoices (number),
+      reference text collate "C" not null check (length(reference) between 1 and 128),
+      currency text not null,
+      amount_cents numeric not null,
+      outcome text not null,
+      occurred_at timestamptz not null,
+      recorded_at timestamptz not null default now(),
+      primary key (provider, event_id)
+    )`.execute(db);
+  await sql`create index payment_events_reference on payment_events (provider, reference)`.execute(db);
+  await sql`
+    create index payment_events_refused on payment_events (recorded_at) where outcome not in ('applied', 'already')`.execute(
+    db,
+  );
+  await sql`
+    create table overdue_notices (
+      invoice_number text collate "C" not null references invoices (number),
+      notice text not null,
+      blocks_at timestamptz not null,
+      recorded_at timestamptz not null,
+      primary key (invoice_number, notice)
+    )`.execute(db);
+  await sql`
+    create table overdue_waivers (
+      invoice_number text collate "C" primary key references invoices (number),
+      recorded_at timestamptz not null default now()
+    )`.execute(db);
+  for (const name of ["payment_events", "overdue_notices", "overdue_waivers"]) {
+    const table = sql.table(name);
+    await sql`
+      create trigger no_change before update or delete on ${table} for each row execute function refuse_change()`.execute(
+      db,
+    );
+    await sql`create trigger no_truncate before truncate on ${table} execute function refuse_change()`.execute(
+      db,
+    );
+  }
+  await sql`
+    create table overdue_blocks (
+      organization_id text collate "C" primary key references organizations (id) on delete cascade,
+      invoice_number text collate "C" not null references invoices (number),
+      blocked_at timestamptz not null
+    )`.execute(db);
+}
