@@ -122,21 +122,22 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   installErrorHandling(app);
   installRequestLog(app, services);
   const bodies = bodyBudgets();
-  for (const route of routes) {
+  const offered = routes.filter(({ isOffered }) => isOffered?.(services) ?? true);
+  for (const route of offered) {
     if (!route.rawBody) {
       registerRoute(app, route, services, bodies);
     }
   }
   void app.register((raw, _options, done) => {
     installRawBody(raw);
-    for (const route of routes) {
+    for (const route of offered) {
       if (route.rawBody) {
         registerRoute(raw, route, services, bodies);
       }
     }
     done();
   });
-  installOtherMethods(app, routes);
+  installOtherMethods(app, offered);
   return app;
 }
 

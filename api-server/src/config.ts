@@ -14,6 +14,7 @@ import { type TracingSettings, tracingSettings, tracingVariables } from "@slipwa
 import { z } from "zod";
 import { type OidcIssuer, oidcIssuers } from "./auth/oidc-issuer.ts";
 import type { ExecLimits } from "./exec/sessions.ts";
+import type { PaymentProvider } from "./payments/secrets.ts";
 
 const environment = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
@@ -40,6 +41,8 @@ const environment = z.object({
   SLIPWAY_TRUSTED_PROXIES: addressList.default([]),
   ...analyticsVariables,
   SLIPWAY_BILLING_METERING: z.enum(["true", "false"]).default("false"),
+  SLIPWAY_STRIPE_SECRETS_FILE: z.string().min(1).optional(),
+  SLIPWAY_PAYMENT_SECRETS_FILE: z.string().min(1).optional(),
   SLIPWAY_EMAIL: z.enum(["true", "false"]).default("false"),
   SLIPWAY_ANALYTICS_LOGS: z.enum(["true", "false"]).default("false"),
   SLIPWAY_ANALYTICS_METRICS: z.enum(["true", "false"]).default("false"),
@@ -96,6 +99,8 @@ export interface Config {
   scalesByRequests: boolean;
   /** Whether plans of applications, workers and databases are charged. */
   metersPlans: boolean;
+  /** Files of the secrets that webhooks of payments are signed with, by provider; without one they are not received. */
+  paymentSecretsFiles: Record<PaymentProvider, string | undefined>;
   /** Whether there is a server that takes mails. */
   sendsEmail: boolean;
   /** Where traces go; undefined: there are none. */
@@ -136,6 +141,7 @@ export function loadConfig(env: Environment): Config {
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,
     analytics: settingsFrom(e),
     metersPlans: e.SLIPWAY_BILLING_METERING === "true",
+    paymentSecretsFiles: { stripe: e.SLIPWAY_STRIPE_SECRETS_FILE, generic: e.SLIPWAY_PAYMENT_SECRETS_FILE },
     sendsEmail: e.SLIPWAY_EMAIL === "true",
     keepsLogs: e.SLIPWAY_ANALYTICS_LOGS === "true",
     keepsMetrics: e.SLIPWAY_ANALYTICS_METRICS === "true",

@@ -5,7 +5,12 @@ import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
 import { createKubeMetrics, KubeClient, loadClusterConfig, traceRequests } from "@slipway/controller-runtime";
 import { findPlan, parseCatalog } from "@slipway/crds";
 import { mountedGithubApp } from "@slipway/git";
-import { connectLedger, countSynchronousStandbys, listBlockedOrganizations } from "@slipway/ledger";
+import {
+  connectLedger,
+  countRefusedPaymentEvents,
+  countSynchronousStandbys,
+  listBlockedOrganizations,
+} from "@slipway/ledger";
 import {
   ConfigError,
   createLogger,
@@ -44,6 +49,7 @@ import { LogFollower } from "./logs/follower.ts";
 import { ledgerSnapshots } from "./metrics/snapshots.ts";
 import { ledgerWebhooks } from "./notifications/store.ts";
 import { ledgerUsage } from "./organizations/limits.ts";
+import { parseGenericSecrets, parseStripeSecrets } from "./payments/secrets.ts";
 import type { RateLimit } from "./policy/table.ts";
 import { ProjectStore } from "./projects/store.ts";
 import { parseDatabaseVersions, supportedTypes, supports } from "./projects/supported-types.ts";
@@ -90,6 +96,9 @@ async function main(config: Config): Promise<void> {
     ca: config.gitCaFile === undefined ? undefined : readFileSync(config.gitCaFile, "utf8"),
     githubApp: mountedGithubApp(config.githubApp),
   });
+  const { stripe: stripeFile, generic: genericFile } = config.paymentSecretsFiles;
+  const stripeSecrets = await MountedFile.openOptional(stripeFile, parseStripeSecrets, logger);
+  const genericSecrets = await MountedFile.openOptional(genericFile, parseGenericSecrets, logger);
   const buildSettings = await MountedFile.openOptional(buildsFile, parseBuildSettings, logger);
   const store =
     config.analytics && openStore(config.analytics, { timeoutMs: ANALYTICS_TIMEOUT_MS, connections: 16 });
@@ -112,7 +121,13 @@ async function main(config: Config): Promise<void> {
   const jobRuns = new JobRunStore({ client: kube, logger, writes });
   const connections = new ConnectionStore({ client: kube, logger });
   const audit = new LedgerAuditLog(ledger, logger, metrics.audit);
-  registerFiles(metrics.registry, [catalog, databaseImages, backups, buildSettings]);
+  registerFiles(metrics.registry, [
+    ...[catalog, databaseImages, backups, buildSettings],
+    ...[stripeSecrets, genericSecrets],
+  ]);
+  if (stripeSecrets || genericSecrets) {
+    metrics.watchRefusedPayments(() => withTimeout(countRefusedPaymentEvents(ledger), LEDGER_CHECK_MS));
+  }
   metrics.watchProjects(() => projects.size);
   metrics.watchJobRuns(() => jobRuns.size);
   metrics.watchLedger(() => isLedgerReachable(ledger, LEDGER_CHECK_MS));
@@ -176,6 +191,10 @@ async function main(config: Config): Promise<void> {
     tracing,
     ledger,
     webhooks: ledgerWebhooks(ledger),
+    payments: {
+      ...(stripeSecrets ? { stripe: () => stripeSecrets.current } : {}),
+      ...(genericSecrets ? { generic: () => genericSecrets.current } : {}),
+    },
     sendsEmail: config.sendsEmail,
     metersPlans: config.metersPlans,
     usage: ledgerUsage(ledger, catalog),
@@ -194,6 +213,8 @@ async function main(config: Config): Promise<void> {
   void databaseImages?.run(stop.signal);
   void backups?.run(stop.signal);
   void buildSettings?.run(stop.signal);
+  void stripeSecrets?.run(stop.signal);
+  void genericSecrets?.run(stop.signal);
   projects.start();
   jobRuns.start();
   connections.start();

@@ -106,6 +106,7 @@ import {
 } from "./notifications/routes/webhooks.ts";
 import { docs, docsFile } from "./openapi/docs.ts";
 import { readOpenApi } from "./openapi/document.ts";
+import { receiveGenericPayment, receiveStripePayment } from "./payments/routes.ts";
 import { updateAutoscaling } from "./projects/routes/autoscaling.ts";
 import { updateCommand } from "./projects/routes/command.ts";
 import { create } from "./projects/routes/create.ts";
@@ -220,6 +221,8 @@ export const routes: readonly AnyRoute[] = [
   listInvoicesRoute,
   readInvoice,
   listInvoiceChargesRoute,
+  receiveStripePayment,
+  receiveGenericPayment,
   readBudget,
   updateBudget,
   removeBudget,

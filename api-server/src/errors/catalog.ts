@@ -97,6 +97,12 @@ export const failures = {
   /** Deliveries of webhooks: without a valid signature the caller does not learn which connections exist. */
   gitDeliveryUnsigned: () =>
     new Failure(401, "GIT_DELIVERY_UNSIGNED", "the delivery is not signed with the secret of a connection"),
+  paymentWebhookUnsigned: () =>
+    new Failure(
+      401,
+      "PAYMENT_WEBHOOK_UNSIGNED",
+      "the webhook is not signed with a secret of this platform, or not within the last five minutes",
+    ),
   gitSourceRequired: () =>
     new Failure(400, "GIT_SOURCE_REQUIRED", "the project has no connected Git repository of this kind"),
   githubRepositoryNotConnected: (why: string) =>

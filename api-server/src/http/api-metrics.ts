@@ -2,7 +2,18 @@ import { collectProcessMetrics } from "@slipway/process";
 import { Counter, Gauge, Registry } from "prom-client";
 import type { AuditObserver } from "../audit/log.ts";
 import type { EndCode } from "../exec/frames.ts";
+import type { PaymentProvider } from "../payments/secrets.ts";
 import { CallMetrics, type OperationObservation } from "./call-metrics.ts";
+
+const paymentWebhookOutcomes = [
+  "applied",
+  "duplicate",
+  "ignored",
+  "refused",
+  "unreadable",
+  "unsigned",
+] as const;
+export type PaymentWebhookOutcome = (typeof paymentWebhookOutcomes)[number];
 
 /**
  * The API server's metrics. Labels are bounded: operation ids of the policy table and status classes.
@@ -14,6 +25,7 @@ export class ApiMetrics {
   readonly #auditFailures: Counter;
   readonly #auditUnrecorded: Counter<"reason">;
   readonly #waits: Counter<"outcome">;
+  readonly #payments: Counter<"provider" | "outcome">;
 
   constructor(options: { processMetrics: boolean }) {
     const registers = [this.registry];
@@ -27,6 +39,17 @@ export class ApiMetrics {
       labelNames: ["outcome"],
       registers,
     });
+    this.#payments = new Counter({
+      name: "slipway_api_payment_webhooks_total",
+      help: "Webhooks of payments by what became of them: applied, duplicate, ignored, refused, unreadable although signed, or unsigned.",
+      labelNames: ["provider", "outcome"],
+      registers,
+    });
+    for (const provider of ["stripe", "generic"]) {
+      for (const outcome of paymentWebhookOutcomes) {
+        this.#payments.inc({ provider, outcome }, 0);
+      }
+    }
     this.#execEnds = new Counter({
       name: "slipway_api_exec_sessions_ended_total",
       help: "Commands in instances that clients were connected to, by why that ended.",
@@ -43,6 +66,23 @@ export class ApiMetrics {
       help: "Refusals without a line in the audit log: of the rate limit, or beyond the organization's budget.",
       labelNames: ["reason"],
       registers,
+    });
+  }
+
+  /** A webhook of payments was received, with what became of it. */
+  paymentEvent(provider: PaymentProvider, outcome: PaymentWebhookOutcome): void {
+    this.#payments.inc({ provider, outcome });
+  }
+
+  /** How many events of payments changed nothing and were to, within a day, counted at each scrape. */
+  watchRefusedPayments(count: () => Promise<number>): void {
+    new Gauge({
+      name: "slipway_api_payment_events_refused",
+      help: "Events of payments within the last day that are recorded and fit no invoice; NaN while the ledger does not answer.",
+      registers: [this.registry],
+      async collect() {
+        this.set(await count().catch(() => Number.NaN));
+      },
     });
   }
 

@@ -53,6 +53,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   >;
   /** A GET that becomes a WebSocket: its handler answers with one. */
   upgrades?: true;
+  /** Whether the platform has it; it does unless given. Otherwise there is no such route. */
+  isOffered?: (services: Services) => boolean;
   /** Not in the OpenAPI document: what people's browsers read. */
   undocumented?: true;
   /** Statuses of refusals beside those that the policy implies. */

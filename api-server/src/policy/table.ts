@@ -266,6 +266,8 @@ export const policies = {
     rateLimit: perMinute(600, "organization"),
     audited: false,
   },
+  receiveStripePayment: bySignature(600),
+  receiveGenericPayment: bySignature(600),
   readRegistryToken: bySignature(1_200),
   createRegistryToken: bySignature(1_200),
   readProjectSource: onProject("project.source.update", { audited: false }),

@@ -53,6 +53,7 @@ import { LogFollower } from "../../../api-server/src/logs/follower.ts";
 import { ledgerSnapshots, type Snapshots } from "../../../api-server/src/metrics/snapshots.ts";
 import { ledgerWebhooks } from "../../../api-server/src/notifications/store.ts";
 import { ledgerUsage, type UsageBook } from "../../../api-server/src/organizations/limits.ts";
+import type { PaymentSecrets } from "../../../api-server/src/payments/secrets.ts";
 import { parseGrant } from "../../../api-server/src/policy/permissions.ts";
 import { ProjectStore } from "../../../api-server/src/projects/store.ts";
 import { MemoryRateLimiter, type RateLimiter } from "../../../api-server/src/rate-limit/limiter.ts";
@@ -121,6 +122,8 @@ export interface HarnessOptions {
   trustedProxies?: readonly string[];
   /** Whether plans are charged; they are unless given. */
   metersPlans?: boolean;
+  /** What webhooks of payments are signed with; secrets of tests unless given. */
+  payments?: PaymentSecrets;
   /** What databases measured; what the ledger has, or nothing without one, unless given. */
   snapshots?: Snapshots;
   /** What became of requests; there is no store unless given. */
@@ -235,6 +238,10 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     tracing: options.tracing,
     ledger,
     webhooks: ledgerWebhooks(ledger),
+    payments: options.payments ?? {
+      stripe: () => ["whsec_of_stripe_in_tests"],
+      generic: () => [`whsec_${Buffer.alloc(32, "generic").toString("base64")}`],
+    },
     sendsEmail: true,
     metersPlans: options.metersPlans ?? true,
     usage: options.ledger ? ledgerUsage(ledger, { current: catalog }) : endlessUsage,

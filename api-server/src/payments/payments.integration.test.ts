@@ -1,0 +1,444 @@
+import {
+  beginInvoicing,
+  connectLedger,
+  createWebhook,
+  findInvoice,
+  insertOrganization,
+  issueCreditNote,
+  issueInvoice,
+  type Ledger,
+  listBlockedOrganizations,
+  listInvoicePayments,
+  listOverdueOrganizations,
+  listWebhookDeliveries,
+  migrateToLatest,
+  type OverdueTerms,
+  payInvoice,
+  recordJobRuns,
+  recordOverdue,
+  reversePayment,
+  setOrganizationBlocked,
+  settleCycle,
+} from "@slipway/ledger";
+import { signedHeaders } from "@slipway/process";
+import { sql } from "kysely";
+import Stripe from "stripe";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { exampleBody, type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
+import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
+
+/** Webhooks of payments over HTTP, and what overdue invoices block, in a real PostgreSQL. */
+
+const JANUARY = new Date("2026-01-01T00:00:00Z");
+/** One for each test, whose invoice is due as soon as it is issued. */
+const ORGANIZATIONS = Array.from({ length: 20 }, (_, index) => `org${index}`);
+const TERMS: OverdueTerms = { noticeDays: [7, 1], blockDays: 14 };
+const TOTAL = 301n;
+const { webhooks } = new Stripe("sk_test_none");
+
+let postgres: TestPostgres;
+let ledger: Ledger;
+let harness: FakeHarness;
+let stripeSecrets = ["whsec_0123456789abcdef"];
+const GENERIC = `whsec_${Buffer.alloc(32, "k").toString("base64")}`;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+  await migrateToLatest(ledger);
+  harness = await startFakeHarness({
+    ledger,
+    payments: { stripe: () => stripeSecrets, generic: () => [GENERIC] },
+  });
+  await beginInvoicing(ledger, JANUARY);
+  for (const id of ORGANIZATIONS) {
+    await insertOrganization(ledger, { id, name: id });
+  }
+  await recordJobRuns(
+    ledger,
+    ORGANIZATIONS.map((organization_id) =>
+      jobRun({
+        organization_id,
+        scheduled_at: new Date(JANUARY.getTime() + 3_600_000),
+        price_per_minute: "301",
+      }),
+    ),
+  );
+  await settleCycle(ledger, JANUARY);
+});
+afterAll(async () => {
+  await harness?.close();
+  await ledger?.destroy();
+  await postgres?.stop();
+});
+
+let next = 0;
+/** An organization with an invoice that is open. */
+async function invoiced(): Promise<{ id: string; number: string }> {
+  const id = ORGANIZATIONS[next] as string;
+  next += 1;
+  const terms = { issuer: "", dueDays: 0, taxes: { default: [], countries: {} } };
+  const number = (await issueInvoice(ledger, { organizationId: id, cycle: "2026-01-01" }, terms)) ?? "";
+  await createWebhook(
+    ledger,
+    {
+      ...{
+        id: `w-${id}`,
+        organization_id: id,
+        url: "https://hooks.example.com/",
+        host: "hooks.example.com:443",
+      },
+      ...{ description: null, project_ids: null },
+      event_types: ["invoice.due", "invoice.overdue", "organization.blocked", "organization.unblocked"],
+    },
+    20,
+  );
+  return { id, number };
+}
+
+let events = 0;
+const newEvent = () => `evt_${++events}`;
+
+interface Sent {
+  eventId?: string;
+  type?: string;
+  reference?: string;
+  amount?: number;
+  currency?: string;
+  secret?: string;
+  ageSeconds?: number;
+  object?: object;
+}
+
+/** Sends an event as Stripe does: signed by its own library. */
+function stripe(invoice: string, change: Sent = {}) {
+  const payload = JSON.stringify({
+    id: change.eventId ?? newEvent(),
+    object: "event",
+    type: change.type ?? "payment_intent.succeeded",
+    created: Math.floor(Date.now() / 1_000),
+    data: {
+      object: {
+        ...{ id: change.reference ?? `pi_${invoice}`, amount_received: change.amount ?? Number(TOTAL) },
+        ...{ currency: change.currency ?? "brl", metadata: { slipway_invoice: invoice } },
+        ...change.object,
+      },
+    },
+  });
+  const signature = webhooks.generateTestHeaderString({
+    payload,
+    secret: change.secret ?? (stripeSecrets[0] as string),
+    timestamp: Math.floor(Date.now() / 1_000) - (change.ageSeconds ?? 0),
+  });
+  return post("stripe", payload, { "stripe-signature": signature });
+}
+
+function generic(body: object, id = newEvent()) {
+  const payload = JSON.stringify(body);
+  return post("generic", payload, signedHeaders({ id, at: new Date(), payload }, [GENERIC]));
+}
+
+const post = (form: string, payload: string, headers: Record<string, string>) =>
+  harness.app.inject({
+    method: "POST",
+    url: `/v1/payment-webhooks/${form}`,
+    headers: { "content-type": "application/json", ...headers },
+    payload,
+  });
+
+const outcomeOf = async (sent: ReturnType<typeof post>) => {
+  const answer = await sent;
+  const { data, code } = answer.json();
+  return [answer.statusCode, data?.outcome ?? code, ...(data?.code ? [data.code] : [])];
+};
+const paid = async (number: string) => (await findInvoice(ledger, number))?.paidCents;
+const create = (id: string) =>
+  harness.app.inject({
+    method: "POST",
+    url: "/v1/project",
+    headers: { ...harness.key(id, "project.create on organization:*") },
+    payload: exampleBody(),
+  });
+const notified = async (id: string) => {
+  const all = { organizationId: id, webhookId: `w-${id}`, status: undefined, limit: 50, offset: 0 };
+  const { deliveries } = await listWebhookDeliveries(ledger, all);
+  return deliveries.map(({ event_type }) => event_type).toReversed();
+};
+
+describe("a payment webhook", () => {
+  // Shows: docs/invoices.md#payment-webhooks: `POST /v1/payment-webhooks/stripe` |
+  test("of Stripe pays an invoice once, however often and concurrently it is sent", async () => {
+    const { number } = await invoiced();
+    const eventId = newEvent();
+    const answers = await Promise.all([1, 2, 3, 4].map(() => outcomeOf(stripe(number, { eventId }))));
+    expect(answers.map(([, outcome]) => outcome).toSorted()).toEqual([
+      "applied",
+      "duplicate",
+      "duplicate",
+      "duplicate",
+    ]);
+    expect(await outcomeOf(stripe(number, { eventId }))).toEqual([200, "duplicate"]);
+    expect(await listInvoicePayments(ledger, number)).toMatchObject([
+      { kind: "payment", reference: `pi_${number}`, amountCents: TOTAL },
+    ]);
+  });
+
+  test("of Stripe about the same payment under another event pays nothing more", async () => {
+    const { number } = await invoiced();
+    const session = {
+      ...{ id: "cs_1", payment_intent: `pi_${number}`, payment_status: "paid", amount_total: Number(TOTAL) },
+    };
+    const answers = await Promise.all([
+      outcomeOf(stripe(number)),
+      outcomeOf(stripe(number, { type: "checkout.session.completed", object: session })),
+    ]);
+    expect(answers).toEqual([
+      [200, "applied"],
+      [200, "applied"],
+    ]);
+    expect(await paid(number)).toBe(TOTAL);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: `POST /v1/payment-webhooks/generic` |
+  test("of the generic form pays an invoice, and takes the payment back", async () => {
+    const { number } = await invoiced();
+    const data = { invoice: number, reference: "bank-7", currency: "BRL", amount: String(TOTAL) };
+    expect(await outcomeOf(generic({ type: "payment.received", data }))).toEqual([200, "applied"]);
+    expect(await paid(number)).toBe(TOTAL);
+    expect(await outcomeOf(generic({ type: "payment.reversed", data }))).toEqual([200, "applied"]);
+    expect(await paid(number)).toBe(0n);
+    expect(await outcomeOf(generic({ type: "payment.received", data }))).toEqual([
+      200,
+      "refused",
+      "PAYMENT_TAKEN_BACK",
+    ]);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: `charge.refunded`
+  test("of a refund takes back the whole payment, and reports one of a part", async () => {
+    const { number } = await invoiced();
+    const refund = (amount: number, refunded: boolean) =>
+      stripe(number, {
+        type: "charge.refunded",
+        // As of a charge of the platform's other business: it names no invoice.
+        object: {
+          id: "ch_1",
+          payment_intent: `pi_${number}`,
+          amount_refunded: amount,
+          refunded,
+          metadata: {},
+        },
+      });
+    expect(await outcomeOf(refund(301, true))).toEqual([200, "ignored"]);
+    await stripe(number);
+    expect(await outcomeOf(refund(100, false))).toEqual([200, "refused", "PAYMENT_REFUND_PARTIAL"]);
+    expect(await paid(number)).toBe(TOTAL);
+    expect(await outcomeOf(refund(301, true))).toEqual([200, "applied"]);
+    expect(await paid(number)).toBe(0n);
+  });
+
+  test("of a payment whose refund came before it pays nothing", async () => {
+    const { number } = await invoiced();
+    const object = { id: "ch_1", payment_intent: `pi_${number}`, amount_refunded: 301, refunded: true };
+    expect(await outcomeOf(stripe(number, { type: "charge.refunded", object }))).toEqual([
+      200,
+      "refused",
+      "PAYMENT_UNKNOWN",
+    ]);
+    expect(await outcomeOf(stripe(number))).toEqual([200, "refused", "PAYMENT_TAKEN_BACK"]);
+    expect(await paid(number)).toBe(0n);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: changes nothing
+  test("that does not fit its invoice is recorded, counted and changes nothing", async () => {
+    const { number } = await invoiced();
+    const cases: [Sent & { invoice?: string }, string][] = [
+      [{ amount: 300 }, "PAYMENT_AMOUNT_MISMATCH"],
+      [{ amount: 302 }, "PAYMENT_AMOUNT_MISMATCH"],
+      [{ currency: "usd" }, "PAYMENT_CURRENCY_MISMATCH"],
+      [{ currency: "jpy" }, "PAYMENT_CURRENCY_MISMATCH"],
+      [{ invoice: "2099-000001" }, "PAYMENT_INVOICE_UNKNOWN"],
+      [{ invoice: "'; drop table invoices; --", reference: "pi_x" }, "PAYMENT_INVOICE_UNKNOWN"],
+    ];
+    for (const [change, code] of cases) {
+      expect(await outcomeOf(stripe(change.invoice ?? number, change))).toEqual([200, "refused", code]);
+    }
+    expect(await paid(number)).toBe(0n);
+    expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
+    expect(await outcomeOf(stripe(number, { reference: "pi_other" }))).toEqual([
+      200,
+      "refused",
+      "PAYMENT_INVOICE_NOT_OPEN",
+    ]);
+    const { rows } = await sql<{ outcome: string }>`
+      select outcome from payment_events where claimed_invoice = ${number} and outcome <> 'applied' order by recorded_at`.execute(
+      ledger,
+    );
+    expect(rows.map(({ outcome }) => outcome)).toEqual([
+      ...["wrong_amount", "wrong_amount", "wrong_currency", "wrong_currency", "not_open"],
+    ]);
+    const metrics = await harness.services.metrics.registry.metrics();
+    expect(metrics).toMatch(
+      /slipway_api_payment_webhooks_total\{provider="stripe",outcome="refused"\} [1-9]/,
+    );
+  });
+
+  test("of what was paid by hand under the same reference changes nothing", async () => {
+    const { number } = await invoiced();
+    await payInvoice(ledger, { number, reference: `pi_${number}` });
+    expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
+    expect(await paid(number)).toBe(TOTAL);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: several secrets
+  test("is signed with any secret of now: a renewed one is one without a restart", async () => {
+    const { number } = await invoiced();
+    const [old] = stripeSecrets as [string];
+    const renewed = "whsec_fedcba9876543210";
+    expect(await outcomeOf(stripe(number, { secret: renewed }))).toEqual([401, "PAYMENT_WEBHOOK_UNSIGNED"]);
+    stripeSecrets = [renewed, old];
+    expect(await outcomeOf(stripe(number, { secret: old, amount: 1 }))).toEqual([
+      ...[200, "refused", "PAYMENT_AMOUNT_MISMATCH"],
+    ]);
+    expect(await outcomeOf(stripe(number, { secret: renewed }))).toEqual([200, "applied"]);
+    stripeSecrets = [renewed];
+    expect(await outcomeOf(stripe(number, { secret: old }))).toEqual([401, "PAYMENT_WEBHOOK_UNSIGNED"]);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: 401 | `PAYMENT_WEBHOOK_UNSIGNED`
+  test("is refused unsigned, old, changed, or signed for the other form", async () => {
+    const { number } = await invoiced();
+    expect(await outcomeOf(stripe(number, { ageSeconds: 301 }))).toEqual([401, "PAYMENT_WEBHOOK_UNSIGNED"]);
+    const payload = "{}";
+    const headers = signedHeaders({ id: "evt", at: new Date(), payload }, [GENERIC]);
+    for (const sent of [
+      post("stripe", payload, {}),
+      post("stripe", payload, headers),
+      post("generic", "{} ", headers),
+      post("generic", payload, { ...headers, "webhook-id": "other" }),
+    ]) {
+      expect(await outcomeOf(sent)).toEqual([401, "PAYMENT_WEBHOOK_UNSIGNED"]);
+    }
+    expect(await outcomeOf(post("generic", payload, headers))).toEqual([400, "MALFORMED_BODY"]);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: 256 KiB
+  test("is bounded, and not there where the platform has no secret", async () => {
+    const large = await post("stripe", `"${"x".repeat(256 * 1024)}"`, { "stripe-signature": "t=1,v1=00" });
+    expect(statusAndCode(large)).toEqual([413, "BODY_TOO_LARGE"]);
+    const without = await startFakeHarness({ payments: {} });
+    try {
+      const answer = await without.app.inject({
+        method: "POST",
+        url: "/v1/payment-webhooks/stripe",
+        payload: "{}",
+      });
+      expect(statusAndCode(answer)).toEqual([404, "ROUTE_NOT_FOUND"]);
+    } finally {
+      await without.close();
+    }
+  });
+
+  test("that the ledger cannot record is to be sent again", async () => {
+    const away = await startFakeHarness({ payments: { generic: () => [GENERIC] } });
+    try {
+      const data = { invoice: "2026-000001", reference: "r", currency: "brl", amount: "1" };
+      const payload = JSON.stringify({ type: "payment.received", data });
+      const answer = await away.app.inject({
+        ...{ method: "POST", url: "/v1/payment-webhooks/generic", payload },
+        headers: signedHeaders({ id: "evt", at: new Date(), payload }, [GENERIC]),
+      });
+      expect(answer.statusCode).toBe(503);
+    } finally {
+      await away.close();
+    }
+  });
+});
+
+const DAY_MS = 86_400_000;
+const inDays = (days: number) => new Date(Date.now() + days * DAY_MS);
+
+describe("an overdue invoice", () => {
+  /** Notifies of it, and blocks its organization. */
+  async function block(id: string): Promise<void> {
+    await recordOverdue(ledger, id, TERMS, inDays(0.01));
+    expect(await recordOverdue(ledger, id, TERMS, inDays(14.1))).toEqual({ notices: 0, blocks: 1 });
+  }
+
+  // Shows: docs/invoices.md#overdue: 402 `ORGANIZATION_BLOCKED`
+  test("is notified of once, blocks its organization, and unblocks it when a webhook pays", async () => {
+    const { id, number } = await invoiced();
+    const at = inDays(0.01);
+    const recorded = await Promise.all([1, 2, 3].map(() => recordOverdue(ledger, id, TERMS, at)));
+    expect(recorded.reduce((sum, { notices }) => sum + notices, 0)).toBe(1);
+    expect(await listOverdueOrganizations(ledger, [id], TERMS, at)).toEqual([]);
+    expect(await listOverdueOrganizations(ledger, [id], TERMS, inDays(7.1))).toEqual([id]);
+    await recordOverdue(ledger, id, TERMS, inDays(13.1));
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+    const blocks = await Promise.all([1, 2].map(() => recordOverdue(ledger, id, TERMS, inDays(14.1))));
+    expect(blocks.reduce((sum, { blocks }) => sum + blocks, 0)).toBe(1);
+    expect(statusAndCode(await create(id))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
+    expect((await create(id)).statusCode).not.toBe(402);
+    expect(await notified(id)).toEqual([
+      ...["invoice.overdue", "invoice.overdue", "organization.blocked", "organization.unblocked"],
+    ]);
+    expect(await listOverdueOrganizations(ledger, [id], TERMS, inDays(30))).toEqual([]);
+  });
+
+  // Shows: docs/invoices.md#overdue: credit notes
+  test("counts as paid when a credit note covers it", async () => {
+    const { id, number } = await invoiced();
+    await block(id);
+    await issueCreditNote(ledger, { number, reference: "c", reason: "a part", netCents: 100n });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([id]);
+    await issueCreditNote(ledger, { number, reference: "c2", reason: "the rest" });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+  });
+
+  // Shows: docs/invoices.md#overdue: by an administrator
+  test("that is paid leaves a block by an administrator as it is", async () => {
+    const { id, number } = await invoiced();
+    await block(id);
+    await setOrganizationBlocked(ledger, id, true);
+    expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
+    expect(statusAndCode(await create(id))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(await setOrganizationBlocked(ledger, id, false)).toEqual({ waived: [] });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+  });
+
+  // Shows: docs/invoices.md#overdue: block it no more
+  test("blocks no more once an administrator has unblocked its organization", async () => {
+    const { id, number } = await invoiced();
+    await block(id);
+    expect(await setOrganizationBlocked(ledger, id, false)).toEqual({ waived: [number] });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+    expect(await recordOverdue(ledger, id, TERMS, inDays(20))).toEqual({ notices: 0, blocks: 0 });
+  });
+
+  // Shows: docs/invoices.md#overdue: taken back
+  test("whose payment is taken back is notified of again before it blocks", async () => {
+    const { id, number } = await invoiced();
+    await block(id);
+    await payInvoice(ledger, { number, reference: "r" });
+    await reversePayment(ledger, { number, reference: "r" });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+    expect(await recordOverdue(ledger, id, TERMS, inDays(20))).toEqual({ notices: 1, blocks: 0 });
+    expect(await recordOverdue(ledger, id, TERMS, inDays(20.9))).toEqual({ notices: 0, blocks: 0 });
+    expect(await recordOverdue(ledger, id, TERMS, inDays(21.1))).toEqual({ notices: 0, blocks: 1 });
+  });
+
+  test("that is paid while it would block blocks nothing, whichever comes first", async () => {
+    const { id, number } = await invoiced();
+    await recordOverdue(ledger, id, TERMS, inDays(0.01));
+    await Promise.all([
+      recordOverdue(ledger, id, TERMS, inDays(15)),
+      stripe(number),
+      recordOverdue(ledger, id, TERMS, inDays(15)),
+    ]);
+    expect(await paid(number)).toBe(TOTAL);
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+  });
+});
