@@ -21,6 +21,7 @@ import { addObserve } from "../../operator/src/metrics/observe.ts";
 import { createWebhookMetrics } from "../../operator/src/notifications/metrics.ts";
 import { createClusterStores } from "../../operator/src/organizations/cluster-addresses.ts";
 import { addEgressCheck } from "../../operator/src/organizations/egress-check.ts";
+import { createOverdueMetrics } from "../../operator/src/overdue/metrics.ts";
 import { registerProjectMetrics, TELEMETRY_PREFIX } from "../../operator/src/projects/metrics.ts";
 import { registerPlatformBackupMetrics } from "../../operator/src/recovery/metrics.ts";
 import { ActivatorMetrics } from "../../operator/src/sleep/activator/metrics.ts";
@@ -56,6 +57,7 @@ function operatorRegistry(): Registry {
   createWebhookMetrics(manager.registry);
   createAlertMetrics(manager.registry, () => 0);
   createBudgetMetrics(manager.registry, () => 0);
+  createOverdueMetrics(manager.registry, () => 0);
   registerBackupGauges(
     manager.registry,
     { projects, backups: new Store<Backup>() },
@@ -116,6 +118,7 @@ function apiRegistry(): Registry {
   metrics.watchLedger(async () => true);
   metrics.watchLedgerStandbys(async () => 1);
   metrics.watchAnalyticsDisk(async () => 1e9);
+  metrics.watchRefusedPayments(async () => 0);
   metrics.watchStreams(() => 0);
   metrics.operation("listProjects").observe(200, 0.01);
   metrics.operation("listProjects").observe(500, 0.01);

@@ -3,7 +3,7 @@
 import { type AnalyticsSettings, settingsFrom } from "@slipway/analytics";
 import type { Shard } from "@slipway/controller-runtime";
 import { githubAppConfig } from "@slipway/git";
-import type { InvoiceTerms } from "@slipway/ledger";
+import type { InvoiceTerms, OverdueTerms } from "@slipway/ledger";
 import { type Environment, parseSettings } from "@slipway/process";
 import { type TracingSettings, tracingSettings } from "@slipway/process/tracing";
 import type { AllowList } from "./applications/access.ts";
@@ -98,6 +98,8 @@ export interface Config {
   metersPlans?: boolean;
   /** The terms of invoices; without them none are issued. */
   invoices?: InvoiceTerms | undefined;
+  /** When overdue invoices block; without it they never do. */
+  overdue?: OverdueTerms | undefined;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
   /** Receivers of webhooks: those whose addresses may be private, and authorities of their certificates beside the public ones. */
@@ -175,6 +177,7 @@ export function loadConfig(env: Environment): Config {
     sleeps: e.SLIPWAY_SLEEP === "true",
     metersPlans: e.SLIPWAY_BILLING_METERING === "true",
     invoices: e.SLIPWAY_BILLING_INVOICES,
+    overdue: e.SLIPWAY_BILLING_OVERDUE,
     builds:
       e.SLIPWAY_BUILDS_FILE === undefined
         ? undefined

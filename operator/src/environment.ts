@@ -10,7 +10,7 @@ import { z } from "zod";
 import { ALLOW_LISTS } from "./applications/access.ts";
 import { OWN_ANNOTATIONS } from "./applications/access-list.ts";
 import { OUTSIDE_TYPES } from "./databases/settings.ts";
-import { invoiceTerms } from "./invoices/settings.ts";
+import { invoiceTerms, overdueTerms } from "./invoices/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
 import { smtpIssues, smtpVariables } from "./notifications/smtp-environment.ts";
 import { placement } from "./workload/app.ts";
@@ -82,6 +82,7 @@ const variables = z.object({
   SLIPWAY_BACKUPS_S3_DIR: z.string().min(1).optional(),
   SLIPWAY_BILLING_METERING: z.enum(["true", "false"]).default("false"),
   SLIPWAY_BILLING_INVOICES: invoiceTerms.optional(),
+  SLIPWAY_BILLING_OVERDUE: overdueTerms.optional(),
   SLIPWAY_LOG_DRAINS: z.enum(["true", "false"]).default("false"),
   SLIPWAY_REQUEST_SCALING: z.enum(["true", "false"]).default("false"),
   SLIPWAY_SLEEP: z.enum(["true", "false"]).default("false"),

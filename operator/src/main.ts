@@ -39,6 +39,7 @@ import { parseDatabaseImages } from "./databases/settings.ts";
 import { connectInvoiceLedger, ledgerInvoices } from "./invoices/invoices.ts";
 import { notificationLedger } from "./notifications/ledger.ts";
 import { createOperator } from "./operator.ts";
+import { overdueLedger } from "./overdue/overdue.ts";
 import { ledgerDeployments } from "./projects/deployments/reaper.ts";
 import { ledgerQuotas } from "./projects/quotas/quota-ledger.ts";
 import { ledgerUsage } from "./projects/quotas/usage.ts";
@@ -99,6 +100,7 @@ async function main(config: Config): Promise<void> {
     budgets: { ledger: budgetLedger(ledger) },
     billing: ledgerBilling(ledger),
     invoices: config.invoices && invoiceLedger && ledgerInvoices(invoiceLedger, config.invoices),
+    overdue: config.overdue && overdueLedger(ledger, config.overdue),
     metering: ledgerMetering(ledger),
     metersPlans: config.metersPlans ?? false,
     ledgerTime: () => ledgerTime(ledger),

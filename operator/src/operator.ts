@@ -29,6 +29,7 @@ import type { OperatorOptions } from "./options.ts";
 import { apiserverPeers, createClusterStores, onApiserverMoved } from "./organizations/cluster-addresses.ts";
 import { addOrganizationController, createNamespaceStore } from "./organizations/controller.ts";
 import { addEgressCheck } from "./organizations/egress-check.ts";
+import { addOverdue } from "./overdue/overdue.ts";
 import { projectKinds } from "./project-kinds.ts";
 import { addProjectControllers } from "./projects/controller.ts";
 import { addDeploymentRecords, DeploymentRecords } from "./projects/deployments/records.ts";
@@ -102,6 +103,9 @@ export function createOperator(options: OperatorOptions): Manager {
     });
   if (options.invoices) {
     addInvoices(manager, options.invoices);
+  }
+  if (options.overdue) {
+    addOverdue(manager, options.overdue);
   }
   const probe =
     options.ingressProbe ??

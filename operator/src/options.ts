@@ -18,6 +18,7 @@ import type { CloseMetering } from "./jobs/deletion.ts";
 import type { RunLedger } from "./jobs/runs/ports.ts";
 import type { StoreRunLog } from "./logs/run-logs.ts";
 import type { NotificationLedger } from "./notifications/ledger.ts";
+import type { OverdueLedger } from "./overdue/overdue.ts";
 import type { OpenDeployments } from "./projects/deployments/reaper.ts";
 import type { RecordDeployment } from "./projects/deployments/records.ts";
 import type { QuotaLedger } from "./projects/quotas/quota-ledger.ts";
@@ -68,6 +69,8 @@ export interface OperatorOptions {
   metering?: MeteringLedger | undefined;
   /** Where invoices are issued; without it none are. */
   invoices?: InvoiceLedger | undefined;
+  /** Where overdue invoices block organizations; without it they never do. */
+  overdue?: OverdueLedger | undefined;
   /** Whether plans are metered; false unless given: only ends of histories that have begun are recorded. */
   metersPlans?: boolean | undefined;
   /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; not compared without it. */

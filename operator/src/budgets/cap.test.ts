@@ -2,10 +2,10 @@ import { type KubeClient, KubeError } from "@slipway/controller-runtime";
 import { type BillableState, type PriceList, type Project, planCharges, sumDecimals } from "@slipway/crds";
 import { silentLogger, systemClock } from "@slipway/process";
 import { expect, test } from "vitest";
+import { PAGE_SIZE } from "../organization-rounds.ts";
 import { capAction } from "./cap.ts";
 import { BudgetCaps } from "./caps.ts";
 import { recordCrossings } from "./crossings.ts";
-import { PAGE_SIZE } from "./rounds.ts";
 
 const project = (spec: Partial<Project["spec"]>, name = "pshop", organization = "acme"): Project =>
   ({

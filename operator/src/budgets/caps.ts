@@ -4,10 +4,10 @@ import { isConflict, isNotFound, type KubeClient, type Store } from "@slipway/co
 import { fieldManagers, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { Clock, Logger } from "@slipway/process";
 import { inTurns } from "../billing/turns.ts";
+import { Attempts, eachPage } from "../organization-rounds.ts";
 import { projectResource } from "../resources.ts";
 import { type CapAction, capAction, capPatch } from "./cap.ts";
 import type { BudgetLedger } from "./ports.ts";
-import { Attempts, eachPage } from "./rounds.ts";
 
 export interface CapsOptions {
   ledger: Pick<BudgetLedger, "list" | "exhausted">;

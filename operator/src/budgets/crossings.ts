@@ -1,8 +1,8 @@
 /** Records which thresholds of budgets are reached. */
 
 import type { Clock, Logger } from "@slipway/process";
+import { Attempts, eachPage } from "../organization-rounds.ts";
 import type { BudgetLedger } from "./ports.ts";
-import { Attempts, eachPage } from "./rounds.ts";
 
 export interface CrossingsOptions {
   ledger: Pick<BudgetLedger, "list" | "unrecorded" | "record">;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { invoiceTerms } from "./settings.ts";
+import { invoiceTerms, overdueTerms } from "./settings.ts";
 
 const read = (value: unknown) => invoiceTerms.safeParse(JSON.stringify(value));
 
@@ -32,3 +32,18 @@ test.each([
 test("what is no JSON is refused", () => {
   expect(invoiceTerms.safeParse("{").success).toBe(false);
 });
+
+test("overdue invoices block after some days, with notices", () => {
+  expect(overdueTerms.parse('{"blockDays":14,"noticeDays":[7,1]}')).toEqual({
+    blockDays: 14,
+    noticeDays: [7, 1],
+  });
+  expect(overdueTerms.parse('{"blockDays":14}')).toEqual({ blockDays: 14, noticeDays: [] });
+});
+
+test.each(["{}", '{"blockDays":0}', '{"blockDays":1.5}', '{"blockDays":14,"noticeDays":[0]}', "14", "{"])(
+  "%s are no days after which they block",
+  (text) => {
+    expect(overdueTerms.safeParse(text).success).toBe(false);
+  },
+);

@@ -1,6 +1,6 @@
 /** The terms of invoices: `billing.invoices` of the chart, as JSON in the environment. */
 
-import type { InvoiceTerms } from "@slipway/ledger";
+import type { InvoiceTerms, OverdueTerms } from "@slipway/ledger";
 import { jsonText } from "@slipway/process";
 import { z } from "zod";
 
@@ -29,3 +29,11 @@ const terms = z.strictObject({
 }) satisfies z.ZodType<InvoiceTerms>;
 
 export const invoiceTerms = jsonText.pipe(terms);
+
+/** When overdue invoices block: `billing.invoices.overdue` of the chart, likewise. */
+export const overdueTerms = jsonText.pipe(
+  z.strictObject({
+    blockDays: z.int().min(1).max(365),
+    noticeDays: z.array(z.int().min(1).max(90)).max(10).default([]),
+  }) satisfies z.ZodType<OverdueTerms>,
+);

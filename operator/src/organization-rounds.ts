@@ -1,11 +1,17 @@
-/** How a round of budgets gets through all of them. */
+/** How a round gets through all organizations that have something, such as a budget or invoices. */
 
-import type { BudgetPage } from "@slipway/ledger";
 import { type Clock, sleep } from "@slipway/process";
 
-/** Budgets of one query. Each reads a row for each day and kind of charge of the cycle. */
+/** One page of organizations, in the order of their ids. */
+export interface OrganizationPage {
+  /** The last one of the page before; empty for the first. */
+  after: string;
+  limit: number;
+}
+
+/** Organizations of one query. Of each budget it reads a row for each day and kind of charge of the cycle. */
 export const PAGE_SIZE = 500;
-/** Between two queries, in milliseconds: 25,000 budgets are compared within a minute. */
+/** Between two queries, in milliseconds: 25,000 organizations are read within a minute. */
 const PACE_MS = 1_000;
 
 /**
@@ -13,7 +19,7 @@ const PACE_MS = 1_000;
  * @throws what either function throws
  */
 export async function eachPage(
-  list: (page: BudgetPage) => Promise<string[]>,
+  list: (page: OrganizationPage) => Promise<string[]>,
   work: (organizationIds: readonly string[]) => Promise<void>,
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<void> {
