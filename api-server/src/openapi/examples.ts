@@ -40,6 +40,7 @@ const FEATURES = [
   "metrics",
   "notifications",
   "openapi",
+  "payments",
   "projects",
   "undelete",
   "usage",

@@ -168,7 +168,8 @@ const notified = async (id: string) => {
 };
 
 describe("a payment webhook", () => {
-  // Shows: docs/invoices.md#payment-webhooks: `POST /v1/payment-webhooks/stripe` |
+  // Shows: docs/invoices.md#payment-webhooks: `POST /v1/payment-webhooks/stripe`
+  // Shows: docs/invoices.md#payment-webhooks: an event is recorded once by its id
   test("of Stripe pays an invoice once, however often and concurrently it is sent", async () => {
     const { number } = await invoiced();
     const eventId = newEvent();
@@ -185,6 +186,7 @@ describe("a payment webhook", () => {
     ]);
   });
 
+  // Shows: docs/invoices.md#payment-webhooks: a payment that several events report is one
   test("of Stripe about the same payment under another event pays nothing more", async () => {
     const { number } = await invoiced();
     const session = {
@@ -201,7 +203,7 @@ describe("a payment webhook", () => {
     expect(await paid(number)).toBe(TOTAL);
   });
 
-  // Shows: docs/invoices.md#payment-webhooks: `POST /v1/payment-webhooks/generic` |
+  // Shows: docs/invoices.md#payment-webhooks: `POST /v1/payment-webhooks/generic`
   test("of the generic form pays an invoice, and takes the payment back", async () => {
     const { number } = await invoiced();
     const data = { invoice: number, reference: "bank-7", currency: "BRL", amount: String(TOTAL) };
@@ -217,6 +219,8 @@ describe("a payment webhook", () => {
   });
 
   // Shows: docs/invoices.md#payment-webhooks: `charge.refunded`
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_UNKNOWN`, `PAYMENT_REFUND_PARTIAL`
+  // Shows: docs/invoices.md#payment-webhooks: others, and what names no invoice
   test("of a refund takes back the whole payment, and reports one of a part", async () => {
     const { number } = await invoiced();
     const refund = (amount: number, refunded: boolean) =>
@@ -239,6 +243,7 @@ describe("a payment webhook", () => {
     expect(await paid(number)).toBe(0n);
   });
 
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_TAKEN_BACK`
   test("of a payment whose refund came before it pays nothing", async () => {
     const { number } = await invoiced();
     const object = { id: "ch_1", payment_intent: `pi_${number}`, amount_refunded: 301, refunded: true };
@@ -251,7 +256,11 @@ describe("a payment webhook", () => {
     expect(await paid(number)).toBe(0n);
   });
 
-  // Shows: docs/invoices.md#payment-webhooks: changes nothing
+  // Shows: docs/invoices.md#payment-webhooks: a payment is recorded when currency and amount are exactly
+  // Shows: docs/invoices.md#payment-webhooks: one that does not fit its invoice is in the ledger
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_INVOICE_UNKNOWN`
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_AMOUNT_MISMATCH`, `PAYMENT_CURRENCY_MISMATCH`
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_INVOICE_NOT_OPEN`
   test("that does not fit its invoice is recorded, counted and changes nothing", async () => {
     const { number } = await invoiced();
     const cases: [Sent & { invoice?: string }, string][] = [
@@ -292,7 +301,7 @@ describe("a payment webhook", () => {
     expect(await paid(number)).toBe(TOTAL);
   });
 
-  // Shows: docs/invoices.md#payment-webhooks: several secrets
+  // Shows: docs/invoices.md#payment-webhooks: several secrets sign at a time
   test("is signed with any secret of now: a renewed one is one without a restart", async () => {
     const { number } = await invoiced();
     const [old] = stripeSecrets as [string];
@@ -308,6 +317,8 @@ describe("a payment webhook", () => {
   });
 
   // Shows: docs/invoices.md#payment-webhooks: 401 | `PAYMENT_WEBHOOK_UNSIGNED`
+  // Shows: docs/invoices.md#payment-webhooks: 400 | `MALFORMED_BODY`
+  // Shows: docs/invoices.md#payment-webhooks: nothing of a body is read before its signature is verified
   test("is refused unsigned, old, changed, or signed for the other form", async () => {
     const { number } = await invoiced();
     expect(await outcomeOf(stripe(number, { ageSeconds: 301 }))).toEqual([401, "PAYMENT_WEBHOOK_UNSIGNED"]);
@@ -324,7 +335,7 @@ describe("a payment webhook", () => {
     expect(await outcomeOf(post("generic", payload, headers))).toEqual([400, "MALFORMED_BODY"]);
   });
 
-  // Shows: docs/invoices.md#payment-webhooks: 256 KiB
+  // Shows: docs/invoices.md#payment-webhooks: a body is at most 256 KiB
   test("is bounded, and not there where the platform has no secret", async () => {
     const large = await post("stripe", `"${"x".repeat(256 * 1024)}"`, { "stripe-signature": "t=1,v1=00" });
     expect(statusAndCode(large)).toEqual([413, "BODY_TOO_LARGE"]);
@@ -341,6 +352,7 @@ describe("a payment webhook", () => {
     }
   });
 
+  // Shows: docs/invoices.md#payment-webhooks: 503 | `LEDGER_UNAVAILABLE`
   test("that the ledger cannot record is to be sent again", async () => {
     const away = await startFakeHarness({ payments: { generic: () => [GENERIC] } });
     try {
@@ -367,7 +379,10 @@ describe("an overdue invoice", () => {
     expect(await recordOverdue(ledger, id, TERMS, inDays(14.1))).toEqual({ notices: 0, blocks: 1 });
   }
 
-  // Shows: docs/invoices.md#overdue: 402 `ORGANIZATION_BLOCKED`
+  // Shows: docs/invoices.md#overdue: a blocked organization gets `organization.blocked`
+  // Shows: docs/invoices.md#overdue: it is unblocked, with `organization.unblocked`
+  // Shows: docs/webhooks.md#events: `invoice.due`, `invoice.overdue`
+  // Shows: docs/webhooks.md#events: `organization.blocked`, `organization.unblocked`
   test("is notified of once, blocks its organization, and unblocks it when a webhook pays", async () => {
     const { id, number } = await invoiced();
     const at = inDays(0.01);
@@ -388,7 +403,7 @@ describe("an overdue invoice", () => {
     expect(await listOverdueOrganizations(ledger, [id], TERMS, inDays(30))).toEqual([]);
   });
 
-  // Shows: docs/invoices.md#overdue: credit notes
+  // Shows: docs/invoices.md#overdue: credit notes that cover an invoice count as payments
   test("counts as paid when a credit note covers it", async () => {
     const { id, number } = await invoiced();
     await block(id);
@@ -398,7 +413,7 @@ describe("an overdue invoice", () => {
     expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
   });
 
-  // Shows: docs/invoices.md#overdue: by an administrator
+  // Shows: docs/invoices.md#overdue: a block by an administrator stays
   test("that is paid leaves a block by an administrator as it is", async () => {
     const { id, number } = await invoiced();
     await block(id);
@@ -409,7 +424,7 @@ describe("an overdue invoice", () => {
     expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
   });
 
-  // Shows: docs/invoices.md#overdue: block it no more
+  // Shows: docs/invoices.md#overdue: `admin organization unblock` ends both
   test("blocks no more once an administrator has unblocked its organization", async () => {
     const { id, number } = await invoiced();
     await block(id);
@@ -418,7 +433,7 @@ describe("an overdue invoice", () => {
     expect(await recordOverdue(ledger, id, TERMS, inDays(20))).toEqual({ notices: 0, blocks: 0 });
   });
 
-  // Shows: docs/invoices.md#overdue: taken back
+  // Shows: docs/invoices.md#overdue: an invoice whose payment is taken back
   test("whose payment is taken back is notified of again before it blocks", async () => {
     const { id, number } = await invoiced();
     await block(id);

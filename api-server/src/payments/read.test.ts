@@ -98,7 +98,7 @@ describe("an event of Stripe", () => {
   });
 });
 
-// Shows: docs/invoices.md#payment-webhooks: in the smallest unit
+// Shows: docs/invoices.md#payment-webhooks: `invoice.paid`, `payment_intent.succeeded`
 test.each([
   [31_600, "brl", "31600"],
   [1, "usd", "1"],

@@ -38,7 +38,7 @@ test("a round records what is due, and the next one nothing", async () => {
   expect([recorded, counts]).toEqual([["a", "b"], { notices: 2, failures: 0 }]);
 });
 
-// Shows: docs/invoices.md#overdue: keeps no other
+// Shows: docs/invoices.md#overdue: an organization that cannot be recorded keeps no other back
 test("an organization that fails keeps no other back, and the round is not complete", async () => {
   const done: string[] = [];
   const { round, counts } = ledgerOf(["a", "b"], {

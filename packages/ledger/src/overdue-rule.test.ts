@@ -35,7 +35,7 @@ function recorded(days: readonly number[], change: Partial<UnpaidInvoice> = {}, 
 const span = (from: number, to: number) =>
   Array.from({ length: (to - from) * 2 + 1 }, (_, n) => from + n / 2);
 
-// Shows: docs/invoices.md#overdue: so many days before
+// Shows: docs/invoices.md#overdue: `invoice.due` comes so many days before
 test("notices come once each, before an invoice is due, when it is overdue, and before it blocks", () => {
   expect(recorded(span(-14, 14))).toEqual([
     "-7 due due/7/0 14",
@@ -51,7 +51,7 @@ test("of notices that are late the last one alone is sent", () => {
   expect(recorded([-0.5, -0.4])).toEqual(["-0.5 due due/1/0 14"]);
 });
 
-// Shows: docs/invoices.md#overdue: never sooner than a day after
+// Shows: docs/invoices.md#overdue: nobody is blocked sooner than `blocks_at`
 test("an invoice that is long overdue blocks a day after the notice that says so", () => {
   expect(recorded([40, 40.1, 40.9, 41])).toEqual(["40 overdue overdue/0 41", "41 block  41"]);
 });

@@ -78,7 +78,7 @@ describe("a webhook that is received from Stripe", () => {
   const isSigned = (value: string, secrets = ["whsec_one"], bytes = body) =>
     isSignedByStripe({ headers: { "stripe-signature": value }, body: bytes }, secrets, now);
 
-  // Shows: docs/invoices.md#payment-webhooks: Stripe's own library
+  // Shows: docs/invoices.md#payment-webhooks: `POST /v1/payment-webhooks/stripe`
   it("is one that Stripe's own library signed", () => {
     expect(isSigned(header())).toBe(true);
     expect(isSigned(header(ago(299)))).toBe(true);

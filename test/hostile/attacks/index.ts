@@ -24,6 +24,7 @@ import { logStreams } from "./log-streams.ts";
 import { metricRanges } from "./metric-ranges.ts";
 import { oneOffRuns } from "./one-off-runs.ts";
 import { patterns } from "./patterns.ts";
+import { payments } from "./payments.ts";
 import { references } from "./references.ts";
 import { requestFlood } from "./request-flood.ts";
 import { silentDatabases } from "./silent-databases.ts";
@@ -44,6 +45,7 @@ export const attacks: readonly Attack[] = [
   idleConnections,
   keysWithoutGrants,
   hooks,
+  payments,
   patterns,
   unreadAnswers,
   slowCreations,

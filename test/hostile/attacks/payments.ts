@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import type { Attack } from "../attack.ts";
+import { calls } from "../calls.ts";
+
+/** Where the platform has no secret for them there are no such routes: 404, as early as 401. */
+export const payments: Attack = {
+  name: "payments",
+  about: "40 clients that send 100 kB to payment webhooks, with invented signatures of now",
+  seconds: 8,
+  expected: ["401", "404", "429", "503"],
+  prepare: async ({ url }) => {
+    const paid = {
+      object: {
+        id: "pi_1",
+        amount_received: 1,
+        currency: "brl",
+        metadata: { slipway_invoice: "2026-000001" },
+      },
+    };
+    const body = JSON.stringify({
+      id: "evt_1",
+      type: "payment_intent.succeeded",
+      data: paid,
+      more: "c".repeat(100_000),
+    });
+    return {
+      run: (signal) =>
+        calls(
+          {
+            url,
+            concurrency: 40,
+            count: 20_000,
+            next: (index) => {
+              const now = Math.floor(Date.now() / 1_000);
+              const isStripe = index % 2 === 0;
+              return {
+                method: "POST",
+                path: `/v1/payment-webhooks/${isStripe ? "stripe" : "generic"}`,
+                headers: isStripe
+                  ? { "stripe-signature": `t=${now},v1=${randomBytes(32).toString("hex")}` }
+                  : {
+                      "webhook-id": "evt_1",
+                      "webhook-timestamp": String(now),
+                      "webhook-signature": `v1,${randomBytes(32).toString("base64")}`,
+                    },
+                body,
+              };
+            },
+          },
+          signal,
+        ),
+    };
+  },
+};
