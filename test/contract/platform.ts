@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -88,6 +89,8 @@ export async function startPlatform(log: string): Promise<Platform> {
     const tokenKeyFile = join(dir, "token.pem");
     writeTokenKey(tokenKeyFile);
     await writeFile(join(dir, "builds.yaml"), "baseImages: {}\n");
+    const paymentSecretsFile = join(dir, "payment-secrets");
+    await writeFile(paymentSecretsFile, `whsec_${randomBytes(32).toString("base64")}\n`);
     const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
     undo.push(() => kube.close());
     await applyCrds(kube);
@@ -131,6 +134,8 @@ export async function startPlatform(log: string): Promise<Platform> {
         // Builds are requested, and nothing runs them.
         SLIPWAY_BUILDS_FILE: join(dir, "builds.yaml"),
         SLIPWAY_REQUEST_SCALING: "true",
+        SLIPWAY_STRIPE_SECRETS_FILE: paymentSecretsFile,
+        SLIPWAY_PAYMENT_SECRETS_FILE: paymentSecretsFile,
         SLIPWAY_RATE_LIMIT_SCALE: "1000000",
         SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
         SLIPWAY_PORT: String(port),

@@ -5,11 +5,14 @@ import { CURRENCY_CODE, claimedInvoice, REFERENCE, type ReadEvent } from "./read
 
 export const genericTypes = ["payment.received", "payment.reversed"] as const;
 
+const EARLIEST = Date.UTC(2000);
+
 /** The body of the generic form. */
 export const genericBody = z.looseObject({
   type: z.enum(genericTypes).describe("`payment.reversed`: the payment of this reference was given back."),
   timestamp: z.iso
     .datetime({ offset: true })
+    .refine((text) => Date.parse(text) >= EARLIEST, { message: "must be of this century" })
     .describe("When it happened; when it is received unless given.")
     .optional(),
   data: z.looseObject({

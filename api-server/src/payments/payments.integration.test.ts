@@ -239,6 +239,7 @@ describe("a payment webhook", () => {
     await stripe(number);
     expect(await outcomeOf(refund(100, false))).toEqual([200, "refused", "PAYMENT_REFUND_PARTIAL"]);
     expect(await paid(number)).toBe(TOTAL);
+    expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
     expect(await outcomeOf(refund(301, true))).toEqual([200, "applied"]);
     expect(await paid(number)).toBe(0n);
   });
@@ -339,6 +340,8 @@ describe("a payment webhook", () => {
   test("is bounded, and not there where the platform has no secret", async () => {
     const large = await post("stripe", `"${"x".repeat(256 * 1024)}"`, { "stripe-signature": "t=1,v1=00" });
     expect(statusAndCode(large)).toEqual([413, "BODY_TOO_LARGE"]);
+    // A thousand times as many in tests.
+    expect(large.headers["ratelimit-policy"]).toBe('"default";q=600000;w=60');
     const without = await startFakeHarness({ payments: {} });
     try {
       const answer = await without.app.inject({

@@ -141,6 +141,12 @@ describe("an event of the generic form", () => {
     expect(read({ type: "payment.received", data: { ...data, ...change } }).kind).toBe("unreadable");
   });
 
+  it("is unreadable with a time that no ledger has", () => {
+    for (const timestamp of ["0000-01-01T00:00:00Z", "1999-12-31T23:59:59Z", "now"]) {
+      expect(read({ type: "payment.received", timestamp, data }).kind).toBe("unreadable");
+    }
+  });
+
   it("of another type is ignored, and what has none is unreadable", () => {
     expect(read({ type: "payment.pending" }).kind).toBe("ignored");
     expect(read(null).kind).toBe("unreadable");

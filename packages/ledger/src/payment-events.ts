@@ -98,7 +98,7 @@ async function pay(transaction: Ledger, event: PaymentEvent, invoice: Invoice): 
   const { reference, occurredAt } = event;
   const { number } = invoice;
   const known = await findPayment(transaction, { number, reference });
-  if (known?.isReversed || (await wasRefunded(transaction, event))) {
+  if (known === undefined ? await wasRefunded(transaction, event) : known.isReversed) {
     return "taken_back";
   }
   if (known !== undefined) {

@@ -10,6 +10,7 @@ const SECRET_PREFIX = "whsec_";
 
 /** How far a signed time may be from now, in seconds: what is recorded on the way cannot be sent again later. */
 export const SIGNATURE_TOLERANCE_SECONDS = 300;
+const MAC_BYTES = 32;
 /** Signatures of one delivery that are compared. */
 const MAX_SIGNATURES = 16;
 
@@ -67,8 +68,10 @@ export function verifiedStandardId(
   const given = (single(headers["webhook-signature"]) ?? "")
     .split(" ")
     .flatMap((one) => (one.startsWith("v1,") ? [Buffer.from(one.slice(3), "base64")] : []));
-  const expected = secrets.map((secret) => macOf(standardKey(secret), `${id}.${timestamp}.`, body));
-  return isAnyEqual(given, expected) ? id : undefined;
+  const isSigned = isAnyOf(given, secrets, (secret) =>
+    macOf(standardKey(secret), `${id}.${timestamp}.`, body),
+  );
+  return isSigned ? id : undefined;
 }
 
 /** Whether a delivery is signed by Stripe with one of the secrets, at about this time. */
@@ -85,8 +88,7 @@ export function isSignedByStripe(
     return false;
   }
   const given = valuesOf("v1").map((digits) => Buffer.from(digits, "hex"));
-  const expected = secrets.map((secret) => macOf(secret, `${timestamp}.`, body));
-  return isAnyEqual(given, expected);
+  return isAnyOf(given, secrets, (secret) => macOf(secret, `${timestamp}.`, body));
 }
 
 const single = (value: string | readonly string[] | undefined): string | undefined =>
@@ -97,12 +99,18 @@ function isRecent(timestamp: string, now: Date): boolean {
   return Math.abs(now.getTime() / 1_000 - seconds) <= SIGNATURE_TOLERANCE_SECONDS;
 }
 
-/** Compares each with each, so that the time shows nothing of which one is equal. */
-function isAnyEqual(given: readonly Buffer[], expected: readonly Buffer[]): boolean {
+/** Compares each with each, so that the time shows nothing of which one is equal. Nothing is computed for what cannot be one. */
+function isAnyOf(
+  given: readonly Buffer[],
+  secrets: readonly string[],
+  sign: (secret: string) => Buffer,
+): boolean {
+  const whole = given.filter(({ length }) => length === MAC_BYTES).slice(0, MAX_SIGNATURES);
+  const expected = whole.length === 0 ? [] : secrets.map(sign);
   let isEqual = false;
-  for (const one of given.slice(0, MAX_SIGNATURES)) {
+  for (const one of whole) {
     for (const mac of expected) {
-      isEqual = (one.length === mac.length && timingSafeEqual(one, mac)) || isEqual;
+      isEqual = timingSafeEqual(one, mac) || isEqual;
     }
   }
   return isEqual;

@@ -2,6 +2,17 @@ import { randomBytes } from "node:crypto";
 import type { Attack } from "../attack.ts";
 import { calls } from "../calls.ts";
 
+/** Of now, in both forms. */
+function signatures(): Record<string, string> {
+  const now = Math.floor(Date.now() / 1_000);
+  return {
+    "stripe-signature": `t=${now},v1=${randomBytes(32).toString("hex")}`,
+    "webhook-id": "evt_1",
+    "webhook-timestamp": String(now),
+    "webhook-signature": `v1,${randomBytes(32).toString("base64")}`,
+  };
+}
+
 /** Where the platform has no secret for them there are no such routes: 404, as early as 401. */
 export const payments: Attack = {
   name: "payments",
@@ -30,22 +41,12 @@ export const payments: Attack = {
             url,
             concurrency: 40,
             count: 20_000,
-            next: (index) => {
-              const now = Math.floor(Date.now() / 1_000);
-              const isStripe = index % 2 === 0;
-              return {
-                method: "POST",
-                path: `/v1/payment-webhooks/${isStripe ? "stripe" : "generic"}`,
-                headers: isStripe
-                  ? { "stripe-signature": `t=${now},v1=${randomBytes(32).toString("hex")}` }
-                  : {
-                      "webhook-id": "evt_1",
-                      "webhook-timestamp": String(now),
-                      "webhook-signature": `v1,${randomBytes(32).toString("base64")}`,
-                    },
-                body,
-              };
-            },
+            next: (index) => ({
+              method: "POST",
+              path: `/v1/payment-webhooks/${index % 2 === 0 ? "stripe" : "generic"}`,
+              headers: signatures(),
+              body,
+            }),
           },
           signal,
         ),
