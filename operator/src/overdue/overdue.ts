@@ -30,8 +30,10 @@ export const overdueLedger = (ledger: Ledger, terms: OverdueTerms): OverdueLedge
   record: (organizationId, now) => recordOverdue(ledger, organizationId, terms, now),
 });
 
-/** Between two rounds. */
-const PERIOD_MS = 60_000;
+/** Between two rounds: notices are days ahead. */
+const PERIOD_MS = 600_000;
+/** After one that was not complete. */
+const RETRY_MS = 60_000;
 
 /** The first shard works for all. */
 export function addOverdue(manager: Manager, ledger: OverdueLedger): void {
@@ -52,9 +54,11 @@ export function addOverdue(manager: Manager, ledger: OverdueLedger): void {
     run: async (signal) => {
       completedAt = clock.monotonic();
       while (!signal.aborted) {
+        let pauseMs = RETRY_MS;
         try {
           if (await recordOverdueInvoices(options, signal)) {
             completedAt = clock.monotonic();
+            pauseMs = PERIOD_MS;
           }
         } catch (error) {
           if (!signal.aborted) {
@@ -62,7 +66,7 @@ export function addOverdue(manager: Manager, ledger: OverdueLedger): void {
             log.warn({ err: error }, "unpaid invoices could not be read");
           }
         }
-        await sleep(clock, PERIOD_MS, signal);
+        await sleep(clock, pauseMs, signal);
       }
       completedAt = undefined;
     },
