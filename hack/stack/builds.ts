@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { mintRegistryToken } from "@slipway/crds";
 import { ensureBinary } from "../cluster/binaries.ts";
@@ -9,7 +10,7 @@ import { pushWithToken } from "../images/index.ts";
 import type { ImageSources } from "../images/sources.ts";
 import { say, seconds } from "../lib/steps.ts";
 import { buildAuthorities, buildTools } from "./build-tools.ts";
-import { type BuildsOfChart, systemNamespace } from "./chart.ts";
+import { type BuildsOfChart, paymentSecrets, systemNamespace } from "./chart.ts";
 import { deliver } from "./images.ts";
 
 /** Secret of the platform's namespace with the key that signs tokens for the builds' registry, as PEM. */
@@ -18,7 +19,7 @@ export const registryKeySecret = { name: "slipway-registry-key", key: "key.pem" 
 /** Secret of the platform's namespace with variables for the tools of builds. */
 export const buildToolsSecret = "slipway-build-tools";
 
-/** Puts the key, and the settings of builds' tools, where the platform finds them, which is before its processes start. */
+/** Puts the key, the settings of builds' tools, and what webhooks of payments are signed with, where the platform finds them, which is before its processes start. */
 export async function writeBuildSecrets(cluster: Cluster, registry: BuildsRegistryAccess): Promise<void> {
   const labels = { "app.kubernetes.io/managed-by": "slipway" };
   const secret = (name: string, data: Record<string, string>) => ({
@@ -33,6 +34,8 @@ export async function writeBuildSecrets(cluster: Cluster, registry: BuildsRegist
   const items = [
     secret(registryKeySecret.name, { [registryKeySecret.key]: key }),
     secret(buildToolsSecret, await buildTools()),
+    // Another one with each start: the API server reads it again.
+    secret(paymentSecrets.name, { [paymentSecrets.key]: `whsec_${randomBytes(32).toString("base64")}` }),
   ];
   const there = await cluster.kubectl([
     "get",

@@ -15,6 +15,8 @@ import { isMapping, knownValues, valuesSchema } from "./known-values.ts";
 export const release = "slipway";
 export const systemNamespace = "slipway-system";
 export const domainZone = "apps.localhost";
+/** Secret of the platform's namespace with what webhooks of payments are signed with, in both forms. */
+export const paymentSecrets = { name: "slipway-payment-secrets", key: "secrets" } as const;
 const ingressNamespace = "slipway-ingress";
 const deployments = ["slipway-operator", "slipway-api-server", "slipway-admin"];
 
@@ -97,6 +99,12 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
           webhooks: webhookValues(builds),
           email: emailValues(builds),
           builds: buildsValues(builds),
+          billing: {
+            payments: {
+              stripe: { existingSecret: paymentSecrets },
+              generic: { existingSecret: paymentSecrets },
+            },
+          },
         }
       : {}),
     // Small, and kept for the shortest time: data of the embedded cluster is for trials.

@@ -166,6 +166,12 @@ test("values name the API's entry point only where the ingress is ours, and addr
       publicUrl: "http://127.0.0.1:8081",
       smtp: { host: "10.244.0.1", port: 5012, ca: "(the authority)" },
     },
+    billing: {
+      payments: {
+        stripe: { existingSecret: { name: "slipway-payment-secrets", key: "secrets" } },
+        generic: { existingSecret: { name: "slipway-payment-secrets", key: "secrets" } },
+      },
+    },
     builds: {
       enabled: true,
       image: "slipway.local/slipway/builder:0123",
