@@ -1,7 +1,9 @@
+import type { Manager } from "@slipway/controller-runtime";
 import { silentLogger } from "@slipway/process";
+import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
-import { type OverdueLedger, recordOverdueInvoices } from "./overdue.ts";
+import { addOverdue, type OverdueLedger, recordOverdueInvoices } from "./overdue.ts";
 
 const clock = new FakeClock("2026-03-03T00:00:00Z");
 const { signal } = new AbortController();
@@ -71,4 +73,51 @@ test("one that no longer leads records no more", async () => {
 test("nothing is recorded while the ledger is away", async () => {
   const { round } = ledgerOf(["a"], { list: () => Promise.reject(new Error("away")) });
   await expect(round()).rejects.toThrow("away");
+});
+
+test("the leader goes through all every ten minutes, and a minute after a round that failed", async () => {
+  const time = new FakeClock("2026-03-03T00:00:00Z");
+  const registry = new Registry();
+  const rounds: number[] = [];
+  const began = time.monotonic();
+  const { recorded } = ledgerOf([]);
+  const ledger: OverdueLedger = {
+    list: async () => {
+      rounds.push(Math.round((time.monotonic() - began) / 60_000));
+      if (rounds.length === 1) {
+        throw new Error("away");
+      }
+      return ["a"];
+    },
+    due: async () => ["a"],
+    record: async (id) => {
+      recorded.push(id);
+      return { notices: 2, blocks: 1 };
+    },
+  };
+  let run: ((signal: AbortSignal) => Promise<void>) | undefined;
+  const manager = { clock: time, trustedClock: time, log: silentLogger, registry };
+  addOverdue(
+    {
+      ...manager,
+      addRunnable: (runnable: { run: (signal: AbortSignal) => Promise<void> }) => {
+        ({ run } = runnable);
+      },
+    } as unknown as Manager,
+    ledger,
+  );
+  const stop = new AbortController();
+  const running = run?.(stop.signal);
+  for (let minute = 0; minute < 12; minute += 1) {
+    await time.advance(60_000);
+  }
+  expect(rounds).toEqual([0, 1, 11]);
+  const metrics = await registry.metrics();
+  expect(metrics).toContain('slipway_overdue_steps_total{step="notice"} 4');
+  expect(metrics).toContain('slipway_overdue_steps_total{step="block"} 2');
+  expect(metrics).toContain("slipway_overdue_failures_total 1");
+  expect(metrics).toContain("slipway_overdue_round_age_seconds 60");
+  stop.abort();
+  await running;
+  expect(await registry.metrics()).toContain("slipway_overdue_round_age_seconds 0");
 });
