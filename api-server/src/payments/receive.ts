@@ -11,7 +11,7 @@ import { readStripeEvent } from "./stripe.ts";
 
 /** Receives webhooks of payments: nothing of a body is read before its signature is verified. */
 
-/** Why an event changed nothing. Stable: they are in logs, the ledger and answers. */
+/** Why an event changed nothing. Stable: answers and logs have them, and the ledger the names on the left. */
 export const refusalCodes = {
   unknown_invoice: "PAYMENT_INVOICE_UNKNOWN",
   wrong_currency: "PAYMENT_CURRENCY_MISMATCH",
