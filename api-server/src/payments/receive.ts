@@ -1,4 +1,4 @@
-import { type PaymentOutcome, recordPaymentEvent } from "@slipway/ledger";
+import { type DecidedOutcome, recordPaymentEvent } from "@slipway/ledger";
 import { isSignedByStripe, type ReceivedWebhook, verifiedStandardId } from "@slipway/process";
 import { failures } from "../errors/catalog.ts";
 import { jsonShapeProblem } from "../http/json-body.ts";
@@ -20,7 +20,9 @@ export const refusalCodes = {
   taken_back: "PAYMENT_TAKEN_BACK",
   partial_refund: "PAYMENT_REFUND_PARTIAL",
   unknown_payment: "PAYMENT_UNKNOWN",
-} as const satisfies Record<Exclude<PaymentOutcome, "applied" | "already">, string>;
+  refund_failed: "PAYMENT_REFUND_FAILED",
+  other_invoice: "PAYMENT_OF_OTHER_INVOICE",
+} as const satisfies Record<Exclude<DecidedOutcome, "applied" | "already">, string>;
 export type RefusalCode = (typeof refusalCodes)[keyof typeof refusalCodes];
 
 export type ReceivedPayment =

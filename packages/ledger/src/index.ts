@@ -88,12 +88,10 @@ export type { OverdueTerms } from "./overdue-rule.ts";
 export { ensurePartitions } from "./partitions.ts";
 export {
   countRefusedPaymentEvents,
-  type PaymentEvent,
-  type PaymentOutcome,
-  paymentOutcomes,
   type RecordedPaymentEvent,
   recordPaymentEvent,
 } from "./payment-events.ts";
+export type { DecidedOutcome, PaymentEvent, PaymentOutcome } from "./payment-rule.ts";
 export { type AdjustedProject, recordedPlanCharges, recordPlanAdjustments } from "./plan-adjustments.ts";
 export {
   type LateChanges,

@@ -1,50 +1,24 @@
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { findPayment, insertPayment, lockInvoice, openCents } from "./invoice-payments.ts";
-import type { Invoice } from "./invoices.ts";
 import { liftOverdueBlock } from "./overdue.ts";
+import {
+  type DecidedOutcome,
+  type EarlierEvent,
+  type KnownPayment,
+  type PaymentEvent,
+  type PaymentOutcome,
+  paymentOutcome,
+} from "./payment-rule.ts";
 
 /** What payment providers report: each event is recorded once with what became of it, in one transaction with the payment. */
 
-export interface PaymentEvent {
-  provider: "stripe" | "generic";
-  /** The provider's id of it: the same when it is sent again. */
-  eventId: string;
-  /** As the provider names it. */
-  eventType: string;
-  kind: "payment" | "refund";
-  /** The number of the invoice; absent of a refund that names its payment alone. */
-  invoice?: string | undefined;
-  /** Names the payment, also in the event of its refund. */
-  reference: string;
-  /** In lower case. */
-  currency: string;
-  /** What was paid or given back, in hundredths of the currency; a decimal where it is no whole number of them. */
-  amount: string;
-  /** Of a refund, that it is of a part of the payment. */
-  isPartial?: boolean;
-  occurredAt: Date;
-}
-
 /**
- * `applied`: the invoice has the payment, or it was taken back. `already`: it was so before. All others changed nothing and are reported.
+ * What became of an event; `isRepeat` when it was recorded before. `unrelated`: it is of no invoice that is known by now, as refunds of other business of
+ * the platform are.
  */
-export const paymentOutcomes = [
-  "applied",
-  "already",
-  "unknown_invoice",
-  "wrong_currency",
-  "wrong_amount",
-  "not_open",
-  "taken_back",
-  "partial_refund",
-  "unknown_payment",
-] as const;
-export type PaymentOutcome = (typeof paymentOutcomes)[number];
-
-/** What became of an event; `isRepeat` when it was recorded before. `unrelated`: a refund of a payment that was of no invoice; nothing is recorded. */
 export type RecordedPaymentEvent =
-  | { outcome: PaymentOutcome; isRepeat: boolean; invoice: string }
+  | { outcome: DecidedOutcome; isRepeat: boolean; invoice: string }
   | "unrelated";
 
 /**
@@ -61,83 +35,59 @@ export function recordPaymentEvent(ledger: Ledger, event: PaymentEvent): Promise
         `event ${event.provider} ${event.eventId}`,
         `payment ${event.provider} ${event.reference}`,
       ].toSorted()}::text[]) with ordinality as of (k, n) order by n`.execute(transaction);
-      const known = await findEvent(transaction, event);
-      if (known) {
-        return { ...known, isRepeat: true };
+      const recorded = await findEvent(transaction, event);
+      if (recorded) {
+        return recorded;
       }
-      const claimed = event.invoice ?? (await invoiceOfPayment(transaction, event));
+      const earlier = await listEarlier(transaction, event);
+      const claimed = event.invoice ?? earlier.find(({ kind }) => kind === "payment")?.invoice;
       if (claimed === undefined) {
+        await insertEvent(transaction, event, { outcome: "unmatched" });
         return "unrelated";
       }
-      const invoice = await lockInvoice(transaction, claimed);
-      const outcome = invoice === undefined ? "unknown_invoice" : await apply(transaction, event, invoice);
-      await insertEvent(transaction, event, { claimed, number: invoice?.number, outcome });
-      if (invoice !== undefined && outcome === "applied") {
-        await liftOverdueBlock(transaction, invoice.organizationId);
-      }
-      return { outcome, isRepeat: false, invoice: claimed };
+      return apply(transaction, event, { claimed, earlier });
     });
 }
+
+async function apply(
+  transaction: Ledger,
+  event: PaymentEvent,
+  { claimed, earlier }: { claimed: string; earlier: readonly EarlierEvent[] },
+): Promise<RecordedPaymentEvent> {
+  const { kind, reference } = event;
+  const invoice = await lockInvoice(transaction, claimed);
+  const payment = invoice && (await findPayment(transaction, { number: invoice.number, reference }));
+  const known: KnownPayment = {
+    invoice: invoice && { ...invoice, openCents: openCents(invoice) },
+    payment,
+    earlier: earlier.filter((one) => one.invoice === undefined || one.invoice === claimed),
+    isElsewhere: earlier.some(
+      (one) => one.kind === "payment" && one.outcome === "applied" && one.invoice !== claimed,
+    ),
+    isByHand:
+      kind === "refund" && payment === undefined && (await isRecordedByHand(transaction, event, claimed)),
+  };
+  const outcome = paymentOutcome(event, known);
+  if (invoice !== undefined && outcome === "applied") {
+    const amountCents = payment?.amountCents ?? openCents(invoice);
+    const paidAt = await notAhead(transaction, event.occurredAt);
+    const entry = kind === "payment" ? "payment" : "reversal";
+    await insertPayment(transaction, { number: invoice.number, reference, amountCents, paidAt }, entry);
+    await liftOverdueBlock(transaction, invoice.organizationId);
+  }
+  await insertEvent(transaction, event, { claimed, number: invoice?.number, outcome });
+  return { outcome, isRepeat: false, invoice: claimed };
+}
+
+/** What is neither a payment that an invoice has, nor of another business. */
+const isRefused = sql`outcome not in ('applied', 'already', 'unmatched')`;
 
 /** How many events of the last day changed nothing and were to. */
 export async function countRefusedPaymentEvents(ledger: Ledger): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from payment_events
-    where outcome not in ('applied', 'already') and recorded_at > now() - interval '1 day'`.execute(ledger);
+    where ${isRefused} and recorded_at > now() - interval '1 day'`.execute(ledger);
   return rows[0]?.count ?? 0;
-}
-
-async function apply(transaction: Ledger, event: PaymentEvent, invoice: Invoice): Promise<PaymentOutcome> {
-  if (event.currency !== invoice.currency.toLowerCase()) {
-    return "wrong_currency";
-  }
-  return event.kind === "payment" ? pay(transaction, event, invoice) : takeBack(transaction, event, invoice);
-}
-
-async function pay(transaction: Ledger, event: PaymentEvent, invoice: Invoice): Promise<PaymentOutcome> {
-  const { reference, occurredAt } = event;
-  const { number } = invoice;
-  const known = await findPayment(transaction, { number, reference });
-  if (known === undefined ? await wasRefunded(transaction, event) : known.isReversed) {
-    return "taken_back";
-  }
-  if (known !== undefined) {
-    return event.amount === String(known.amountCents) ? "already" : "wrong_amount";
-  }
-  const open = openCents(invoice);
-  if (open === 0n) {
-    return "not_open";
-  }
-  if (event.amount !== String(open)) {
-    return "wrong_amount";
-  }
-  const paidAt = await notAhead(transaction, occurredAt);
-  await insertPayment(transaction, { number, reference, amountCents: open, paidAt }, "payment");
-  return "applied";
-}
-
-async function takeBack(
-  transaction: Ledger,
-  { reference, amount, isPartial, occurredAt }: PaymentEvent,
-  { number }: Invoice,
-): Promise<PaymentOutcome> {
-  const known = await findPayment(transaction, { number, reference });
-  if (known === undefined) {
-    return "unknown_payment";
-  }
-  if (known.isReversed) {
-    return "already";
-  }
-  if (isPartial) {
-    return "partial_refund";
-  }
-  if (amount !== String(known.amountCents)) {
-    return "wrong_amount";
-  }
-  const { amountCents } = known;
-  const paidAt = await notAhead(transaction, occurredAt);
-  await insertPayment(transaction, { number, reference, amountCents, paidAt }, "reversal");
-  return "applied";
 }
 
 /** A moment of the provider's clock, which may be ahead of the ledger's. */
@@ -151,45 +101,70 @@ async function notAhead(transaction: Ledger, at: Date): Promise<Date> {
 async function findEvent(
   transaction: Ledger,
   { provider, eventId }: PaymentEvent,
-): Promise<{ outcome: PaymentOutcome; invoice: string } | undefined> {
-  const { rows } = await sql<{ outcome: PaymentOutcome; invoice: string }>`
+): Promise<RecordedPaymentEvent | undefined> {
+  const { rows } = await sql<{ outcome: PaymentOutcome; invoice: string | null }>`
     select outcome, claimed_invoice as invoice from payment_events
     where provider = ${provider} and event_id = ${eventId}`.execute(transaction);
-  return rows[0];
+  const [row] = rows;
+  if (row === undefined) {
+    return undefined;
+  }
+  const { outcome, invoice } = row;
+  return outcome === "unmatched" || invoice === null ? "unrelated" : { outcome, isRepeat: true, invoice };
 }
 
-/** The invoice that a payment was of, by what was recorded of it. */
-async function invoiceOfPayment(
+/** Events of one payment that are read: a sender needs a few. */
+const MAX_EARLIER = 100;
+
+/** What was reported of the same payment before: first what changed an invoice, then the oldest. */
+async function listEarlier(
   transaction: Ledger,
   { provider, reference }: PaymentEvent,
-): Promise<string | undefined> {
-  const { rows } = await sql<{ invoice: string }>`
-    select claimed_invoice as invoice from payment_events
-    where provider = ${provider} and reference = ${reference} and kind = 'payment'
-    order by outcome = 'applied' desc, recorded_at limit 1`.execute(transaction);
-  return rows[0]?.invoice;
+): Promise<EarlierEvent[]> {
+  const { rows } = await sql<Omit<EarlierEvent, "invoice"> & { invoice: string | null }>`
+    select kind, claimed_invoice as invoice, currency, trim_scale(amount_cents)::text as amount, is_partial as "isPartial", outcome
+    from payment_events where provider = ${provider} and reference = ${reference}
+    order by outcome = 'applied' desc, recorded_at limit ${MAX_EARLIER}`.execute(transaction);
+  return rows.map((row) => ({ ...row, invoice: row.invoice ?? undefined }));
 }
 
-/** Whether a refund of this payment came before it. */
-async function wasRefunded(transaction: Ledger, { provider, reference }: PaymentEvent): Promise<boolean> {
-  const { rows } = await sql<{ refunded: boolean }>`
-    select exists (select from payment_events
-      where provider = ${provider} and reference = ${reference} and kind = 'refund') as refunded`.execute(
+/**
+ * Whether a person recorded a payment of this name, or one of this invoice since the provider first reported it. One that an event recorded, or that was
+ * taken back, is none.
+ */
+async function isRecordedByHand(
+  transaction: Ledger,
+  { provider, reference }: PaymentEvent,
+  claimed: string,
+): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`
+    select exists (
+      select from (
+        select * from invoice_payments where reference = ${reference}
+        union all
+        select * from invoice_payments where invoice_number = ${claimed} and recorded_at >= (
+          select min(recorded_at) from payment_events
+            where provider = ${provider} and reference = ${reference} and kind = 'payment')
+      ) p
+      where p.kind = 'payment'
+        and not exists (select from invoice_payments r
+          where r.invoice_number = p.invoice_number and r.reference = p.reference and r.kind = 'reversal')
+        and not exists (select from payment_events e
+          where e.invoice_number = p.invoice_number and e.reference = p.reference and e.outcome = 'applied')) as found`.execute(
     transaction,
   );
-  return rows[0]?.refunded ?? false;
+  return rows[0]?.found ?? false;
 }
 
 async function insertEvent(
   transaction: Ledger,
   event: PaymentEvent,
-  { claimed, number, outcome }: { claimed: string; number: string | undefined; outcome: PaymentOutcome },
+  { claimed, number, outcome }: { claimed?: string; number?: string | undefined; outcome: PaymentOutcome },
 ): Promise<void> {
   await sql`
     insert into payment_events (provider, event_id, event_type, kind, claimed_invoice, invoice_number, reference, currency,
-      amount_cents, outcome, occurred_at)
-    values (${event.provider}, ${event.eventId}, ${event.eventType}, ${event.kind}, ${claimed}, ${number ?? null},
-      ${event.reference}, ${event.currency}, ${event.amount}::numeric, ${outcome}, ${event.occurredAt})`.execute(
-    transaction,
-  );
+      amount_cents, is_partial, outcome, occurred_at)
+    values (${event.provider}, ${event.eventId}, ${event.eventType}, ${event.kind}, ${claimed ?? null}, ${number ?? null},
+      ${event.reference}, ${event.currency}, ${event.amount}::numeric, ${event.isPartial ?? false}, ${outcome},
+      ${event.occurredAt})`.execute(transaction);
 }

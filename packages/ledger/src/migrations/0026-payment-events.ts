@@ -10,12 +10,13 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       provider text not null check (provider in ('stripe', 'generic')),
       event_id text collate "C" not null check (length(event_id) between 1 and 255),
       event_type text not null,
-      kind text not null check (kind in ('payment', 'refund')),
-      claimed_invoice text not null,
+      kind text not null check (kind in ('payment', 'refund', 'refund_failed')),
+      claimed_invoice text check (claimed_invoice is not null or outcome = 'unmatched'),
       invoice_number text collate "C" references invoices (number),
       reference text collate "C" not null check (length(reference) between 1 and 128),
       currency text not null,
       amount_cents numeric not null,
+      is_partial boolean not null,
       outcome text not null,
       occurred_at timestamptz not null,
       recorded_at timestamptz not null default now(),
@@ -23,9 +24,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     )`.execute(db);
   await sql`create index payment_events_reference on payment_events (provider, reference)`.execute(db);
   await sql`
-    create index payment_events_refused on payment_events (recorded_at) where outcome not in ('applied', 'already')`.execute(
+    create index payment_events_refused on payment_events (recorded_at) where outcome not in ('applied', 'already', 'unmatched')`.execute(
     db,
   );
+  await sql`create index invoice_payments_reference on invoice_payments (reference)`.execute(db);
   await sql`
     create table overdue_notices (
       invoice_number text collate "C" not null references invoices (number),
