@@ -1,6 +1,7 @@
 import {
   beginInvoicing,
   connectLedger,
+  countRefusedPaymentEvents,
   createWebhook,
   findInvoice,
   insertOrganization,
@@ -33,7 +34,7 @@ import { startPostgres, type TestPostgres } from "../../../test/kit/servers/post
 
 const JANUARY = new Date("2026-01-01T00:00:00Z");
 /** One for each test, whose invoice is due as soon as it is issued. */
-const ORGANIZATIONS = Array.from({ length: 20 }, (_, index) => `org${index}`);
+const ORGANIZATIONS = Array.from({ length: 40 }, (_, index) => `org${index}`);
 const TERMS: OverdueTerms = { noticeDays: [7, 1], blockDays: 14 };
 const TOTAL = 301n;
 const { webhooks } = new Stripe("sk_test_none");
@@ -135,6 +136,14 @@ function stripe(invoice: string, change: Sent = {}) {
   return post("stripe", payload, { "stripe-signature": signature });
 }
 
+/** A refund of all of a payment or of a part, as of a charge without metadata. */
+function refund(number: string, change: Sent & { part?: number } = {}) {
+  const { reference = `pi_${number}`, amount = Number(TOTAL), part, ...sent } = change;
+  const refunded = { amount_refunded: part ?? amount, refunded: part === undefined };
+  const object = { id: "ch_1", payment_intent: reference, ...refunded, metadata: {} };
+  return stripe(number, { ...sent, type: "charge.refunded", object });
+}
+
 function generic(body: object, id = newEvent()) {
   const payload = JSON.stringify(body);
   return post("generic", payload, signedHeaders({ id, at: new Date(), payload }, [GENERIC]));
@@ -223,25 +232,118 @@ describe("a payment webhook", () => {
   // Shows: docs/invoices.md#payment-webhooks: others, and what names no invoice
   test("of a refund takes back the whole payment, and reports one of a part", async () => {
     const { number } = await invoiced();
-    const refund = (amount: number, refunded: boolean) =>
-      stripe(number, {
-        type: "charge.refunded",
-        // As of a charge of the platform's other business: it names no invoice.
-        object: {
-          id: "ch_1",
-          payment_intent: `pi_${number}`,
-          amount_refunded: amount,
-          refunded,
-          metadata: {},
-        },
-      });
-    expect(await outcomeOf(refund(301, true))).toEqual([200, "ignored"]);
     await stripe(number);
-    expect(await outcomeOf(refund(100, false))).toEqual([200, "refused", "PAYMENT_REFUND_PARTIAL"]);
+    expect(await outcomeOf(refund(number, { part: 100 }))).toEqual([
+      200,
+      "refused",
+      "PAYMENT_REFUND_PARTIAL",
+    ]);
     expect(await paid(number)).toBe(TOTAL);
     expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
-    expect(await outcomeOf(refund(301, true))).toEqual([200, "applied"]);
+    expect(await outcomeOf(refund(number))).toEqual([200, "applied"]);
     expect(await paid(number)).toBe(0n);
+    expect(await outcomeOf(refund(number, { reference: "pi_of_other_business" }))).toEqual([200, "ignored"]);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: a refund that comes before its payment
+  test("of a payment whose refund named no invoice and came before it pays nothing", async () => {
+    const [whole, part] = [await invoiced(), await invoiced()];
+    const reported = await countRefusedPaymentEvents(ledger);
+    const eventId = newEvent();
+    for (let times = 0; times < 2; times += 1) {
+      expect(await outcomeOf(refund(whole.number, { eventId }))).toEqual([200, "ignored"]);
+    }
+    expect(await outcomeOf(refund(part.number, { part: 100 }))).toEqual([200, "ignored"]);
+    expect(await countRefusedPaymentEvents(ledger)).toBe(reported);
+    expect(await outcomeOf(stripe(whole.number))).toEqual([200, "refused", "PAYMENT_TAKEN_BACK"]);
+    expect(await outcomeOf(stripe(part.number))).toEqual([200, "refused", "PAYMENT_REFUND_PARTIAL"]);
+    expect([await paid(whole.number), await paid(part.number)]).toEqual([0n, 0n]);
+    expect(await countRefusedPaymentEvents(ledger)).toBe(reported + 2);
+  });
+
+  test("is not barred by a refund of another invoice or amount under its reference", async () => {
+    const [one, other] = [await invoiced(), await invoiced()];
+    const data = { invoice: one.number, reference: "bank-9", currency: "BRL", amount: String(TOTAL) };
+    const wrong = [
+      { ...data, invoice: other.number },
+      { ...data, amount: "7" },
+      { ...data, currency: "USD" },
+    ];
+    for (const given of wrong) {
+      expect(await outcomeOf(generic({ type: "payment.reversed", data: given }))).toEqual([
+        ...[200, "refused", "PAYMENT_UNKNOWN"],
+      ]);
+    }
+    expect(await outcomeOf(generic({ type: "payment.received", data }))).toEqual([200, "applied"]);
+  });
+
+  // Shows: docs/operations/alerts.md#slipwaypaymentsnotapplied: `not_open`
+  test("of a refund of what was refused changes nothing, and is reported where a person recorded it otherwise", async () => {
+    const { number } = await invoiced();
+    await stripe(number);
+    const reference = `pi_second_${number}`;
+    expect(await outcomeOf(stripe(number, { reference }))).toEqual([
+      ...[200, "refused", "PAYMENT_INVOICE_NOT_OPEN"],
+    ]);
+    expect(await outcomeOf(refund(number, { reference }))).toEqual([200, "applied"]);
+    expect(await paid(number)).toBe(TOTAL);
+    const { number: short } = await invoiced();
+    expect(await outcomeOf(stripe(short, { amount: 200 }))).toEqual([
+      ...[200, "refused", "PAYMENT_AMOUNT_MISMATCH"],
+    ]);
+    await payInvoice(ledger, { number: short, reference: "by-hand", amountCents: 200n });
+    expect(await outcomeOf(refund(short, { amount: 200 }))).toEqual([200, "refused", "PAYMENT_UNKNOWN"]);
+  });
+
+  // Shows: docs/operations/alerts.md#slipwaypaymentsnotapplied: under the event's reference
+  test("of a refund takes back what a person recorded under the event's reference", async () => {
+    const { number } = await invoiced();
+    await stripe(number, { amount: 200 });
+    await payInvoice(ledger, { number, reference: `pi_${number}`, amountCents: 200n });
+    expect(await outcomeOf(refund(number, { amount: 200 }))).toEqual([200, "applied"]);
+    expect(await paid(number)).toBe(0n);
+  });
+
+  // Shows: docs/operations/alerts.md#slipwaypaymentsnotapplied: `partial_refund`
+  test("of the rest of a refund is reported once a person has recorded the part under another reference", async () => {
+    const { number } = await invoiced();
+    await stripe(number);
+    await refund(number, { part: 100 });
+    await reversePayment(ledger, { number, reference: `pi_${number}` });
+    await payInvoice(ledger, { number, reference: "rest", amountCents: 201n });
+    expect(await outcomeOf(refund(number, { part: 150 }))).toEqual([
+      200,
+      "refused",
+      "PAYMENT_REFUND_PARTIAL",
+    ]);
+    expect(await outcomeOf(refund(number))).toEqual([200, "refused", "PAYMENT_UNKNOWN"]);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: `refund.failed`, `refund.updated`, `charge.refund.updated`
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_REFUND_FAILED`
+  // Shows: docs/operations/alerts.md#slipwaypaymentsnotapplied: `refund_failed`
+  test("of a refund that failed is reported, and so is what is refunded after it", async () => {
+    const { number } = await invoiced();
+    await stripe(number);
+    await refund(number);
+    const object = { id: "re_1", payment_intent: `pi_${number}`, amount: 301, metadata: {} };
+    const changed = (type: string, status: string) =>
+      outcomeOf(stripe(number, { type, object: { ...object, status } }));
+    expect(await changed("refund.updated", "succeeded")).toEqual([200, "ignored"]);
+    expect(await changed("refund.failed", "failed")).toEqual([200, "refused", "PAYMENT_REFUND_FAILED"]);
+    expect(await paid(number)).toBe(0n);
+    await payInvoice(ledger, { number, reference: "again" });
+    expect(await outcomeOf(refund(number))).toEqual([200, "refused", "PAYMENT_UNKNOWN"]);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_OF_OTHER_INVOICE`
+  test("of one payment of Stripe pays one invoice, whichever another event of it names", async () => {
+    const [one, other] = [await invoiced(), await invoiced()];
+    expect(await outcomeOf(stripe(one.number))).toEqual([200, "applied"]);
+    expect(await outcomeOf(stripe(other.number, { reference: `pi_${one.number}` }))).toEqual([
+      ...[200, "refused", "PAYMENT_OF_OTHER_INVOICE"],
+    ]);
+    expect(await paid(other.number)).toBe(0n);
   });
 
   // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_TAKEN_BACK`

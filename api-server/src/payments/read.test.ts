@@ -60,6 +60,25 @@ describe("an event of Stripe", () => {
     });
   });
 
+  // Shows: docs/invoices.md#payment-webhooks: `refund.failed`, `refund.updated`, `charge.refund.updated`
+  it.each(["refund.failed", "refund.updated", "charge.refund.updated"])(
+    "%s is a refund that failed",
+    (type) => {
+      const refund = { id: "re_1", amount: 31_600, currency: "brl", charge: "ch_1", payment_intent: "pi_1" };
+      const failed = stripe(type, { ...refund, status: "failed", metadata: {} });
+      expect(failed).toMatchObject({
+        event: { kind: "refund_failed", invoice: undefined, reference: "pi_1", amount: "31600" },
+      });
+      expect(stripe(type, { ...refund, payment_intent: null, status: "canceled" })).toMatchObject({
+        event: { reference: "ch_1" },
+      });
+      expect(stripe(type, { ...refund, status: "succeeded" }).kind).toBe("ignored");
+      expect(stripe(type, { ...refund, charge: null, payment_intent: null, status: "failed" }).kind).toBe(
+        "unreadable",
+      );
+    },
+  );
+
   it.each([
     ["customer.created", {}],
     ["toString", {}],

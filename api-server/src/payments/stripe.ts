@@ -62,6 +62,15 @@ const chargeRefunded = z.object({
   payment_intent: paymentIntent,
 });
 
+/** One refund, where it has failed: the platform has the money again. */
+const refundFailed = z.object({
+  ...money,
+  amount,
+  status: z.string().nullish(),
+  charge: paymentIntent,
+  payment_intent: paymentIntent,
+});
+
 const envelope = z.object({
   id: z.string().regex(EVENT_ID),
   type: z.string(),
@@ -72,11 +81,14 @@ const envelope = z.object({
 const metadata = z.looseObject({ [INVOICE_METADATA]: z.string().optional() });
 
 const REFUNDED = "charge.refunded";
+/** By version of Stripe's API, several of them of the same failure. */
+const REFUND_CHANGED = ["refund.failed", "refund.updated", "charge.refund.updated"];
+const FAILED = ["failed", "canceled"];
 
 /** What an event says of an invoice. Events of other types, and of what names no invoice, are ignored. */
 export function readStripeEvent(body: unknown): ReadEvent {
   const type = (body as { type?: unknown } | null)?.type;
-  if (typeof type !== "string" || !(Object.hasOwn(payments, type) || type === REFUNDED)) {
+  if (typeof type !== "string" || !isRead(type)) {
     return { kind: "ignored" };
   }
   const read = envelope.safeParse(body);
@@ -95,6 +107,13 @@ export function readStripeEvent(body: unknown): ReadEvent {
   if (type === REFUNDED) {
     return readRefund(data.object, { ...common, kind: "refund", invoice: claimed || undefined });
   }
+  if (REFUND_CHANGED.includes(type)) {
+    return readChangedRefund(data.object, {
+      ...common,
+      kind: "refund_failed",
+      invoice: claimed || undefined,
+    });
+  }
   if (claimed === "") {
     return { kind: "ignored" };
   }
@@ -108,10 +127,12 @@ export function readStripeEvent(body: unknown): ReadEvent {
   return { kind: "event", event: { ...common, kind: "payment", invoice: claimed, ...moneyOf(paid.data) } };
 }
 
-function readRefund(
-  object: unknown,
-  common: Omit<PaymentEvent, "reference" | "currency" | "amount">,
-): ReadEvent {
+const isRead = (type: string): boolean =>
+  Object.hasOwn(payments, type) || type === REFUNDED || REFUND_CHANGED.includes(type);
+
+type Common = Omit<PaymentEvent, "reference" | "currency" | "amount">;
+
+function readRefund(object: unknown, common: Common): ReadEvent {
   const read = chargeRefunded.safeParse(object);
   if (!read.success) {
     return unreadable(read.error);
@@ -119,6 +140,21 @@ function readRefund(
   const { id, currency, amount_refunded, refunded, payment_intent } = read.data;
   const refund = moneyOf({ reference: payment_intent ?? id, currency, amount: amount_refunded });
   return { kind: "event", event: { ...common, ...refund, isPartial: !refunded } };
+}
+
+function readChangedRefund(object: unknown, common: Common): ReadEvent {
+  const read = refundFailed.safeParse(object);
+  if (!read.success) {
+    return unreadable(read.error);
+  }
+  const { currency, amount, status, charge, payment_intent } = read.data;
+  const reference = payment_intent ?? charge;
+  if (!FAILED.includes(status ?? "")) {
+    return { kind: "ignored" };
+  }
+  return reference === undefined || reference === null
+    ? { kind: "unreadable", reason: "the refund names no payment" }
+    : { kind: "event", event: { ...common, ...moneyOf({ reference, currency, amount }) } };
 }
 
 function moneyOf({
