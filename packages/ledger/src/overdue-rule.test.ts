@@ -51,7 +51,7 @@ test("of notices that are late the last one alone is sent", () => {
   expect(recorded([-0.5, -0.4])).toEqual(["-0.5 due due/1/0 14"]);
 });
 
-// Shows: docs/invoices.md#overdue: nobody is blocked sooner than `blocks_at`
+// Shows: docs/invoices.md#overdue: nobody is blocked sooner than the latest `blocks_at`
 test("an invoice that is long overdue blocks a day after the notice that says so", () => {
   expect(recorded([40, 40.1, 40.9, 41])).toEqual(["40 overdue overdue/0 41", "41 block  41"]);
 });
@@ -60,6 +60,28 @@ test("other days than an organization was notified of count where they are more"
   const notices = new Map([["overdue/0", { recordedAt: day(0.1), blocksAt: day(14) }]]);
   expect(recorded([3], { notices }, { noticeDays: [], blockDays: 2 })).toEqual([]);
   expect(recorded([14, 20], { notices }, { noticeDays: [], blockDays: 20 })).toEqual(["20 block  20"]);
+});
+
+// Shows: docs/invoices.md#overdue: nobody is blocked sooner than the latest `blocks_at`
+test("what a later notice, or one before it was due, has said holds when fewer days are set", () => {
+  const overdue = { recordedAt: day(0.1), blocksAt: day(14) };
+  const deferred = new Map([
+    ["overdue/0", overdue],
+    ["block/7/0", { recordedAt: day(13), blocksAt: day(20) }],
+  ]);
+  expect(recorded([14, 19.9, 20], { notices: deferred }, { ...TERMS, noticeDays: [] })).toEqual([
+    "20 block  20",
+  ]);
+  const due = new Map([["due/7/0", { recordedAt: day(-7), blocksAt: day(14) }]]);
+  expect(recorded([0.5, 2, 13.9, 14], { notices: due }, { noticeDays: [], blockDays: 1 })).toEqual([
+    "0.5 overdue overdue/0 14",
+    "14 block  14",
+  ]);
+});
+
+test("what was said before a payment was taken back counts no more", () => {
+  const notices = new Map([["overdue/0", { recordedAt: day(0.1), blocksAt: day(90) }]]);
+  expect(recorded([20], { notices, reversals: 1 })).toEqual(["20 overdue overdue/1 21"]);
 });
 
 test("an invoice that an administrator has waived does not block, and a payment that is taken back is notified of again", () => {

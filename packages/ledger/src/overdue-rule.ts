@@ -56,24 +56,26 @@ export function overdueStep(
     const notice = `${name}/${reversals}`;
     return notices.has(notice) ? undefined : { step, notice, blocksAt };
   };
-  const afterDays = new Date(dueAt.getTime() + terms.blockDays * DAY_MS);
+  // More days than was notified of count, fewer do not, in whichever notice they were.
+  const announced = [...notices]
+    .filter(([name]) => name.endsWith(`/${reversals}`))
+    .map(([, one]) => one.blocksAt);
+  const blocksAt = announced.reduce(latest, new Date(dueAt.getTime() + terms.blockDays * DAY_MS));
   if (now <= dueAt) {
     const days = reachedNotice(terms, dueAt, now);
-    return days === undefined ? undefined : unlessRecorded("due", `due/${days}`, afterDays);
+    return days === undefined ? undefined : unlessRecorded("due", `due/${days}`, blocksAt);
   }
   const first = notices.get(`overdue/${reversals}`);
   if (first === undefined) {
     return unlessRecorded(
       "overdue",
       "overdue",
-      latest(afterDays, new Date(now.getTime() + SHORTEST_NOTICE_MS)),
+      latest(blocksAt, new Date(now.getTime() + SHORTEST_NOTICE_MS)),
     );
   }
   if (isWaived || isBlocked) {
     return undefined;
   }
-  // More days than when it was notified of count, fewer do not.
-  const blocksAt = latest(afterDays, first.blocksAt);
   if (now >= blocksAt) {
     return { step: "block", notice: "", blocksAt };
   }
