@@ -192,25 +192,35 @@ function eventOf(
   };
 }
 
+/** Of an unpaid invoice `i` and a block `b`: that it is blocked for it, or would be by now. So not for one that is to block later. */
+const keepsBlocked = sql`(i.number = b.invoice_number or exists (
+  select from overdue_notices o where o.invoice_number = i.number and o.notice like '%/' || p.reversals
+  having max(o.blocks_at) <= greatest(now(), b.blocked_at) and bool_or(o.notice = 'overdue/' || p.reversals)))`;
+
 /**
- * Ends the block of an organization for overdue invoices, with its event, once none is left that is not waived. A block that an administrator set stays.
- * In the transaction that pays or credits, which has locked the organization.
+ * Ends the block of an organization for overdue invoices, with its event, once none is left that blocks and is not waived. A block that an administrator
+ * set stays, and there is no event then. In the transaction that pays or credits, which has locked the organization.
  */
 export async function liftOverdueBlock(transaction: Ledger, organizationId: string): Promise<void> {
-  const { rows } = await sql<{ invoice_number: string; blocked_at: Date; at: Date }>`
+  const { rows } = await sql<{ invoice_number: string; blocked_at: Date; at: Date; still_blocked: boolean }>`
     delete from overdue_blocks b where b.organization_id = ${organizationId} and not exists (
-      select from ${unpaid(sql`organization_id = ${organizationId}`)} and ${isOverdue} and not ${isWaived})
-    returning b.invoice_number, b.blocked_at, now() as at`.execute(transaction);
+      select from ${unpaid(sql`organization_id = ${organizationId}`)} and ${keepsBlocked} and not ${isWaived})
+    returning b.invoice_number, b.blocked_at, now() as at,
+      (select o.blocked from organizations o where o.id = b.organization_id) as still_blocked`.execute(
+    transaction,
+  );
   await recordOwnEvents(
     transaction,
-    rows.map(({ invoice_number: number, blocked_at: blockedAt, at }) => ({
-      organizationId,
-      projectId: null,
-      type: "organization.unblocked" as const,
-      key: JSON.stringify([number, blockedAt.toISOString()]),
-      occurredAt: at,
-      data: { invoice_id: number, blocked_at: blockedAt.toISOString() },
-    })),
+    rows
+      .filter(({ still_blocked: stillBlocked }) => !stillBlocked)
+      .map(({ invoice_number: number, blocked_at: blockedAt, at }) => ({
+        organizationId,
+        projectId: null,
+        type: "organization.unblocked" as const,
+        key: JSON.stringify([number, blockedAt.toISOString()]),
+        occurredAt: at,
+        data: { invoice_id: number, blocked_at: blockedAt.toISOString() },
+      })),
   );
 }
 
