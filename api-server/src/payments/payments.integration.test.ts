@@ -33,6 +33,7 @@ import { startPostgres, type TestPostgres } from "../../../test/kit/servers/post
 /** Webhooks of payments over HTTP, and what overdue invoices block, in a real PostgreSQL. */
 
 const JANUARY = new Date("2026-01-01T00:00:00Z");
+const FEBRUARY = new Date("2026-02-01T00:00:00Z");
 /** One for each test, whose invoice is due as soon as it is issued. */
 const ORGANIZATIONS = Array.from({ length: 40 }, (_, index) => `org${index}`);
 const TERMS: OverdueTerms = { noticeDays: [7, 1], blockDays: 14 };
@@ -59,15 +60,18 @@ beforeAll(async () => {
   }
   await recordJobRuns(
     ledger,
-    ORGANIZATIONS.map((organization_id) =>
-      jobRun({
-        organization_id,
-        scheduled_at: new Date(JANUARY.getTime() + 3_600_000),
-        price_per_minute: "301",
-      }),
+    [JANUARY, FEBRUARY].flatMap((month) =>
+      ORGANIZATIONS.map((organization_id) =>
+        jobRun({
+          organization_id,
+          scheduled_at: new Date(month.getTime() + 3_600_000),
+          price_per_minute: "301",
+        }),
+      ),
     ),
   );
   await settleCycle(ledger, JANUARY);
+  await settleCycle(ledger, FEBRUARY);
 });
 afterAll(async () => {
   await harness?.close();
@@ -80,8 +84,7 @@ let next = 0;
 async function invoiced(): Promise<{ id: string; number: string }> {
   const id = ORGANIZATIONS[next] as string;
   next += 1;
-  const terms = { issuer: "", dueDays: 0, taxes: { default: [], countries: {} } };
-  const number = (await issueInvoice(ledger, { organizationId: id, cycle: "2026-01-01" }, terms)) ?? "";
+  const number = await issue(id, "2026-01-01", 0);
   await createWebhook(
     ledger,
     {
@@ -97,6 +100,13 @@ async function invoiced(): Promise<{ id: string; number: string }> {
     20,
   );
   return { id, number };
+}
+
+const invoicedAgain = (id: string, dueDays: number) => issue(id, "2026-02-01", dueDays);
+
+async function issue(organizationId: string, cycle: string, dueDays: number): Promise<string> {
+  const terms = { issuer: "", dueDays, taxes: { default: [], countries: {} } };
+  return (await issueInvoice(ledger, { organizationId, cycle }, terms)) ?? "";
 }
 
 let events = 0;
@@ -467,10 +477,30 @@ describe("a payment webhook", () => {
         ...{ method: "POST", url: "/v1/payment-webhooks/generic", payload },
         headers: signedHeaders({ id: "evt", at: new Date(), payload }, [GENERIC]),
       });
-      expect(answer.statusCode).toBe(503);
+      expect(statusAndCode(answer)).toEqual([503, "LEDGER_UNAVAILABLE"]);
     } finally {
       await away.close();
     }
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: an event is recorded once by its id
+  test("whose event cannot be recorded is not paid, and is once it is sent again", async () => {
+    const { number } = await invoiced();
+    const eventId = newEvent();
+    await sql`
+      create function refuse_event() returns trigger language plpgsql as $$ begin raise 'not now'; end $$`.execute(
+      ledger,
+    );
+    await sql`
+      create trigger refuse before insert on payment_events for each row when (new.event_id = ${sql.lit(eventId)})
+      execute function refuse_event()`.execute(ledger);
+    try {
+      expect((await stripe(number, { eventId })).statusCode).toBe(503);
+      expect(await listInvoicePayments(ledger, number)).toEqual([]);
+    } finally {
+      await sql`drop trigger refuse on payment_events`.execute(ledger);
+    }
+    expect(await outcomeOf(stripe(number, { eventId }))).toEqual([200, "applied"]);
   });
 });
 
@@ -501,7 +531,8 @@ describe("an overdue invoice", () => {
     expect(blocks.reduce((sum, { blocks }) => sum + blocks, 0)).toBe(1);
     expect(statusAndCode(await create(id))).toEqual([402, "ORGANIZATION_BLOCKED"]);
     expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
-    expect((await create(id)).statusCode).not.toBe(402);
+    await harness.namespace(id);
+    expect((await create(id)).statusCode).toBe(201);
     expect(await notified(id)).toEqual([
       ...["invoice.overdue", "invoice.overdue", "organization.blocked", "organization.unblocked"],
     ]);
@@ -525,7 +556,32 @@ describe("an overdue invoice", () => {
     await setOrganizationBlocked(ledger, id, true);
     expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
     expect(statusAndCode(await create(id))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(await notified(id)).toEqual(["invoice.overdue", "organization.blocked"]);
     expect(await setOrganizationBlocked(ledger, id, false)).toEqual({ waived: [] });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+  });
+
+  // Shows: docs/invoices.md#overdue: it is unblocked, with `organization.unblocked`
+  test("that is paid unblocks while another one is to block later, and not while it is to block by now", async () => {
+    const { id, number } = await invoiced();
+    const later = await invoicedAgain(id, 10);
+    await recordOverdue(ledger, id, TERMS, inDays(0.01));
+    await recordOverdue(ledger, id, TERMS, inDays(10.1));
+    expect(await recordOverdue(ledger, id, TERMS, inDays(14.1))).toMatchObject({ blocks: 1 });
+    expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+    expect(await recordOverdue(ledger, id, TERMS, inDays(24.2))).toMatchObject({ blocks: 1 });
+    await payInvoice(ledger, { number: later, reference: "r" });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+  });
+
+  test("that is paid does not unblock while another one blocks, too", async () => {
+    const { id, number } = await invoiced();
+    const other = await invoicedAgain(id, 0);
+    await block(id);
+    await payInvoice(ledger, { number, reference: "r" });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([id]);
+    await payInvoice(ledger, { number: other, reference: "r" });
     expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
   });
 
