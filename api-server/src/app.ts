@@ -89,6 +89,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   app.decorateRequest("auditId", undefined);
   app.decorateRequest("failureCode", undefined);
   app.decorateRequest("operation", undefined);
+  app.decorateRequest("countedAs", undefined);
   app.decorateRequest("bodyReservation", undefined);
   app.addHook("onRoute", (route) => {
     // A route that is not added by registerRoute has no policy.

@@ -33,6 +33,8 @@ declare module "fastify" {
     failureCode: string | undefined;
     /** The bytes reserved for its body, when it has a body. */
     bodyReservation: BodyReservation | undefined;
+    /** What its rate is counted under; set by the guard. */
+    countedAs: string | undefined;
     /** What is called; undefined for an unknown path. Set by the guard. */
     operation: Operation | undefined;
     /** Its span, when it is traced. */

@@ -19,9 +19,14 @@ export interface BodyBudgets {
   small: ConcurrencyLimiter;
   /** Of deliveries of hooks, by the organization whose connection they name: a Git server's address is that of many. */
   hooks: ConcurrencyLimiter;
+  /** Of webhooks of payments, by address: who sends other bodies without a credential keeps none of them waiting. */
+  payments: ConcurrencyLimiter;
   /** Of all other callers, by address. */
   anonymous: ConcurrencyLimiter;
 }
+
+/** A budget that a route has to itself. */
+export type OwnBodies = "payments";
 
 export function bodyBudgets(): BodyBudgets {
   const bounds = { waiting: 128, waitingPerKey: 16, waitMs: WAIT_MS, refuse: failures.serverBusy };
@@ -29,6 +34,7 @@ export function bodyBudgets(): BodyBudgets {
     large: new ConcurrencyLimiter({ ...bounds, total: 64 * MIB, perKey: 12 * MIB }),
     small: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 2 * MIB }),
     hooks: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 4 * MIB }),
+    payments: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 4 * MIB }),
     anonymous: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 4 * MIB }),
   };
 }
@@ -42,7 +48,7 @@ function announcedBytes({ headers }: FastifyRequest, limit: number): number {
  * Reserves the bytes of a body before it is read. They are released when the handler is done ({@link withReservation}), or once the answer is
  * sent or the client has disconnected where no handler ran.
  */
-export function reserveBody(budgets: BodyBudgets, limit: number): Hook {
+export function reserveBody(budgets: BodyBudgets, limit: number, own?: OwnBodies): Hook {
   return (request, reply, done) => {
     const bytes = announcedBytes(request, limit);
     // More than the limit is refused without being read.
@@ -64,7 +70,7 @@ export function reserveBody(budgets: BodyBudgets, limit: number): Hook {
       });
       done();
     };
-    const [budget, key] = budgetOf(budgets, request, bytes);
+    const [budget, key] = budgetOf(budgets, request, bytes, own);
     const now = budget.tryAcquire(key, bytes);
     if (now) {
       take(now);
@@ -79,7 +85,11 @@ function budgetOf(
   budgets: BodyBudgets,
   { principal, hookOrganizationId, ip }: FastifyRequest,
   bytes: number,
+  own: OwnBodies | undefined,
 ): [ConcurrencyLimiter, string] {
+  if (own !== undefined) {
+    return [budgets[own], addressGroup(ip)];
+  }
   if (principal) {
     return [bytes > SMALL_BYTES ? budgets.large : budgets.small, principal.organizationId];
   }

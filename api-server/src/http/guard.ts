@@ -36,6 +36,7 @@ export function guard(
     const who = counted(per, request);
     const organizationId = readsProjects ? request.principal?.organizationId : undefined;
     const bucket = `${operation.operationId} ${who}`;
+    request.countedAs = bucket;
     const decision = services.rateLimiter.take(bucket, limit, windowSeconds, organizationId);
     const apply = (known: Awaited<typeof decision>): void | Promise<void> => {
       reply.header("ratelimit-policy", policyHeader).header("ratelimit", rateLimitHeader(known));

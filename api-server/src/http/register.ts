@@ -58,7 +58,7 @@ export function registerRoute(
   const concurrency = maxConcurrent === undefined ? undefined : new RouteConcurrency(maxConcurrent);
   const guards = [guard(operation, policy, services)];
   if (route.method !== "GET") {
-    guards.push(reserveBody(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
+    guards.push(reserveBody(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT, route.bodies));
   }
 
   const answerTo = (request: FastifyRequest, reply: FastifyReply): Answer | Promise<Answer> => {

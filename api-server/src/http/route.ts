@@ -4,6 +4,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { OperationId } from "../policy/table.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
+import type { OwnBodies } from "./body-budget.ts";
 import type { Answer } from "./exchange.ts";
 
 /** The arguments of a handler: the caller, the project, the validated input. */
@@ -61,6 +62,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   refusals?: readonly number[];
   /** Bytes of the largest body. */
   bodyLimit?: number;
+  /** The budget of memory that its bodies have to themselves; they share that of all others unless given. */
+  bodies?: OwnBodies;
   /** Calls that run concurrently in one process, at most three quarters of them of one organization; others wait briefly, then get 503. */
   maxConcurrent?: number;
   /**

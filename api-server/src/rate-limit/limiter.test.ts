@@ -14,6 +14,16 @@ describe("MemoryRateLimiter", () => {
     expect(limiter.take("a", 10, 60)).toMatchObject({ allowed: true, remaining: 9 });
   });
 
+  it("counts a call less that is given back, and none that was not counted", () => {
+    const limiter = new MemoryRateLimiter(() => 0);
+    limiter.giveBack("a");
+    expect(limiter.take("a", 1, 60).allowed).toBe(true);
+    limiter.giveBack("a");
+    limiter.giveBack("a");
+    expect(limiter.take("a", 1, 60).allowed).toBe(true);
+    expect(limiter.take("a", 1, 60).allowed).toBe(false);
+  });
+
   it("counts each bucket on its own", () => {
     const limiter = new MemoryRateLimiter(() => 0);
     expect(limiter.take("a", 1, 60).allowed).toBe(true);

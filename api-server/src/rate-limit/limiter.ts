@@ -29,6 +29,8 @@ export interface RateLimiter {
     windowSeconds: number,
     organizationId?: string,
   ): Decision | Promise<Decision>;
+  /** Counts a call less, which turned out to be one that has no limit. */
+  giveBack(bucket: string): void | Promise<void>;
 }
 
 /** The limit after `SLIPWAY_RATE_LIMIT_SCALE`: rounded up, at least 1. */
@@ -87,6 +89,13 @@ export class MemoryRateLimiter implements RateLimiter {
       remaining: limit - window.used,
       resetSeconds: Math.max(1, Math.ceil((window.endsAt - now) / 1000)),
     };
+  }
+
+  giveBack(bucket: string): void {
+    const window = this.#windows.get(bucket);
+    if (window !== undefined && window.used > 0) {
+      window.used -= 1;
+    }
   }
 
   /** Windows are kept in the order in which they began. */

@@ -35,6 +35,12 @@ if KEYS[3] then newestRun = redis.call('GET', KEYS[3]) end
 return {allowed, used, redis.call('PTTL', KEYS[1]), newest, newestRun}
 `);
 
+/** KEYS: bucket. Counts a call less; its window stays as it is, and one that has ended is not begun. */
+export const giveBackScript = script(`
+if tonumber(redis.call('GET', KEYS[1]) or 0) > 0 then redis.call('DECR', KEYS[1]) end
+return 1
+`);
+
 /**
  * KEYS: newest write of an organization. ARGV: resourceVersion, milliseconds to keep it. Versions are decimal numbers
  * of any length, so the longer one is the greater.

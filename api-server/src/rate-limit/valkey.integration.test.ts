@@ -79,6 +79,16 @@ describe("limits over replicas", () => {
     client.destroy();
   });
 
+  it("count a call less that is given back, over all replicas", async () => {
+    const [one, two] = [await replica(), await replica()];
+    const bucket = newBucket();
+    await one.limiter.giveBack(bucket);
+    expect(await one.limiter.take(bucket, 1, 60)).toMatchObject({ allowed: true });
+    await two.limiter.giveBack(bucket);
+    expect(await one.limiter.take(bucket, 1, 60)).toMatchObject({ allowed: true });
+    expect(await two.limiter.take(bucket, 1, 60)).toMatchObject({ allowed: false });
+  });
+
   it("keep buckets with long names apart, and under keys of bounded length", async () => {
     const { limiter } = await replica();
     const long = `${newBucket()} ${"x".repeat(10_000)}`;

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { ApiMetrics } from "../http/api-metrics.ts";
 import { localWrites, type NewestWrites, type WriteKind } from "../http/newest-writes.ts";
 import { type Decision, MemoryRateLimiter, type RateLimiter } from "./limiter.ts";
-import { countCallScript, publishScript, ValkeyConnection } from "./valkey-connection.ts";
+import { countCallScript, giveBackScript, publishScript, ValkeyConnection } from "./valkey-connection.ts";
 
 /** Limits the rate of calls over all replicas, with counters in Valkey. */
 
@@ -38,7 +38,7 @@ export class ValkeyRateLimiter implements RateLimiter, NewestWrites {
       url,
       logger,
       timeoutMs,
-      scripts: [countCallScript, publishScript],
+      scripts: [countCallScript, giveBackScript, publishScript],
       // A server that is full, or a replica that only reads, answers a ping.
       probe: (run) => run(countCallScript, [`${PREFIX}probe`], ["1000000000", "1000"]),
     });
@@ -78,6 +78,15 @@ export class ValkeyRateLimiter implements RateLimiter, NewestWrites {
     return this.#connection
       .run(countCallScript, keys, [String(limit), String(windowSeconds * 1000)])
       .then((reply) => toDecision(reply, limit), inMemory);
+  }
+
+  async giveBack(bucket: string): Promise<void> {
+    if (!this.#connection.isUp) {
+      this.#memory.giveBack(bucket);
+      return;
+    }
+    // What went wrong was logged once, by the connection.
+    await this.#connection.run(giveBackScript, [bucketKey(bucket)], []).catch(() => undefined);
   }
 
   async publish(organizationId: string, resourceVersion: string, of?: WriteKind): Promise<void> {
