@@ -42,6 +42,7 @@ const environment = z.object({
   ...analyticsVariables,
   SLIPWAY_BILLING_METERING: z.enum(["true", "false"]).default("false"),
   SLIPWAY_STRIPE_SECRETS_FILE: z.string().min(1).optional(),
+  SLIPWAY_STRIPE_TEST_MODE: z.enum(["true", "false"]).default("false"),
   SLIPWAY_PAYMENT_SECRETS_FILE: z.string().min(1).optional(),
   SLIPWAY_EMAIL: z.enum(["true", "false"]).default("false"),
   SLIPWAY_ANALYTICS_LOGS: z.enum(["true", "false"]).default("false"),
@@ -101,6 +102,8 @@ export interface Config {
   metersPlans: boolean;
   /** Files of the secrets that webhooks of payments are signed with, by provider; without one they are not received. */
   paymentSecretsFiles: Record<PaymentProvider, string | undefined>;
+  /** Whether events of Stripe's test mode count as payments. */
+  acceptsStripeTests: boolean;
   /** Whether there is a server that takes mails. */
   sendsEmail: boolean;
   /** Where traces go; undefined: there are none. */
@@ -142,6 +145,7 @@ export function loadConfig(env: Environment): Config {
     analytics: settingsFrom(e),
     metersPlans: e.SLIPWAY_BILLING_METERING === "true",
     paymentSecretsFiles: { stripe: e.SLIPWAY_STRIPE_SECRETS_FILE, generic: e.SLIPWAY_PAYMENT_SECRETS_FILE },
+    acceptsStripeTests: e.SLIPWAY_STRIPE_TEST_MODE === "true",
     sendsEmail: e.SLIPWAY_EMAIL === "true",
     keepsLogs: e.SLIPWAY_ANALYTICS_LOGS === "true",
     keepsMetrics: e.SLIPWAY_ANALYTICS_METRICS === "true",

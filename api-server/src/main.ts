@@ -50,6 +50,7 @@ import { ledgerSnapshots } from "./metrics/snapshots.ts";
 import { ledgerWebhooks } from "./notifications/store.ts";
 import { ledgerUsage } from "./organizations/limits.ts";
 import { parseGenericSecrets, parseStripeSecrets } from "./payments/secrets.ts";
+import { openPayments } from "./payments/settings.ts";
 import type { RateLimit } from "./policy/table.ts";
 import { ProjectStore } from "./projects/store.ts";
 import { parseDatabaseVersions, supportedTypes, supports } from "./projects/supported-types.ts";
@@ -191,10 +192,13 @@ async function main(config: Config): Promise<void> {
     tracing,
     ledger,
     webhooks: ledgerWebhooks(ledger),
-    payments: {
-      ...(stripeSecrets ? { stripe: () => stripeSecrets.current } : {}),
-      ...(genericSecrets ? { generic: () => genericSecrets.current } : {}),
-    },
+    payments: openPayments(
+      {
+        ...(stripeSecrets ? { stripe: () => stripeSecrets.current } : {}),
+        ...(genericSecrets ? { generic: () => genericSecrets.current } : {}),
+      },
+      config,
+    ),
     sendsEmail: config.sendsEmail,
     metersPlans: config.metersPlans,
     usage: ledgerUsage(ledger, catalog),

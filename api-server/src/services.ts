@@ -20,7 +20,7 @@ import type { LogFollower } from "./logs/follower.ts";
 import type { Snapshots } from "./metrics/snapshots.ts";
 import type { WebhookStore } from "./notifications/store.ts";
 import type { UsageBook } from "./organizations/limits.ts";
-import type { PaymentSecrets } from "./payments/secrets.ts";
+import type { Payments } from "./payments/settings.ts";
 import type { Projects } from "./projects/store.ts";
 import type { Supports } from "./projects/supported-types.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
@@ -69,8 +69,8 @@ export interface Services {
   ledger: Ledger;
   /** Webhooks of organizations, and what is delivered to them. */
   webhooks: WebhookStore;
-  /** What webhooks of payments are signed with. */
-  payments: PaymentSecrets;
+  /** How webhooks of payments are received. */
+  payments: Payments;
   /** Whether the platform has a server that takes mails. */
   sendsEmail: boolean;
   /** Whether plans of applications, workers and databases are charged. */

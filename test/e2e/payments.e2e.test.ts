@@ -36,6 +36,7 @@ const newId = () => `evt_${randomBytes(12).toString("hex")}`;
 test("an event that Stripe's library signs is taken once, and another secret's is refused", async () => {
   const payload = JSON.stringify({
     id: newId(),
+    livemode: true,
     type: "payment_intent.succeeded",
     created: Math.floor(Date.now() / 1_000),
     data: {

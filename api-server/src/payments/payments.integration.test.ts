@@ -28,6 +28,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exampleBody, type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
 import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 
 /** Webhooks of payments over HTTP, and what overdue invoices block, in a real PostgreSQL. */
@@ -121,6 +122,8 @@ interface Sent {
   secret?: string;
   ageSeconds?: number;
   object?: object;
+  livemode?: boolean;
+  app?: FakeHarness["app"];
 }
 
 /** Sends an event as Stripe does: signed by its own library. */
@@ -128,6 +131,7 @@ function stripe(invoice: string, change: Sent = {}) {
   const payload = JSON.stringify({
     id: change.eventId ?? newEvent(),
     object: "event",
+    livemode: change.livemode ?? true,
     type: change.type ?? "payment_intent.succeeded",
     created: Math.floor(Date.now() / 1_000),
     data: {
@@ -143,7 +147,7 @@ function stripe(invoice: string, change: Sent = {}) {
     secret: change.secret ?? (stripeSecrets[0] as string),
     timestamp: Math.floor(Date.now() / 1_000) - (change.ageSeconds ?? 0),
   });
-  return post("stripe", payload, { "stripe-signature": signature });
+  return post("stripe", payload, { "stripe-signature": signature }, change.app);
 }
 
 /** A refund of all of a payment or of a part, as of a charge without metadata. */
@@ -159,8 +163,8 @@ function generic(body: object, id = newEvent()) {
   return post("generic", payload, signedHeaders({ id, at: new Date(), payload }, [GENERIC]));
 }
 
-const post = (form: string, payload: string, headers: Record<string, string>) =>
-  harness.app.inject({
+const post = (form: string, payload: string, headers: Record<string, string>, app = harness.app) =>
+  app.inject({
     method: "POST",
     url: `/v1/payment-webhooks/${form}`,
     headers: { "content-type": "application/json", ...headers },
@@ -412,6 +416,56 @@ describe("a payment webhook", () => {
     await payInvoice(ledger, { number, reference: `pi_${number}` });
     expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
     expect(await paid(number)).toBe(TOTAL);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_TEST_MODE`
+  test("of Stripe's test mode is refused, and counts where that is set", async () => {
+    const { number } = await invoiced();
+    const test = { livemode: false };
+    expect(await outcomeOf(stripe(number, test))).toEqual([200, "refused", "PAYMENT_TEST_MODE"]);
+    expect(await outcomeOf(refund(number, test))).toEqual([200, "ignored"]);
+    const named = { metadata: { slipway_invoice: number }, payment_intent: `pi_${number}` };
+    const object = { ...named, id: "ch_1", amount_refunded: 301, refunded: true };
+    expect(await outcomeOf(stripe(number, { ...test, type: "charge.refunded", object }))).toEqual([
+      ...[200, "refused", "PAYMENT_TEST_MODE"],
+    ]);
+    const { number: other } = await invoiced();
+    const accepting = await startFakeHarness({
+      ...{ ledger, acceptsStripeTests: true, payments: { stripe: () => stripeSecrets } },
+    });
+    try {
+      expect(await outcomeOf(stripe(other, { ...test, app: accepting.app }))).toEqual([200, "applied"]);
+    } finally {
+      await accepting.close();
+    }
+    // What a test mode reported has no part in what really was paid.
+    expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: a body is at most 256 KiB, and two events
+  test("waits for two others that are recorded, whatever form they have", async () => {
+    const { id, number } = await invoiced();
+    const { recording } = harness.services.payments;
+    const data = { invoice: number, reference: "bank-1", currency: "BRL", amount: "1" };
+    const sent: ReturnType<typeof outcomeOf>[] = [];
+    await ledger.transaction().execute(async (transaction) => {
+      await sql`select from organizations where id = ${id} for update`.execute(transaction);
+      sent.push(
+        ...["a", "b"].map((reference) => outcomeOf(stripe(number, { reference }))),
+        ...["c", "d"].map((reference) =>
+          outcomeOf(generic({ type: "payment.received", data: { ...data, reference } })),
+        ),
+      );
+      // It waits for the row that is locked here, as long as the other transaction is open.
+      await eventually("two that wait for the ledger", async () => {
+        const { rows } = await sql<{ count: number }>`
+          select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock'`.execute(ledger);
+        return (rows[0]?.count ?? 0) >= 2;
+      });
+      expect(recording.inUse).toBe(2);
+    });
+    const answers = await Promise.all(sent);
+    expect(answers.map(([status]) => status)).toEqual([200, 200, 200, 200]);
   });
 
   // Shows: docs/invoices.md#payment-webhooks: several secrets sign at a time

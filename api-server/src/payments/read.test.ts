@@ -4,8 +4,11 @@ import { parseGenericSecrets, parseStripeSecrets } from "./secrets.ts";
 import { inHundredths, readStripeEvent } from "./stripe.ts";
 
 const metadata = { slipway_invoice: "2026-000042" };
-const stripe = (type: string, object: object) =>
-  readStripeEvent({ id: "evt_1", type, created: 1_790_000_000, data: { object: { metadata, ...object } } });
+const LIVE = { acceptsStripeTests: false };
+const stripe = (type: string, object: object, livemode: unknown = true, settings = LIVE) => {
+  const data = { object: { metadata, ...object } };
+  return readStripeEvent({ id: "evt_1", livemode, type, created: 1_790_000_000, data }, settings);
+};
 const intent = { id: "pi_1", currency: "brl", amount_received: 31_600 };
 const charge = {
   id: "ch_1",
@@ -104,6 +107,16 @@ describe("an event of Stripe", () => {
     expect(stripe("payment_intent.succeeded", object).kind).toBe("unreadable");
   });
 
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_TEST_MODE`
+  it("of the test mode is one where that is set", () => {
+    const type = "payment_intent.succeeded";
+    expect(stripe(type, intent)).not.toHaveProperty("event.isTest");
+    expect(stripe(type, intent, false)).toHaveProperty("event.isTest", true);
+    expect(stripe("charge.refunded", charge, false)).toHaveProperty("event.isTest", true);
+    expect(stripe(type, intent, false, { acceptsStripeTests: true })).not.toHaveProperty("event.isTest");
+    expect(stripe(type, intent, null).kind).toBe("unreadable");
+  });
+
   it("names an invoice in characters that the ledger has", () => {
     const read = stripe("payment_intent.succeeded", {
       ...intent,
@@ -113,7 +126,7 @@ describe("an event of Stripe", () => {
   });
 
   it.each([null, [], "text", { type: 1 }])("%j is none", (body) => {
-    expect(readStripeEvent(body)).toEqual({ kind: "ignored" });
+    expect(readStripeEvent(body, LIVE)).toEqual({ kind: "ignored" });
   });
 });
 

@@ -7,6 +7,7 @@ import type { Services } from "../services.ts";
 import { readGenericEvent } from "./generic.ts";
 import { EVENT_ID, type ReadEvent } from "./read-event.ts";
 import type { PaymentProvider } from "./secrets.ts";
+import type { Payments } from "./settings.ts";
 import { readStripeEvent } from "./stripe.ts";
 
 /** Receives webhooks of payments: nothing of a body is read before its signature is verified. */
@@ -22,6 +23,7 @@ export const refusalCodes = {
   unknown_payment: "PAYMENT_UNKNOWN",
   refund_failed: "PAYMENT_REFUND_FAILED",
   other_invoice: "PAYMENT_OF_OTHER_INVOICE",
+  test_mode: "PAYMENT_TEST_MODE",
 } as const satisfies Record<Exclude<DecidedOutcome, "applied" | "already">, string>;
 export type RefusalCode = (typeof refusalCodes)[keyof typeof refusalCodes];
 
@@ -33,20 +35,22 @@ type PaymentServices = Pick<Services, "ledger" | "logger" | "metrics" | "now" | 
 
 /**
  * Verifies, reads and records one.
+ * @param onSigned called before it is read
  * @throws Failure 400 where it is signed and cannot be read, 401 where it is not signed, 503 when the ledger is unavailable: then the sender tries again
  */
 export async function receivePayment(
   provider: PaymentProvider,
   webhook: ReceivedWebhook,
   { ledger, logger, metrics, now, payments }: PaymentServices,
+  onSigned: () => void | Promise<void>,
 ): Promise<ReceivedPayment> {
   const at = now();
-  const secrets = payments[provider]?.() ?? [];
-  const read = readVerified(provider, webhook, secrets, at);
+  const read = readVerified(provider, webhook, payments, at);
   if (read === undefined) {
     metrics.paymentEvent(provider, "unsigned");
     throw failures.paymentWebhookUnsigned();
   }
+  await onSigned();
   if (read.kind === "unreadable") {
     metrics.paymentEvent(provider, "unreadable");
     logger.warn({ provider, reason: read.reason }, "a payment webhook that is signed cannot be read");
@@ -55,7 +59,9 @@ export async function receivePayment(
   const recorded =
     read.kind === "ignored"
       ? "unrelated"
-      : await withLedgerErrors(() => recordPaymentEvent(ledger, read.event));
+      : await payments.recording.run(provider, () =>
+          withLedgerErrors(() => recordPaymentEvent(ledger, read.event)),
+        );
   if (read.kind === "ignored" || recorded === "unrelated") {
     metrics.paymentEvent(provider, "ignored");
     return { outcome: "ignored" };
@@ -81,11 +87,14 @@ export async function receivePayment(
 function readVerified(
   provider: PaymentProvider,
   webhook: ReceivedWebhook,
-  secrets: readonly string[],
+  { secrets: known, acceptsStripeTests }: Payments,
   now: Date,
 ): ReadEvent | undefined {
+  const secrets = known[provider]?.() ?? [];
   if (provider === "stripe") {
-    return isSignedByStripe(webhook, secrets, now) ? readJson(webhook.body, readStripeEvent) : undefined;
+    return isSignedByStripe(webhook, secrets, now)
+      ? readJson(webhook.body, (body) => readStripeEvent(body, { acceptsStripeTests }))
+      : undefined;
   }
   const id = verifiedStandardId(webhook, secrets, now);
   if (id === undefined) {

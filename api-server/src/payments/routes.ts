@@ -7,8 +7,6 @@ import type { PaymentProvider } from "./secrets.ts";
 
 /** Bytes of the largest webhook that is read: an invoice of Stripe lists its lines. */
 export const PAYMENT_WEBHOOK_LIMIT = 256 * 1024;
-/** Each waits for the ledger. */
-const MAX_CONCURRENT = 8;
 
 const MESSAGES = {
   applied: "the payment is recorded",
@@ -27,8 +25,8 @@ function paymentRoute(provider: PaymentProvider) {
     tags: ["Invoices"],
     rawBody: true,
     bodyLimit: PAYMENT_WEBHOOK_LIMIT,
-    maxConcurrent: MAX_CONCURRENT,
-    isOffered: ({ payments }) => payments[provider] !== undefined,
+    bodies: "payments",
+    isOffered: ({ payments }) => payments.secrets[provider] !== undefined,
     refusals: [404],
     responses: {
       200: {
@@ -44,7 +42,10 @@ function paymentRoute(provider: PaymentProvider) {
     },
     handler: async ({ body, request }, services) => {
       const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
-      const data = await receivePayment(provider, { headers: request.headers, body: bytes }, services);
+      const webhook = { headers: request.headers, body: bytes };
+      const data = await receivePayment(provider, webhook, services, () =>
+        services.rateLimiter.giveBack(request.countedAs ?? ""),
+      );
       return { status: 200, body: { status: "success", message: MESSAGES[data.outcome], data } };
     },
   } as const satisfies Partial<Parameters<typeof defineRoute>[0]>;

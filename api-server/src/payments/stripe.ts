@@ -74,6 +74,7 @@ const refundFailed = z.object({
 const envelope = z.object({
   id: z.string().regex(EVENT_ID),
   type: z.string(),
+  livemode: z.boolean(),
   created: z.int().min(0).max(32_503_680_000),
   data: z.object({ object: z.looseObject({ metadata: z.unknown() }) }),
 });
@@ -86,7 +87,10 @@ const REFUND_CHANGED = ["refund.failed", "refund.updated", "charge.refund.update
 const FAILED = ["failed", "canceled"];
 
 /** What an event says of an invoice. Events of other types, and of what names no invoice, are ignored. */
-export function readStripeEvent(body: unknown): ReadEvent {
+export function readStripeEvent(
+  body: unknown,
+  { acceptsStripeTests }: { acceptsStripeTests: boolean },
+): ReadEvent {
   const type = (body as { type?: unknown } | null)?.type;
   if (typeof type !== "string" || !isRead(type)) {
     return { kind: "ignored" };
@@ -95,7 +99,7 @@ export function readStripeEvent(body: unknown): ReadEvent {
   if (!read.success) {
     return unreadable(read.error);
   }
-  const { id: eventId, created, data } = read.data;
+  const { id: eventId, created, data, livemode } = read.data;
   const named = metadata.safeParse(data.object.metadata ?? {});
   const claimed = claimedInvoice((named.success && named.data[INVOICE_METADATA]) || "");
   const common = {
@@ -103,6 +107,7 @@ export function readStripeEvent(body: unknown): ReadEvent {
     eventId,
     eventType: type,
     occurredAt: new Date(created * 1_000),
+    ...(livemode || acceptsStripeTests ? {} : { isTest: true }),
   } as const;
   if (type === REFUNDED) {
     return readRefund(data.object, { ...common, kind: "refund", invoice: claimed || undefined });

@@ -88,9 +88,10 @@ export type { OverdueTerms } from "./overdue-rule.ts";
 export { ensurePartitions } from "./partitions.ts";
 export {
   countRefusedPaymentEvents,
-  type RecordedPaymentEvent,
-  recordPaymentEvent,
-} from "./payment-events.ts";
+  type ListedPaymentEvent,
+  listPaymentEvents,
+} from "./payment-event-list.ts";
+export { type RecordedPaymentEvent, recordPaymentEvent } from "./payment-events.ts";
 export type { DecidedOutcome, PaymentEvent, PaymentOutcome } from "./payment-rule.ts";
 export { type AdjustedProject, recordedPlanCharges, recordPlanAdjustments } from "./plan-adjustments.ts";
 export {

@@ -18,6 +18,8 @@ export interface PaymentEvent {
   amount: string;
   /** Of a refund, that it is of a part of the payment. */
   isPartial?: boolean;
+  /** That it is of the provider's test mode, where such events are refused: no money has moved. */
+  isTest?: boolean;
   occurredAt: Date;
 }
 
@@ -38,6 +40,7 @@ export const paymentOutcomes = [
   "unknown_payment",
   "refund_failed",
   "other_invoice",
+  "test_mode",
 ] as const;
 export type PaymentOutcome = (typeof paymentOutcomes)[number];
 /** Of an event whose invoice is known. */

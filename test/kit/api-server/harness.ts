@@ -54,6 +54,7 @@ import { ledgerSnapshots, type Snapshots } from "../../../api-server/src/metrics
 import { ledgerWebhooks } from "../../../api-server/src/notifications/store.ts";
 import { ledgerUsage, type UsageBook } from "../../../api-server/src/organizations/limits.ts";
 import type { PaymentSecrets } from "../../../api-server/src/payments/secrets.ts";
+import { openPayments } from "../../../api-server/src/payments/settings.ts";
 import { parseGrant } from "../../../api-server/src/policy/permissions.ts";
 import { ProjectStore } from "../../../api-server/src/projects/store.ts";
 import { MemoryRateLimiter, type RateLimiter } from "../../../api-server/src/rate-limit/limiter.ts";
@@ -124,6 +125,8 @@ export interface HarnessOptions {
   metersPlans?: boolean;
   /** What webhooks of payments are signed with; secrets of tests unless given. */
   payments?: PaymentSecrets;
+  /** Whether events of Stripe's test mode count; they do not unless given. */
+  acceptsStripeTests?: boolean;
   /** What databases measured; what the ledger has, or nothing without one, unless given. */
   snapshots?: Snapshots;
   /** What became of requests; there is no store unless given. */
@@ -238,10 +241,13 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     tracing: options.tracing,
     ledger,
     webhooks: ledgerWebhooks(ledger),
-    payments: options.payments ?? {
-      stripe: () => ["whsec_of_stripe_in_tests"],
-      generic: () => [`whsec_${Buffer.alloc(32, "generic").toString("base64")}`],
-    },
+    payments: openPayments(
+      options.payments ?? {
+        stripe: () => ["whsec_of_stripe_in_tests"],
+        generic: () => [`whsec_${Buffer.alloc(32, "generic").toString("base64")}`],
+      },
+      options,
+    ),
     sendsEmail: true,
     metersPlans: options.metersPlans ?? true,
     usage: options.ledger ? ledgerUsage(ledger, { current: catalog }) : endlessUsage,
