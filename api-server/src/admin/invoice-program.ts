@@ -3,6 +3,7 @@ import {
   type CreditOptions,
   credit,
   listAllInvoices,
+  listEvents,
   type PayOptions,
   pay,
   setCountry,
@@ -34,6 +35,16 @@ export function addInvoiceCommands(root: Command, run: RunCommand): void {
     .addOption(json())
     .action((options: CommonOptions & { page?: string }) =>
       run(options, (context) => listAllInvoices(context, options)),
+    );
+  invoice
+    .command("events")
+    .description("list payments that were reported, and what became of them, the newest first")
+    .option("--invoice <number>", "of those that name this invoice alone")
+    .option("--refused", "those alone that changed nothing, and were to")
+    .option("--page <number>", "of 100 each, from 1 on")
+    .addOption(json())
+    .action((options: CommonOptions & { invoice?: string; refused?: boolean; page?: string }) =>
+      run(options, (context) => listEvents(context, options)),
     );
   const one = (name: string) =>
     invoice

@@ -1,11 +1,13 @@
 import {
   beginInvoicing,
   connectLedger,
+  countRefusedPaymentEvents,
   insertOrganization,
   issueInvoice,
   type Ledger,
   migrateToLatest,
   recordJobRuns,
+  recordPaymentEvent,
   settleCycle,
 } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -76,6 +78,32 @@ test("invoices are listed and shown", async () => {
   expect(await json("invoice", "show", "--invoice", number, "--page", "2")).toMatchObject({ lines: [] });
   const { stdout } = await admin("invoice", "show", "--invoice", number);
   expect(stdout).toContain("total_amount: 1029\n");
+});
+
+// Shows: docs/invoices.md#payments-and-credit-notes: `admin invoice events`
+test("reported payments are listed by page, of an invoice or those that were refused", async () => {
+  const occurredAt = new Date("2026-02-01T00:00:00Z");
+  const common = { provider: "generic", eventType: "payment.received", kind: "payment", occurredAt } as const;
+  for (let index = 0; index < 102; index += 1) {
+    await recordPaymentEvent(ledger, {
+      ...{ ...common, eventId: `e${index}`, reference: `r${index}`, currency: "brl", amount: "7" },
+      invoice: index === 0 ? number : "2099-000001",
+    });
+  }
+  expect(await json("invoice", "events", "--invoice", number)).toMatchObject({
+    events: [
+      {
+        ...{ provider: "generic", event_id: "e0", event_type: "payment.received", invoice_id: number },
+        ...{ reference: "r0", currency: "brl", amount: "7", outcome: "wrong_amount" },
+      },
+    ],
+    ...{ page: 1, has_more: false },
+  });
+  const { events, has_more: hasMore } = await json("invoice", "events", "--refused");
+  expect([(events as unknown[]).length, hasMore]).toEqual([100, true]);
+  const last = await json("invoice", "events", "--refused", "--page", "2");
+  expect(last).toMatchObject({ events: [{}, {}], has_more: false });
+  expect(await countRefusedPaymentEvents(ledger)).toBe(102);
 });
 
 // Shows: docs/invoices.md#payments-and-credit-notes: a payment of what is open, or `--amount CENTS`

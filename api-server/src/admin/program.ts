@@ -5,6 +5,7 @@ import { verifyDomain } from "./commands/domain.ts";
 import {
   blockOrganization,
   createOrganization,
+  listBlockedForAdmin,
   removeOrganizationMember,
   setOrganizationMember,
   type UserOptions,
@@ -108,6 +109,14 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
       );
   }
 
+  organization
+    .command("blocked")
+    .description("list organizations that are blocked, and for which invoices")
+    .option("--page <number>", "of 100 each, from 1 on")
+    .addOption(json())
+    .action((options: Common & { page?: string }) =>
+      run(options, (context) => listBlockedForAdmin(context, options)),
+    );
   addCountryCommand(organization, run);
   addInvoiceCommands(root, run);
 

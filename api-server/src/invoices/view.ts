@@ -22,6 +22,9 @@ export const invoiceItemSchema = z.object({
   ),
   issued_at: moment,
   due_at: moment,
+  blocks_at: moment
+    .optional()
+    .describe("When the organization is blocked for it unless it is paid, as it was notified of."),
   net_amount: cents,
   tax_amount: cents,
   total_amount: cents,
@@ -119,6 +122,7 @@ export function invoiceItem(invoice: Invoice) {
     cycle_started_at: invoice.cycleStart.toISOString(),
     issued_at: invoice.issuedAt.toISOString(),
     due_at: invoice.dueAt.toISOString(),
+    ...(invoice.blocksAt === undefined ? {} : { blocks_at: invoice.blocksAt.toISOString() }),
     net_amount: centsNumber(invoice.netCents),
     tax_amount: centsNumber(invoice.taxCents),
     total_amount: centsNumber(invoice.totalCents),

@@ -9,6 +9,7 @@ import {
   issueInvoice,
   type Ledger,
   listBlockedOrganizations,
+  listBlocks,
   listInvoicePayments,
   listOverdueOrganizations,
   listWebhookDeliveries,
@@ -184,6 +185,11 @@ const create = (id: string) =>
     headers: { ...harness.key(id, "project.create on organization:*") },
     payload: exampleBody(),
   });
+const read = async (id: string, number: string) => {
+  const headers = harness.key(id, "organization.invoices.read on organization:*");
+  const answer = await harness.app.inject({ url: `/v1/organization/invoices/${number}`, headers });
+  return answer.json().data;
+};
 const notified = async (id: string) => {
   const all = { organizationId: id, webhookId: `w-${id}`, status: undefined, limit: 50, offset: 0 };
   const { deliveries } = await listWebhookDeliveries(ledger, all);
@@ -568,6 +574,7 @@ describe("an overdue invoice", () => {
     expect(await recordOverdue(ledger, id, TERMS, inDays(14.1))).toEqual({ notices: 0, blocks: 1 });
   }
 
+  // Shows: docs/invoices.md#over-v1: `blocks_at` is when the organization is blocked
   // Shows: docs/invoices.md#overdue: a blocked organization gets `organization.blocked`
   // Shows: docs/invoices.md#overdue: it is unblocked, with `organization.unblocked`
   // Shows: docs/webhooks.md#events: `invoice.due`, `invoice.overdue`
@@ -581,10 +588,17 @@ describe("an overdue invoice", () => {
     expect(await listOverdueOrganizations(ledger, [id], TERMS, inDays(7.1))).toEqual([id]);
     await recordOverdue(ledger, id, TERMS, inDays(13.1));
     expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+    const blocksAt = new Date((await findInvoice(ledger, number))?.dueAt.getTime() ?? 0);
+    blocksAt.setTime(blocksAt.getTime() + 14 * DAY_MS);
+    expect(await read(id, number)).toMatchObject({ status: "overdue", blocks_at: blocksAt.toISOString() });
     const blocks = await Promise.all([1, 2].map(() => recordOverdue(ledger, id, TERMS, inDays(14.1))));
     expect(blocks.reduce((sum, { blocks }) => sum + blocks, 0)).toBe(1);
     expect(statusAndCode(await create(id))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(await listBlocks(ledger, { limit: 100, offset: 0 })).toContainEqual({
+      ...{ id, byAdministrator: false, overdueSince: expect.any(Date), invoices: [number] },
+    });
     expect(await outcomeOf(stripe(number))).toEqual([200, "applied"]);
+    expect(await read(id, number)).not.toHaveProperty("blocks_at");
     await harness.namespace(id);
     expect((await create(id)).statusCode).toBe(201);
     expect(await notified(id)).toEqual([
@@ -644,6 +658,7 @@ describe("an overdue invoice", () => {
     const { id, number } = await invoiced();
     await block(id);
     expect(await setOrganizationBlocked(ledger, id, false)).toEqual({ waived: [number] });
+    expect(await read(id, number)).not.toHaveProperty("blocks_at");
     expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
     expect(await recordOverdue(ledger, id, TERMS, inDays(20))).toEqual({ notices: 0, blocks: 0 });
   });

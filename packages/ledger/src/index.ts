@@ -79,6 +79,8 @@ export {
 export { setOrganizationCountry } from "./organization-countries.ts";
 export * from "./organizations.ts";
 export {
+  type BlockedOrganization,
+  listBlocks,
   listInvoicedOrganizations,
   listOverdueOrganizations,
   type RecordedOverdue,

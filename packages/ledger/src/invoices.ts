@@ -17,6 +17,8 @@ export interface Invoice {
   cycleStart: Date;
   issuedAt: Date;
   dueAt: Date;
+  /** When its organization is blocked for it, as was notified of; undefined before that, and once it is paid or waived. */
+  blocksAt: Date | undefined;
   lineCount: number;
   chargeCount: number;
   carryIn: string;
@@ -72,6 +74,7 @@ interface Row {
   cycle_start: Date;
   issued_at: Date;
   due_at: Date;
+  blocks_at: Date | null;
   line_count: number;
   charge_count: number;
   carry_in: string;
@@ -105,9 +108,13 @@ const select = (which: RawBuilder<unknown>) => sql<Row>`
     i.cycle_start::timestamp at time zone 'UTC' as cycle_start, i.issued_at, i.due_at, i.line_count, i.charge_count,
     trim_scale(i.carry_in)::text as carry_in, trim_scale(i.subtotal)::text as subtotal, trim_scale(i.carry_out)::text as carry_out,
     i.net_cents, i.taxes, i.tax_cents, i.total_cents, p.cents as paid_cents, n.cents as credited_cents,
-    case when p.cents + n.cents >= i.total_cents then 'paid' when now() > i.due_at then 'overdue' else 'open' end as state
+    case when p.cents + n.cents >= i.total_cents then 'paid' when now() > i.due_at then 'overdue' else 'open' end as state,
+    case when p.cents + n.cents < i.total_cents and not exists (select from overdue_waivers w where w.invoice_number = i.number)
+      then (select max(o.blocks_at) from overdue_notices o where o.invoice_number = i.number and o.notice like '%/' || p.reversals)
+      end as blocks_at
   from (select * from invoices ${which}) i
-    cross join lateral (select coalesce(sum(case kind when 'payment' then amount_cents else -amount_cents end), 0) as cents
+    cross join lateral (select coalesce(sum(case kind when 'payment' then amount_cents else -amount_cents end), 0) as cents,
+        count(*) filter (where kind = 'reversal') as reversals
       from invoice_payments where invoice_number = i.number) p
     cross join lateral (select coalesce(sum(total_cents), 0) as cents from credit_notes where invoice_number = i.number) n
   order by i.cycle_start desc, i.organization_id`;
@@ -123,6 +130,7 @@ function invoiceOf(row: Row): Invoice {
     cycleStart: row.cycle_start,
     issuedAt: row.issued_at,
     dueAt: row.due_at,
+    blocksAt: row.blocks_at ?? undefined,
     lineCount: row.line_count,
     chargeCount: row.charge_count,
     carryIn: row.carry_in,

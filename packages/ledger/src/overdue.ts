@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Ledger } from "./connect.ts";
+import type { Page } from "./invoices.ts";
 import type { NotificationEvent } from "./notification-event.ts";
 import {
   longestNotice,
@@ -222,6 +223,31 @@ export async function liftOverdueBlock(transaction: Ledger, organizationId: stri
         data: { invoice_id: number, blocked_at: blockedAt.toISOString() },
       })),
   );
+}
+
+/** An organization that is blocked, and why. */
+export interface BlockedOrganization {
+  id: string;
+  /** By an administrator. */
+  byAdministrator: boolean;
+  /** Since when it is for overdue invoices; undefined where it is not. */
+  overdueSince: Date | undefined;
+  /** Numbers of the invoices that have to be paid or credited before it is unblocked. */
+  invoices: string[];
+}
+
+/** Organizations that are blocked, in the order of their ids. */
+export async function listBlocks(ledger: Ledger, { limit, offset }: Page): Promise<BlockedOrganization[]> {
+  const { rows } = await sql<{ id: string; blocked: boolean; since: Date | null; invoices: string[] }>`
+    select o.id, o.blocked, b.blocked_at as since,
+      (select coalesce(json_agg(i.number order by i.number), '[]')
+        from ${unpaid(sql`organization_id = b.organization_id`)} and ${keepsBlocked} and not ${isWaived}) as invoices
+    from organizations o left join overdue_blocks b on b.organization_id = o.id
+    where o.blocked or b.organization_id is not null
+    order by o.id limit ${limit} offset ${offset}`.execute(ledger);
+  return rows.map(({ id, blocked, since, invoices }) => ({
+    ...{ id, byAdministrator: blocked, overdueSince: since ?? undefined, invoices },
+  }));
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   listInvoiceLines,
   listInvoicePayments,
   listInvoices,
+  listPaymentEvents,
   payInvoice,
   reversePayment,
   setOrganizationCountry,
@@ -37,7 +38,7 @@ export async function listAllInvoices(
   return { invoices: items, pagination: pagination(page, PAGE, total) };
 }
 
-function pageOf(text: string): number {
+export function pageOf(text: string): number {
   if (!/^[1-9][0-9]{0,3}$/.test(text)) {
     throw new AdminError(`the page must be a whole number from 1 on, not ${text}`);
   }
@@ -50,6 +51,23 @@ const pagination = (page: number, limit: number, total: number) => ({
   total,
   pages: Math.ceil(total / limit),
 });
+
+/** Reported payments, the newest first: of an invoice, or those alone that changed nothing. */
+export async function listEvents(
+  { ledger }: AdminContext,
+  { invoice, refused = false, page: text = "1" }: { invoice?: string; refused?: boolean; page?: string },
+): Promise<object> {
+  const page = pageOf(text);
+  const which = { invoice, refused, limit: PAGE, offset: (page - 1) * PAGE };
+  const { events, hasMore } = await listPaymentEvents(ledger, which);
+  const items = events.map((event) => ({
+    recorded_at: event.recordedAt.toISOString(),
+    ...{ provider: event.provider, event_id: event.eventId, event_type: event.eventType },
+    ...{ invoice_id: event.invoice ?? null, reference: event.reference },
+    ...{ currency: event.currency, amount: event.amount, outcome: event.outcome },
+  }));
+  return { events: items, page, has_more: hasMore };
+}
 
 /** An invoice as `/v1` shows it, with a page of its lines, whose organization it is of. */
 export async function showInvoice(

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   insertOrganization,
+  listBlocks,
   type Role,
   removeMember,
   setMember,
@@ -12,9 +13,12 @@ import { isProvisioned, readNamespace } from "../../organizations/service.ts";
 import { EVERY_GRANT } from "../../policy/permissions.ts";
 import { type AdminContext, AdminError } from "../context.ts";
 import { createApiKey, createUserToken, parseGrants, requireOrganization } from "../credentials.ts";
+import { pageOf } from "./invoice.ts";
 
 const PROVISION_WAIT_MS = 60_000;
 const PROVISION_POLL_MS = 500;
+/** Organizations of one page. */
+const BLOCKS_PAGE = 100;
 
 /**
  * A new organization with its first key and its owner. Returns once the operator has provisioned its namespace,
@@ -52,6 +56,23 @@ export async function blockOrganization(
   }
   const { waived } = set;
   return { organization_id: id, blocked, ...(waived.length > 0 ? { waived_invoices: waived } : {}) };
+}
+
+/** Blocked organizations of a page, and what for. */
+export async function listBlockedForAdmin(
+  { ledger }: AdminContext,
+  { page: text = "1" }: { page?: string },
+): Promise<object> {
+  const page = pageOf(text);
+  const blocks = await listBlocks(ledger, { limit: BLOCKS_PAGE + 1, offset: (page - 1) * BLOCKS_PAGE });
+  const organizations = blocks
+    .slice(0, BLOCKS_PAGE)
+    .map(({ id, byAdministrator, overdueSince, invoices }) => ({
+      organization_id: id,
+      blocked_by_administrator: byAdministrator,
+      ...(overdueSince ? { blocked_since: overdueSince.toISOString(), blocked_for: invoices } : {}),
+    }));
+  return { organizations, page, has_more: blocks.length > BLOCKS_PAGE };
 }
 
 async function waitUntilProvisioned(context: AdminContext, id: string): Promise<void> {

@@ -27,6 +27,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create index payment_events_refused on payment_events (recorded_at) where outcome not in ('applied', 'already', 'unmatched')`.execute(
     db,
   );
+  await sql`create index payment_events_recorded on payment_events (recorded_at)`.execute(db);
+  await sql`create index payment_events_claimed on payment_events (claimed_invoice, recorded_at)`.execute(db);
   await sql`create index invoice_payments_reference on invoice_payments (reference)`.execute(db);
   await sql`
     create table overdue_notices (
