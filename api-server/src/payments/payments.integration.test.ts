@@ -12,6 +12,7 @@ import {
   listBlocks,
   listInvoicePayments,
   listOverdueOrganizations,
+  listUnpaidOrganizations,
   listWebhookDeliveries,
   migrateToLatest,
   type OverdueTerms,
@@ -605,6 +606,19 @@ describe("an overdue invoice", () => {
       ...["invoice.overdue", "invoice.overdue", "organization.blocked", "organization.unblocked"],
     ]);
     expect(await listOverdueOrganizations(ledger, [id], TERMS, inDays(30))).toEqual([]);
+  });
+
+  test("is read in rounds until it is paid, and again once that is taken back", async () => {
+    const { id, number } = await invoiced();
+    const isRead = async () =>
+      (await listUnpaidOrganizations(ledger, { after: "", limit: 500 })).includes(id);
+    expect(await isRead()).toBe(true);
+    await payInvoice(ledger, { number, reference: "a", amountCents: 300n });
+    expect(await isRead()).toBe(true);
+    await issueCreditNote(ledger, { number, reference: "c", reason: "the rest", netCents: 1n });
+    expect(await isRead()).toBe(false);
+    await reversePayment(ledger, { number, reference: "a" });
+    expect(await isRead()).toBe(true);
   });
 
   // Shows: docs/invoices.md#overdue: credit notes that cover an invoice count as payments

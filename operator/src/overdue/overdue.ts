@@ -3,8 +3,8 @@
 import type { Manager } from "@slipway/controller-runtime";
 import {
   type Ledger,
-  listInvoicedOrganizations,
   listOverdueOrganizations,
+  listUnpaidOrganizations,
   type OverdueTerms,
   type RecordedOverdue,
   recordOverdue,
@@ -15,7 +15,7 @@ import { createOverdueMetrics } from "./metrics.ts";
 
 /** What it needs of the ledger. Each call throws while that is unavailable. */
 export interface OverdueLedger {
-  /** Organizations of a page that have invoices; fewer than its limit on the last one. */
+  /** Organizations of a page that have unpaid invoices; fewer than its limit on the last one. */
   list(page: OrganizationPage): Promise<string[]>;
   /** Of some organizations, those with an invoice of which something is to be recorded. */
   due(organizationIds: readonly string[], now: Date): Promise<string[]>;
@@ -25,7 +25,7 @@ export interface OverdueLedger {
 
 /** The real one. */
 export const overdueLedger = (ledger: Ledger, terms: OverdueTerms): OverdueLedger => ({
-  list: (page) => listInvoicedOrganizations(ledger, page),
+  list: (page) => listUnpaidOrganizations(ledger, page),
   due: (organizationIds, now) => listOverdueOrganizations(ledger, organizationIds, terms, now),
   record: (organizationId, now) => recordOverdue(ledger, organizationId, terms, now),
 });

@@ -81,8 +81,8 @@ export * from "./organizations.ts";
 export {
   type BlockedOrganization,
   listBlocks,
-  listInvoicedOrganizations,
   listOverdueOrganizations,
+  listUnpaidOrganizations,
   type RecordedOverdue,
   recordOverdue,
 } from "./overdue.ts";

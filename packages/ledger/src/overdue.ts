@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 
 /** Some invoices `i` with what was paid and credited of them, of which something is open. */
 const unpaid = (which: RawBuilder<unknown>) => sql`
-  (select * from invoices where ${which}) i
+  (select invoices.* from unpaid_invoices u join invoices on invoices.number = u.invoice_number where ${which}) i
     cross join lateral (
       select coalesce(sum(case kind when 'payment' then amount_cents else -amount_cents end), 0) as cents,
         count(*) filter (where kind = 'reversal') as reversals
@@ -55,7 +55,7 @@ async function listUnpaid(
       exists (select from overdue_blocks b where b.organization_id = i.organization_id) as blocked,
       (select coalesce(json_agg(json_build_object('notice', o.notice, 'recorded_at', o.recorded_at, 'blocks_at', o.blocks_at)), '[]')
         from overdue_notices o where o.invoice_number = i.number) as notices
-    from ${unpaid(sql`organization_id = any (${organizationIds}::text[]) and due_at <= ${dueBefore}`)}
+    from ${unpaid(sql`u.organization_id = any (${organizationIds}::text[]) and u.due_at <= ${dueBefore}`)}
     order by i.organization_id, i.cycle_start`.execute(ledger);
   return rows.map((row) => ({
     organizationId: row.organization_id,
@@ -77,14 +77,14 @@ async function listUnpaid(
 
 const horizon = (terms: OverdueTerms, now: Date) => new Date(now.getTime() + longestNotice(terms) * DAY_MS);
 
-/** One page of organizations that have invoices, in the order of their ids. Fewer than the limit: the last page. */
-export async function listInvoicedOrganizations(
+/** One page of organizations that have unpaid invoices, in the order of their ids. Fewer than the limit: the last page. */
+export async function listUnpaidOrganizations(
   ledger: Ledger,
   { after, limit }: { after: string; limit: number },
 ): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
-    select distinct organization_id as id from invoices i
-    where organization_id > ${after} and exists (select from organizations o where o.id = i.organization_id)
+    select distinct organization_id as id from unpaid_invoices u
+    where organization_id > ${after} and exists (select from organizations o where o.id = u.organization_id)
     order by organization_id limit ${limit}`.execute(ledger);
   return rows.map(({ id }) => id);
 }
@@ -205,7 +205,7 @@ const keepsBlocked = sql`(i.number = b.invoice_number or exists (
 export async function liftOverdueBlock(transaction: Ledger, organizationId: string): Promise<void> {
   const { rows } = await sql<{ invoice_number: string; blocked_at: Date; at: Date; still_blocked: boolean }>`
     delete from overdue_blocks b where b.organization_id = ${organizationId} and not exists (
-      select from ${unpaid(sql`organization_id = ${organizationId}`)} and ${keepsBlocked} and not ${isWaived})
+      select from ${unpaid(sql`u.organization_id = ${organizationId}`)} and ${keepsBlocked} and not ${isWaived})
     returning b.invoice_number, b.blocked_at, now() as at,
       (select o.blocked from organizations o where o.id = b.organization_id) as still_blocked`.execute(
     transaction,
@@ -241,7 +241,7 @@ export async function listBlocks(ledger: Ledger, { limit, offset }: Page): Promi
   const { rows } = await sql<{ id: string; blocked: boolean; since: Date | null; invoices: string[] }>`
     select o.id, o.blocked, b.blocked_at as since,
       (select coalesce(json_agg(i.number order by i.number), '[]')
-        from ${unpaid(sql`organization_id = b.organization_id`)} and ${keepsBlocked} and not ${isWaived}) as invoices
+        from ${unpaid(sql`u.organization_id = b.organization_id`)} and ${keepsBlocked} and not ${isWaived}) as invoices
     from organizations o left join overdue_blocks b on b.organization_id = o.id
     where o.blocked or b.organization_id is not null
     order by o.id limit ${limit} offset ${offset}`.execute(ledger);
@@ -257,7 +257,7 @@ export async function listBlocks(ledger: Ledger, { limit, offset }: Page): Promi
 export async function waiveOverdue(transaction: Ledger, organizationId: string): Promise<string[]> {
   const { rows } = await sql<{ invoice_number: string }>`
     insert into overdue_waivers (invoice_number)
-    select i.number from ${unpaid(sql`organization_id = ${organizationId}`)}
+    select i.number from ${unpaid(sql`u.organization_id = ${organizationId}`)}
       and ${isOverdue} and exists (select from overdue_blocks b where b.organization_id = i.organization_id)
     on conflict do nothing returning invoice_number`.execute(transaction);
   await liftOverdueBlock(transaction, organizationId);

@@ -5,6 +5,7 @@ import { type Kysely, sql } from "kysely";
  * from those that administrators set.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
+  await unpaidInvoices(db);
   await sql`
     create table payment_events (
       provider text not null check (provider in ('stripe', 'generic')),
@@ -59,4 +60,51 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       invoice_number text collate "C" not null references invoices (number),
       blocked_at timestamptz not null
     )`.execute(db);
+}
+
+/**
+ * Invoices of which something is open, so that no round reads those of the past. Rows follow what is recorded of an invoice, in its transaction, whoever
+ * records it.
+ */
+async function unpaidInvoices(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table unpaid_invoices (
+      invoice_number text collate "C" primary key references invoices (number),
+      organization_id text collate "C" not null,
+      due_at timestamptz not null
+    )`.execute(db);
+  await sql`create index unpaid_invoices_due on unpaid_invoices (organization_id, due_at)`.execute(db);
+  await sql`
+    create function open_cents(invoice_number text) returns numeric language sql stable as $$
+      select i.total_cents
+        - coalesce((select sum(case kind when 'payment' then amount_cents else -amount_cents end)
+          from invoice_payments p where p.invoice_number = i.number), 0)
+        - coalesce((select sum(total_cents) from credit_notes c where c.invoice_number = i.number), 0)
+      from invoices i where i.number = open_cents.invoice_number $$`.execute(db);
+  await sql`
+    create function track_unpaid() returns trigger language plpgsql set search_path from current as $$
+    declare changed text := to_jsonb(new) ->> tg_argv[0];
+    begin
+      if open_cents(changed) > 0 then
+        insert into unpaid_invoices select number, organization_id, due_at from invoices where number = changed
+        on conflict do nothing;
+      else
+        delete from unpaid_invoices where invoice_number = changed;
+      end if;
+      return null;
+    end $$`.execute(db);
+  for (const [name, number] of [
+    ["invoices", "number"],
+    ["invoice_payments", "invoice_number"],
+    ["credit_notes", "invoice_number"],
+  ] as const) {
+    await sql`
+      create trigger track_unpaid after insert on ${sql.table(name)} for each row execute function track_unpaid(${sql.lit(number)})`.execute(
+      db,
+    );
+  }
+  await sql`
+    insert into unpaid_invoices select number, organization_id, due_at from invoices where open_cents(number) > 0`.execute(
+    db,
+  );
 }
