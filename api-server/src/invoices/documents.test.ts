@@ -17,6 +17,7 @@ const whole: WholeInvoice = {
     cycleStart: new Date("2026-10-01T00:00:00Z"),
     issuedAt: new Date("2026-11-02T00:12:00Z"),
     dueAt: new Date("2026-11-16T00:12:00Z"),
+    blocksAt: undefined,
     lineCount: 2,
     chargeCount: 3,
     carryIn: "0",
