@@ -316,7 +316,7 @@ describe("a payment webhook", () => {
     expect(await outcomeOf(refund(short, { amount: 200 }))).toEqual([200, "refused", "PAYMENT_UNKNOWN"]);
   });
 
-  // Shows: docs/operations/alerts.md#slipwaypaymentsnotapplied: under the event's reference
+  // Shows: docs/operations/alerts.md#slipwaypaymentsnotapplied: Record by hand under the event's reference
   test("of a refund takes back what a person recorded under the event's reference", async () => {
     const { number } = await invoiced();
     await stripe(number, { amount: 200 });

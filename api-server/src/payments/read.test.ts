@@ -76,9 +76,9 @@ describe("an event of Stripe", () => {
         event: { reference: "ch_1" },
       });
       expect(stripe(type, { ...refund, status: "succeeded" }).kind).toBe("ignored");
-      expect(stripe(type, { ...refund, charge: null, payment_intent: null, status: "failed" }).kind).toBe(
-        "unreadable",
-      );
+      const ofBalance = { ...refund, charge: null, payment_intent: null, status: "failed" };
+      expect(stripe(type, ofBalance).kind).toBe("ignored");
+      expect(stripe(type, { ...refund, amount: "1", status: "failed" }).kind).toBe("unreadable");
     },
   );
 

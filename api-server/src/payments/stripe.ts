@@ -153,13 +153,12 @@ function readChangedRefund(object: unknown, common: Common): ReadEvent {
     return unreadable(read.error);
   }
   const { currency, amount, status, charge, payment_intent } = read.data;
-  const reference = payment_intent ?? charge;
-  if (!FAILED.includes(status ?? "")) {
+  const reference = payment_intent ?? charge ?? undefined;
+  // One of no payment, such as of a customer's balance, is of no invoice.
+  if (reference === undefined || !FAILED.includes(status ?? "")) {
     return { kind: "ignored" };
   }
-  return reference === undefined || reference === null
-    ? { kind: "unreadable", reason: "the refund names no payment" }
-    : { kind: "event", event: { ...common, ...moneyOf({ reference, currency, amount }) } };
+  return { kind: "event", event: { ...common, ...moneyOf({ reference, currency, amount }) } };
 }
 
 function moneyOf({

@@ -456,6 +456,7 @@ test("the audit of the page finds nothing, and what a test alone can break", asy
     await sql`update invoices set carry_in = carry_in + 0.1, subtotal = subtotal - 0.1 where cycle_start = ${FEBRUARY}::date`.execute(
       transaction,
     );
+    await sql`delete from unpaid_invoices where invoice_number like '%-000001'`.execute(transaction);
     await sql`delete from invoice_charges where charge_key = 'u1/instance_hour/0/0'`.execute(transaction);
     await sql`update invoice_charges set cycle_start = ${JANUARY}::date where charge_key like '%/late/%'`.execute(
       transaction,
@@ -473,6 +474,7 @@ test("the audit of the page finds nothing, and what a test alone can break", asy
     `not of this invoice ${before}`,
     "not of this invoice u1/instance_hour/late/0/instance_hour/0/0",
     "not of this invoice u1/term/9/0",
+    "unpaid YEAR-000001",
   ]);
 });
 

@@ -74,7 +74,8 @@ async function apply(
     payment,
     earlier: earlier.filter((one) => one.invoice === undefined || one.invoice === claimed),
     isElsewhere: earlier.some(
-      (one) => one.kind === "payment" && one.outcome === "applied" && one.invoice !== claimed,
+      ({ kind: of, outcome: had, invoice: at }) =>
+        of === "payment" && (had === "applied" || had === "already") && at !== claimed,
     ),
     isByHand:
       kind === "refund" && payment === undefined && (await isRecordedByHand(transaction, event, claimed)),
@@ -145,7 +146,8 @@ async function isRecordedByHand(
         union all
         select * from invoice_payments where invoice_number = ${claimed} and recorded_at >= (
           select min(recorded_at) from payment_events
-            where provider = ${provider} and reference = ${reference} and kind = 'payment')
+            where provider = ${provider} and reference = ${reference} and kind = 'payment'
+              and outcome <> 'test_mode')
       ) p
       where p.kind = 'payment'
         and not exists (select from invoice_payments r
