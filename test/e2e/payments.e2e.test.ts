@@ -5,6 +5,7 @@ import Stripe from "stripe";
 import { beforeAll, expect, test } from "vitest";
 import { paymentSecrets, systemNamespace } from "../../hack/stack/chart.ts";
 import { cluster } from "./support/cluster.ts";
+import { admin } from "./support/organization.ts";
 import { stack } from "./support/stack.ts";
 
 const NOBODYS = "2099-000001";
@@ -33,18 +34,20 @@ async function post(form: string, payload: string, headers: Record<string, strin
 }
 const newId = () => `evt_${randomBytes(12).toString("hex")}`;
 
-test("an event that Stripe's library signs is taken once, and another secret's is refused", async () => {
-  const payload = JSON.stringify({
-    id: newId(),
-    livemode: true,
-    type: "payment_intent.succeeded",
-    created: Math.floor(Date.now() / 1_000),
+/** A payment of an invoice that is not there, as Stripe reports it. */
+const stripePayment = (id: string, livemode: boolean) =>
+  JSON.stringify({
+    ...{ id, livemode, type: "payment_intent.succeeded", created: Math.floor(Date.now() / 1_000) },
     data: {
       object: { id: "pi_1", amount_received: 1, currency: "brl", metadata: { slipway_invoice: NOBODYS } },
     },
   });
-  const signed = (by: string) => ({
-    "stripe-signature": webhooks.generateTestHeaderString({ payload, secret: by }),
+
+test("an event that Stripe's library signs is taken once and listed, and another secret's is refused", async () => {
+  const id = newId();
+  const payload = stripePayment(id, true);
+  const signed = (by: string, what = payload) => ({
+    "stripe-signature": webhooks.generateTestHeaderString({ payload: what, secret: by }),
   });
   expect(await post("stripe", payload, signed("whsec_other"))).toEqual([
     401,
@@ -53,6 +56,12 @@ test("an event that Stripe's library signs is taken once, and another secret's i
   ]);
   expect(await post("stripe", payload, signed(secret))).toEqual([200, "refused", "PAYMENT_INVOICE_UNKNOWN"]);
   expect(await post("stripe", payload, signed(secret))).toEqual([200, "duplicate", undefined]);
+  const test = stripePayment(newId(), false);
+  expect(await post("stripe", test, signed(secret, test))).toEqual([200, "refused", "PAYMENT_TEST_MODE"]);
+  const { events } = await admin<{ events: object[] }>(
+    ...["invoice", "events", "--refused", "--invoice", NOBODYS],
+  );
+  expect(events).toContainEqual(expect.objectContaining({ event_id: id, outcome: "unknown_invoice" }));
 });
 
 test("so is one of the generic form", async () => {
