@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Database } from "../../../operator/src/databases/database.ts";
 import { databaseOf, exampleDatabase } from "../databases/examples.ts";
 import { isLong } from "../long.ts";
+import { randomOf } from "../random.ts";
 import { ClickHouseModel } from "./clickhouse.ts";
 import { Cluster, type Model } from "./cluster.ts";
 import { MariadbModel } from "./mariadb.ts";
@@ -252,14 +253,3 @@ describe.each(cases)("$name keeps every acknowledged write", ({ sizes, base: dat
     TIME_LIMIT_MS,
   );
 });
-
-/** Mulberry32. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
