@@ -38,7 +38,9 @@ export async function startJobLedger(): Promise<TestJobLedger> {
           truncate job_runs, job_run_logs, charges, storage_hours, settlements, billing_cycles, retirements,
             billable_changes, price_lists, plan_charges, plan_meters, usage_by_project, usage_by_day, invoicing, invoice_cycles, document_numbers, invoices,
             invoice_lines, invoice_charges, invoice_payments, credit_notes, organization_countries,
-            payment_events, unpaid_invoices, overdue_notices, overdue_waivers, overdue_blocks`.execute(transaction);
+            payment_events, unpaid_invoices, overdue_notices, overdue_waivers, overdue_blocks, billing_seals, billing_seal_leaves`.execute(
+          transaction,
+        );
       }),
     stop: async () => {
       await Promise.all(pools.map((pool) => pool.destroy()));

@@ -1,0 +1,168 @@
+import { type RawBuilder, sql, type Transaction } from "kysely";
+import type { Ledger } from "./connect.ts";
+import type { LedgerSchema } from "./schema.ts";
+import { leavesOf, sealedTables } from "./sealed-tables.ts";
+
+/** Seals: a chain of hashes of all rows that money follows from, by when they were recorded. docs/billing-audit.md#seals */
+
+export interface BillingSeal {
+  number: number;
+  /** In hexadecimal. */
+  hash: string;
+  rows: number;
+  /** All that was recorded before is sealed. */
+  to: Date;
+}
+
+export interface SealedUntil {
+  /** The seal that this call made; undefined where nothing was recorded, or another process seals. */
+  seal: BillingSeal | undefined;
+  /** All that was recorded before is sealed; undefined where another process seals. */
+  until: Date | undefined;
+  /** Whether there may be more to seal. */
+  isMore: boolean;
+}
+
+/** How long before now: longer than a transaction, and than clocks of the ledger's servers differ. As invoices have it. */
+const LAG_MS = 3_600_000;
+/** The longest time of one seal: what was recorded before there were seals is sealed in several. */
+const LONGEST = "1 day";
+
+/**
+ * Seals the oldest rows that no seal has, up to a day of them. Only what can get no more rows: an hour old, and from before all transactions that run,
+ * which have their beginning as the time of their rows.
+ * @throws when the database is away or the answer was lost: the seal is there then, or nothing of it
+ */
+export function sealBilling(
+  ledger: Ledger,
+  { lagMs = LAG_MS }: { lagMs?: number } = {},
+): Promise<SealedUntil> {
+  return ledger
+    .transaction()
+    .setIsolationLevel("read committed")
+    .execute(async (transaction) => {
+      const isOurs = await lockSeals(transaction);
+      if (!isOurs) {
+        return { seal: undefined, until: undefined, isMore: false };
+      }
+      // Hashes are of rows as text, in which times are in the session's zone.
+      await sql`set local timezone = 'UTC'`.execute(transaction);
+      return seal(transaction, await cutOf(transaction, lagMs));
+    });
+}
+
+async function lockSeals(transaction: Transaction<LedgerSchema>): Promise<boolean> {
+  const { rows } = await sql<{ locked: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended('billing seals', 0)) as locked`.execute(transaction);
+  return rows[0]?.locked ?? false;
+}
+
+/** The instant before which nothing more is recorded. Instants are text: PostgreSQL's have microseconds. */
+async function cutOf(transaction: Transaction<LedgerSchema>, lagMs: number): Promise<string> {
+  const { rows } = await sql<{ cut: string }>`
+    select least(clock_timestamp() - make_interval(secs => ${lagMs / 1_000}), (
+      select min(xact_start) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+        and backend_type = 'client backend'))::text as cut`.execute(transaction);
+  return rows[0]?.cut ?? "-infinity";
+}
+
+async function seal(transaction: Transaction<LedgerSchema>, cut: string): Promise<SealedUntil> {
+  const { rows: last } = await sql<{ number: string; to: string }>`
+    select number, sealed_to::text as to from billing_seals order by number desc limit 1`.execute(
+    transaction,
+  );
+  const number = Number(last[0]?.number ?? 0) + 1;
+  const sealedFrom = last[0]?.to ?? "-infinity";
+  let from = last[0]?.to ?? (await firstRecorded(transaction, "-infinity")) ?? cut;
+  for (;;) {
+    const { to, until, isEmpty, isMore } = await windowOf(transaction, from, cut);
+    const count = isEmpty ? 0 : await writeLeaves(transaction, number, [from, to]);
+    if (count > 0) {
+      const hash = await writeSeal(transaction, { number, from: sealedFrom, to, count });
+      return { seal: { number, hash, rows: count, to: until }, until, isMore };
+    }
+    if (!isMore) {
+      return { seal: undefined, until, isMore };
+    }
+    from = (await firstRecorded(transaction, to)) ?? cut;
+  }
+}
+
+interface Window {
+  /** The first instant after it: `until` has its milliseconds. */
+  to: string;
+  until: Date;
+  isEmpty: boolean;
+  /** Whether it ends before all of the time does. */
+  isMore: boolean;
+}
+
+async function windowOf(transaction: Transaction<LedgerSchema>, from: string, cut: string): Promise<Window> {
+  const { rows } = await sql<Window>`
+    select least(c.cut, f.begins + ${LONGEST}::interval)::text as to,
+      greatest(f.begins, least(c.cut, f.begins + ${LONGEST}::interval)) as until,
+      f.begins >= c.cut as "isEmpty", f.begins + ${LONGEST}::interval < c.cut as "isMore"
+    from (select ${from}::timestamptz as begins) f, (select ${cut}::timestamptz as cut) c`.execute(
+    transaction,
+  );
+  return rows[0] as Window;
+}
+
+/** When the first row was recorded that is not from before an instant. It reads what was recorded since. */
+async function firstRecorded(
+  transaction: Transaction<LedgerSchema>,
+  since: string,
+): Promise<string | undefined> {
+  const firsts = sealedTables
+    .filter(({ ofInvoice }) => !ofInvoice)
+    .map(({ name, recordedAt }) => {
+      const time = sql.ref(recordedAt);
+      return sql`(select min(${time}) from ${sql.table(name)} where ${time} >= ${since}::timestamptz)`;
+    });
+  const { rows } = await sql<{
+    first: string | null;
+  }>`select least(${sql.join(firsts)})::text as first`.execute(transaction);
+  return rows[0]?.first ?? undefined;
+}
+
+/** @returns how many rows they are of */
+async function writeLeaves(
+  transaction: Transaction<LedgerSchema>,
+  number: number,
+  bounds: readonly [string, string],
+): Promise<number> {
+  let count = 0;
+  for (const table of sealedTables) {
+    const { rows } = await sql<{ rows: string }>`
+      insert into billing_seal_leaves (number, relation, organization_id, rows, oldest, hash)
+      select ${number}, relation, organization_id, rows, oldest, hash from (${leavesOf(table, bounds)}) l
+      returning rows`.execute(transaction);
+    count += rows.reduce((sum, leaf) => sum + Number(leaf.rows), 0);
+  }
+  return count;
+}
+
+async function writeSeal(
+  transaction: Transaction<LedgerSchema>,
+  { number, from, to, count }: { number: number; from: string; to: string; count: number },
+): Promise<string> {
+  const { rows } = await sql<{ hash: string }>`
+    insert into billing_seals (number, sealed_from, sealed_to, rows, previous, hash)
+    select number, sealed_from, sealed_to, rows, previous, ${sealHash(sql`s`)}
+    from (select ${number}::bigint as number, ${from}::timestamptz as sealed_from, ${to}::timestamptz as sealed_to,
+      ${count}::bigint as rows, coalesce((select hash from billing_seals where number = ${number - 1}),
+        decode(repeat('00', 32), 'hex')) as previous) s
+    returning encode(hash, 'hex') as hash`.execute(transaction);
+  const [row] = rows;
+  if (!row) {
+    throw new Error("the ledger did not seal");
+  }
+  return row.hash;
+}
+
+/** @internal The hash of a seal: of the one before, its time, and all of its leaves. The session's time zone is UTC. */
+export const sealHash = (seal: RawBuilder<unknown>) => sql`sha256(${seal}.previous
+  || convert_to(jsonb_build_array(${seal}.number, ${seal}.sealed_from, ${seal}.sealed_to, ${seal}.rows)::text, 'UTF8')
+  || (select coalesce(string_agg(sha256(convert_to(jsonb_build_array(l.relation, l.organization_id, l.rows, l.oldest,
+        encode(l.hash, 'hex'))::text, 'UTF8')), ''::bytea order by l.relation, l.organization_id), ''::bytea)
+      from billing_seal_leaves l where l.number = ${seal}.number))`;
