@@ -1,0 +1,68 @@
+/** What an audit of billing finds: docs/billing-audit.md. */
+
+export const billingFindingCodes = [
+  "CHANGE_MISSING",
+  "CHANGE_DIFFERS",
+  "HISTORY_INVALID",
+  "CHARGE_MISSING",
+  "CHARGE_UNEXPECTED",
+  "CHARGE_DIFFERS",
+  "CHARGE_NET_DIFFERS",
+  "ADJUSTMENT_OVERDUE",
+  "RUN_CHARGE_MISSING",
+  "RUN_CHARGE_UNEXPECTED",
+  "RUN_CHARGE_DIFFERS",
+  "STORAGE_CHARGE_MISSING",
+  "STORAGE_CHARGE_UNEXPECTED",
+  "STORAGE_CHARGE_DIFFERS",
+  "SUM_DIFFERS",
+  "SETTLEMENT_DIFFERS",
+  "INVOICE_MISSING",
+  "INVOICE_CHARGE_MISSING",
+  "INVOICE_CHARGE_UNEXPECTED",
+  "INVOICE_CHARGE_DIFFERS",
+  "INVOICE_LINE_DIFFERS",
+  "INVOICE_DIFFERS",
+  "INVOICE_CARRY_DIFFERS",
+  "INVOICE_TAX_DIFFERS",
+  "CREDIT_NOTE_DIFFERS",
+  "PAYMENT_DIFFERS",
+  "NUMBER_MISSING",
+  "NUMBER_UNEXPECTED",
+  "RETIREMENT_AHEAD",
+  "SEAL_DIFFERS",
+  "SEAL_ROWS_DIFFER",
+  "SEAL_HEAD_UNKNOWN",
+] as const;
+export type BillingFindingCode = (typeof billingFindingCodes)[number];
+
+/** One thing that is not as it should be. */
+export interface BillingFinding {
+  code: BillingFindingCode;
+  /** Undefined where it is of no one organization. */
+  organizationId?: string | undefined;
+  /** Of the fact: of a charge, a project, a cycle, an invoice or a seal. */
+  key: string;
+  expected?: string | undefined;
+  found?: string | undefined;
+}
+
+/** Findings that are kept; the others are counted. */
+const KEPT = 1_000;
+
+/** Collects findings, of which a bounded number is kept. */
+export class BillingFindings {
+  readonly kept: BillingFinding[] = [];
+  readonly counts = new Map<BillingFindingCode, number>();
+
+  readonly report = (finding: BillingFinding): void => {
+    this.counts.set(finding.code, (this.counts.get(finding.code) ?? 0) + 1);
+    if (this.kept.length < KEPT) {
+      this.kept.push(finding);
+    }
+  };
+
+  get total(): number {
+    return this.counts.values().reduce((sum, count) => sum + count, 0);
+  }
+}

@@ -1,0 +1,107 @@
+import type { BillableChange, BillableHistory } from "@slipway/crds";
+import { type ChangeRow, changeOf } from "../billable-changes.ts";
+import type { BillingFinding } from "./findings.ts";
+
+/** Recorded histories, as an audit reads them. */
+
+/** Late changes of a project before each of which its history is computed: of one with more, facts are compared by their sums alone. */
+const MAX_STATES = 100;
+/** How long a late change may wait for its adjustment, in milliseconds. */
+const PENDING_MS = 86_400_000;
+
+/** Up to when a project is charged, as the audit reads it. */
+export interface Meter {
+  organization_id: string;
+  project_id: string;
+  project_uid: string;
+  metered_until: number | null;
+  deleted: boolean;
+  arrivals: string;
+  late_from: Date | null;
+  adjustments: number;
+}
+
+/** A change with how it came. */
+export interface AuditedChange extends ChangeRow {
+  late: boolean;
+  arrival: string;
+  recorded_at: Date;
+}
+
+export interface Metered {
+  meter: Meter;
+  changes: readonly AuditedChange[];
+}
+
+/** What is wrong with a history itself: changes are counted as they come. */
+export function auditHistory(
+  meter: Meter,
+  changes: readonly AuditedChange[],
+): Omit<BillingFinding, "organizationId">[] {
+  const key = meter.project_uid;
+  const found: Omit<BillingFinding, "organizationId">[] = [];
+  const arrivals = new Set(changes.map(({ arrival }) => Number(arrival)).filter((arrival) => arrival > 0));
+  const counted = Number(meter.arrivals);
+  if (arrivals.size !== counted || Math.max(0, ...arrivals) !== counted) {
+    const numbers = `${arrivals.size} changes, the last of which came as number ${Math.max(0, ...arrivals)}`;
+    found.push({ code: "CHANGE_MISSING", key, expected: `${counted} changes`, found: numbers });
+  }
+  for (const { organization_id, project_id, number } of changes) {
+    if (organization_id !== meter.organization_id || project_id !== meter.project_id) {
+      found.push({
+        code: "CHANGE_DIFFERS",
+        key: `${key}/${number}`,
+        expected: `${meter.organization_id}/${meter.project_id}`,
+        found: `${organization_id}/${project_id}`,
+      });
+    }
+  }
+  const end = changes.some(({ deleted }) => deleted);
+  if (end !== meter.deleted) {
+    const what = (deleted: boolean) => (deleted ? "an end" : "no end");
+    found.push({ code: "CHANGE_DIFFERS", key, expected: what(meter.deleted), found: what(end) });
+  }
+  const pending = changes.findLast(({ late }) => late);
+  if (meter.late_from !== null && pending && Date.now() - pending.recorded_at.getTime() > PENDING_MS) {
+    found.push({ code: "ADJUSTMENT_OVERDUE", key, found: `late since ${meter.late_from.toISOString()}` });
+  }
+  return found;
+}
+
+export interface Histories {
+  current: BillableHistory;
+  /** As it was before each late change. */
+  before: BillableHistory[];
+  /** Whether some of these are left out. */
+  isPartial: boolean;
+}
+
+/** A project's history, and as it was before. */
+export function historiesOf(projectUid: string, changes: readonly AuditedChange[]): Histories {
+  const late = changes.flatMap(({ late: isLate, arrival }) => (isLate ? [Number(arrival)] : []));
+  const arrivals = late.sort((a, b) => a - b).slice(0, MAX_STATES);
+  return {
+    current: historyOf(projectUid, changes),
+    before: arrivals.map((first) =>
+      historyOf(
+        projectUid,
+        changes.filter(({ arrival }) => Number(arrival) < first),
+      ),
+    ),
+    isPartial: arrivals.length < late.length,
+  };
+}
+
+function historyOf(projectUid: string, rows: readonly AuditedChange[]): BillableHistory {
+  const changes: BillableChange[] = [];
+  let deletedAt: number | undefined;
+  for (const row of rows) {
+    const { at, state } = changeOf(row);
+    if (state === undefined) {
+      deletedAt = at.getTime();
+    } else {
+      changes.push({ ...state, at: at.getTime() });
+    }
+  }
+  return { projectUid, changes, ...(deletedAt === undefined ? {} : { deletedAt }) };
+}

@@ -1,0 +1,25 @@
+import { billingCycle } from "@slipway/crds";
+
+/** What of an organization is audited: whole billing cycles. Days are dates in UTC. */
+export interface AuditScope {
+  organizationId: string;
+  /** First day of the first cycle. */
+  from: string;
+  /** First day after the last one. */
+  to: string;
+  /** First days of all of them. */
+  cycles: readonly string[];
+}
+
+/** The scope from one cycle's first day to another one's, which is not in it. */
+export function scopeOf(organizationId: string, from: string, to: string): AuditScope {
+  const cycles: string[] = [];
+  for (let cycle = from; cycle < to; cycle = nextCycle(cycle)) {
+    cycles.push(cycle);
+  }
+  return { organizationId, from, to, cycles };
+}
+
+/** The first day of the cycle after the one that a day lies in. */
+export const nextCycle = (day: string): string =>
+  billingCycle(new Date(day)).nextResetAt.toISOString().slice(0, 10);
