@@ -9,6 +9,14 @@ export * from "./alert-states.ts";
 export * from "./api-keys.ts";
 export * from "./audit.ts";
 export * from "./billable-changes.ts";
+export { auditBilling, type BillingAudit, type BillingAuditOptions } from "./billing-audit/audit.ts";
+export {
+  type BillingFinding,
+  type BillingFindingCode,
+  BillingFindings,
+  billingFindingCodes,
+} from "./billing-audit/findings.ts";
+export { type BillingSeal, type SealedUntil, sealBilling } from "./billing-seals.ts";
 export * from "./budget-crossings.ts";
 export * from "./budgets.ts";
 export * from "./build-logs.ts";

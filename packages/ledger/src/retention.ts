@@ -8,7 +8,8 @@ import { lockCharges } from "./settlements.ts";
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** How long runs, and settled charges, are kept. */
-const KEPT_MS = 90 * DAY_MS;
+export const RETIRED_AFTER_DAYS = 90;
+const KEPT_MS = RETIRED_AFTER_DAYS * DAY_MS;
 /** How long a log is kept after the billing cycle in which its run started. */
 const LOGS_KEPT_MS = DAY_MS;
 /** Most rows of one step where the table has no partitions. */
