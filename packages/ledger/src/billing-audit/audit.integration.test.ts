@@ -1,0 +1,212 @@
+import { sql } from "kysely";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { forge, recordBilledMonths } from "../../../../test/kit/ledger/billed-months.ts";
+import { startJobLedger, type TestJobLedger } from "../../../../test/kit/ledger/job-ledger.ts";
+import { prepareMutations } from "../../../../test/kit/ledger/mutations.ts";
+import { plantedErrors } from "../../../../test/kit/ledger/planted-errors.ts";
+import { isLong } from "../../../../test/kit/long.ts";
+import { type BillingSeal, sealBilling } from "../billing-seals.ts";
+import type { Ledger } from "../connect.ts";
+import { sealedTables } from "../sealed-tables.ts";
+import { auditSnapshot, type BillingAuditOptions } from "./audit.ts";
+import { BillingFindings } from "./findings.ts";
+import { auditSeals } from "./seals.ts";
+
+/** The audit of billing, over two months of three organizations. */
+
+let server: TestJobLedger;
+
+beforeAll(async () => {
+  server = await startJobLedger();
+  await recordBilledMonths(server.ledger);
+  await sealAll(server.ledger);
+  // The server does so itself once it has the time.
+  await sql`analyze`.execute(server.ledger);
+});
+afterAll(() => server?.stop());
+
+async function sealAll(ledger: Ledger): Promise<BillingSeal[]> {
+  const seals: BillingSeal[] = [];
+  for (let isMore = true; isMore; ) {
+    const result = await sealBilling(ledger, { lagMs: 0 });
+    seals.push(...(result.seal ? [result.seal] : []));
+    isMore = result.isMore;
+  }
+  return seals;
+}
+
+/** What an audit finds after statements that nobody could make: they are taken back. */
+async function auditForged(statements: readonly string[], options: BillingAuditOptions = {}) {
+  let result: Awaited<ReturnType<typeof auditSnapshot>> | undefined;
+  const forged = server.ledger.transaction().execute(async (transaction: Ledger) => {
+    await forge(transaction, ...statements);
+    await sql`set local statement_timeout = '60s'`.execute(transaction);
+    result = await auditSnapshot(transaction, options);
+    throw new Error("taken back");
+  });
+  await expect(forged).rejects.toThrow("taken back");
+  return result as NonNullable<typeof result>;
+}
+
+test("nothing is found in what the platform records", async () => {
+  const { findings, ...counts } = await auditForged([]);
+  expect(findings.kept).toEqual([]);
+  expect(findings.total).toBe(0);
+  expect(counts).toMatchObject({ organizations: 3, invoices: 5 });
+  expect(counts.planCharges).toBeGreaterThan(300);
+});
+
+test("an organization, and a range of months, are audited alone", async () => {
+  const wrong = "update plan_charges set amount = 7, price = 7 where key = 'u-shop/instance_hour/20/0'";
+  const found = async (options: BillingAuditOptions) =>
+    (await auditForged([wrong], options)).findings.counts.has("CHARGE_DIFFERS");
+  const day = (text: string) => new Date(`${text}T00:00:00Z`);
+  expect(await found({ organizationId: "acme", from: day("2026-01-15"), to: day("2026-01-20") })).toBe(true);
+  expect(await found({ organizationId: "beta" })).toBe(false);
+  expect(await found({ organizationId: "acme", from: day("2026-02-01") })).toBe(false);
+});
+
+// Shows: docs/billing-audit.md#what-is-compared: each of 20 kinds of planted errors
+describe("an error that is planted is found:", () => {
+  test.each(plantedErrors)("$what", async ({ code, statements }) => {
+    const { findings } = await auditForged(statements);
+    expect([...findings.counts.keys()]).toContain(code);
+  });
+});
+
+test("nothing of them is left", async () => {
+  const { rows } = await sql<{ shops: number }>`
+    select count(*)::int as shops from plan_charges where key = 'u-shop/instance_hour/5/0'`.execute(
+    server.ledger,
+  );
+  expect(rows).toEqual([{ shops: 1 }]);
+  expect((await auditForged([])).findings.kept).toEqual([]);
+});
+
+describe("seals", () => {
+  test("have every column of what they seal", async () => {
+    for (const { name, columns } of sealedTables) {
+      const { rows } = await sql<{ column_name: string }>`
+        select column_name from information_schema.columns where table_name = ${name} order by ordinal_position`.execute(
+        server.ledger,
+      );
+      expect([name, rows.map(({ column_name }) => column_name).sort()]).toEqual([name, [...columns].sort()]);
+    }
+  });
+
+  test("are made once, and none without rows", async () => {
+    const { rows } = await sql<{ seals: number; rows: string }>`
+      select count(*)::int as seals, sum(rows) as rows from billing_seals`.execute(server.ledger);
+    expect(rows[0]?.seals).toBeGreaterThan(10);
+    const { seals } = await auditForged([]);
+    expect(seals).toMatchObject({ seals: rows[0]?.seals, rows: Number(rows[0]?.rows), retired: 0 });
+    expect(await sealAll(server.ledger)).toEqual([]);
+  });
+
+  test("cannot be changed, removed, or made beside the chain", async () => {
+    for (const statement of [
+      "update billing_seals set rows = rows + 1",
+      "delete from billing_seals",
+      "truncate billing_seals cascade",
+      "update billing_seal_leaves set rows = rows + 1",
+      "delete from billing_seal_leaves",
+      "insert into billing_seal_leaves select number, relation, 'other', rows, oldest, hash from billing_seal_leaves",
+      "insert into billing_seals select number + 1, sealed_from, sealed_to, rows, previous, hash from billing_seals order by number desc limit 1",
+    ]) {
+      await expect(sql.raw(statement).execute(server.ledger)).rejects.toThrow(/append-only|added|follow/);
+    }
+  });
+
+  test.each([
+    ["a seal", "update billing_seals set rows = rows + 1 where number = 3", "SEAL_DIFFERS"],
+    ["a removed seal", "delete from billing_seals where number = 3", "SEAL_DIFFERS"],
+    ["a removed leaf", "delete from billing_seal_leaves where number = 3", "SEAL_DIFFERS"],
+    [
+      "rows that are sealed again",
+      "with other as (update billing_seal_leaves set hash = sha256('') where number = 3) update billing_seals set hash = sha256('') where number = 3",
+      "SEAL_DIFFERS",
+    ],
+  ])("are found with %s that was changed", async (_, statement, code) => {
+    const { findings } = await auditForged([statement]);
+    expect([...findings.counts.keys()]).toContain(code);
+  });
+
+  test("are found without their end by a hash that was kept", async () => {
+    const { seals } = await auditForged([]);
+    const head = seals.head ?? "";
+    const last = "(select max(number) from billing_seals)";
+    const statements = [
+      `delete from billing_seal_leaves where number = ${last}`,
+      `delete from billing_seals where number = ${last}`,
+    ];
+    expect((await auditForged(statements)).findings.total).toBe(0);
+    expect([...(await auditForged(statements, { head })).findings.counts]).toEqual([
+      ["SEAL_HEAD_UNKNOWN", 1],
+    ]);
+    expect((await auditForged([], { head })).findings.total).toBe(0);
+  });
+
+  test("keep the hash and the number of rows that were deleted as they aged", async () => {
+    const retire = [
+      "insert into retirements (due_before) values ('2026-02-01Z')",
+      "delete from charges where due_at < '2026-02-01Z'",
+      "delete from job_runs where scheduled_minute < '2026-02-01Z'",
+      "delete from storage_hours where hour_started_at < '2026-02-01Z'",
+    ];
+    const { findings, seals } = await auditForged(retire);
+    expect(findings.kept).toEqual([]);
+    expect(seals.retired).toBeGreaterThan(10);
+    const more = "delete from charges where due_at >= '2026-02-03Z' and due_at < '2026-02-04Z'";
+    expect((await auditForged([...retire, more])).findings.counts.has("SEAL_ROWS_DIFFER")).toBe(true);
+  });
+
+  test("wait for a transaction that began before", async () => {
+    const other = server.connect();
+    const before = await sealBilling(server.ledger, { lagMs: 0 });
+    await other.transaction().execute(async (transaction) => {
+      const { rows } = await sql<{ now: Date }>`select now()`.execute(transaction);
+      const { until } = await sealBilling(server.ledger, { lagMs: 0 });
+      expect(until?.getTime()).toBeLessThanOrEqual(rows[0]?.now.getTime() ?? 0);
+      expect(until?.getTime()).toBeGreaterThanOrEqual(before.until?.getTime() ?? Number.POSITIVE_INFINITY);
+    });
+  });
+
+  test("are made by one process at a time", async () => {
+    await server
+      .connect()
+      .transaction()
+      .execute(async (transaction) => {
+        await sql`select pg_advisory_xact_lock(hashtextextended('billing seals', 0))`.execute(transaction);
+        expect(await sealBilling(server.ledger)).toEqual({
+          seal: undefined,
+          until: undefined,
+          isMore: false,
+        });
+      });
+  });
+
+  // Shows: docs/billing-audit.md#seals: any alteration or removal of a sealed row is found
+  test("find each of many mutations of sealed rows", { timeout: 300_000 }, async () => {
+    const seed = 20261130;
+    const missed: string[] = [];
+    const mutated = server.ledger.transaction().execute(async (transaction) => {
+      const mutations = await prepareMutations(transaction, sealedTables, seed);
+      for (let index = 0; index < (isLong ? 1_000 : 100); index += 1) {
+        await sql`savepoint mutation`.execute(transaction);
+        const what = await mutations.next();
+        const findings = new BillingFindings();
+        await auditSeals(transaction, {}, findings.report);
+        if (!findings.counts.has("SEAL_ROWS_DIFFER")) {
+          missed.push(`${index}: ${what}`);
+        }
+        await sql`rollback to savepoint mutation`.execute(transaction);
+      }
+      const after = new BillingFindings();
+      await auditSeals(transaction, {}, after.report);
+      expect(after.kept).toEqual([]);
+      throw new Error("taken back");
+    });
+    await expect(mutated).rejects.toThrow("taken back");
+    expect(missed).toEqual([]);
+  });
+});
