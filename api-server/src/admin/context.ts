@@ -18,6 +18,8 @@ export interface AdminContext {
   env: Readonly<Record<string, string | undefined>>;
   /** Shown to the person who runs the command, on standard error. */
   warn: (line: string) => void;
+  /** How far a command is, which is shown while it runs; where that cannot be, nothing is. */
+  progress?: ((line: string) => void) | undefined;
 }
 
 /** What every command of a process shares. */

@@ -6,7 +6,10 @@ import { runAdminCommand } from "./program.ts";
 try {
   const { close, ...context } = openAdminContext(process.env);
   try {
-    const { exitCode, stdout, stderr } = await runAdminCommand(process.argv.slice(2), context);
+    const { exitCode, stdout, stderr } = await runAdminCommand(process.argv.slice(2), {
+      ...context,
+      progress: (line) => process.stderr.write(`${line}\n`),
+    });
     process.stderr.write(stderr);
     process.stdout.write(stdout);
     process.exitCode = exitCode;

@@ -1,5 +1,6 @@
 import { type Role, revokeApiKey, revokeUserTokens } from "@slipway/ledger";
 import { Command, CommanderError, Option } from "commander";
+import { addBillingCommands } from "./billing-program.ts";
 import { setCapacity } from "./commands/capacity.ts";
 import { verifyDomain } from "./commands/domain.ts";
 import {
@@ -12,7 +13,12 @@ import {
 } from "./commands/organization.ts";
 import { type AdminContext, AdminError, audited } from "./context.ts";
 import { createApiKey, createUserToken, parseGrants, requireOrganization } from "./credentials.ts";
-import { addCountryCommand, addInvoiceCommands, type CommonOptions as Common } from "./invoice-program.ts";
+import {
+  addCountryCommand,
+  addInvoiceCommands,
+  type CommonOptions as Common,
+  type RunCommand,
+} from "./invoice-program.ts";
 
 /** The commands of `slipway admin`: their arguments, their output, and their rows in the audit log. */
 
@@ -65,7 +71,7 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
     running = [command.parent?.name(), command.name()].filter((name) => name !== root.name()).join(" ");
   });
   /** Runs a command and prints its one result: a JSON object, or a line for each field. */
-  const run = async (options: Common, work: (context: AdminContext) => Promise<object>): Promise<void> => {
+  const run: RunCommand = async (options, work) => {
     const intent = { operation: `admin ${running}`, organizationId: options.organization ?? null };
     const result = await audited(context, intent, () => work(context));
     if (options.json) {
@@ -119,6 +125,7 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
     );
   addCountryCommand(organization, run);
   addInvoiceCommands(root, run);
+  addBillingCommands(root, run);
 
   root
     .command("capacity")

@@ -1,0 +1,85 @@
+import { auditBilling, type BillingFinding, connectLedger } from "@slipway/ledger";
+import { type AdminContext, AdminError } from "../context.ts";
+import { requireOrganization } from "../credentials.ts";
+
+/** Time of one statement: of a large organization it may take minutes. */
+const STATEMENT_TIMEOUT_MS = 600_000;
+
+export interface AuditOptions {
+  organization?: string;
+  from?: string;
+  to?: string;
+  head?: string;
+}
+
+/** What an audit of billing found. `clean` is whether that is nothing. */
+export async function auditBillingCommand(
+  context: AdminContext,
+  { organization, from, to, head }: AuditOptions,
+) {
+  const began = performance.now();
+  const range = { from: dayOf(from), to: dayOf(to) };
+  if (range.from && range.to && range.from > range.to) {
+    throw new AdminError("--from must not be after --to");
+  }
+  if (head !== undefined && !/^[0-9a-f]{64}$/.test(head)) {
+    throw new AdminError("--head must be the hash of a seal: 64 hexadecimal digits");
+  }
+  if (organization !== undefined) {
+    await requireOrganization(context, organization);
+  }
+  const ledger = connectLedger({
+    url: context.env.SLIPWAY_LEDGER_URL ?? "",
+    applicationName: "slipway-audit",
+    maxConnections: 1,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  try {
+    const { findings, seals, ...counts } = await auditBilling(ledger, {
+      organizationId: organization,
+      ...range,
+      head,
+      onProgress: context.progress,
+    });
+    return {
+      clean: findings.total === 0,
+      organizations: counts.organizations,
+      plan_charges: counts.planCharges,
+      invoices: counts.invoices,
+      seals: seals.seals,
+      sealed_rows: seals.rows,
+      retired_leaves: seals.retired,
+      head: seals.head ?? null,
+      counts: Object.fromEntries(findings.counts),
+      findings: findings.kept.map(findingView),
+      more_findings: findings.total - findings.kept.length,
+      seconds: Math.round((performance.now() - began) / 100) / 10,
+    };
+  } finally {
+    await ledger.destroy();
+  }
+}
+
+const findingView = ({ code, organizationId, key, expected, found }: BillingFinding) => ({
+  code,
+  organization_id: organizationId ?? null,
+  key,
+  expected: expected ?? null,
+  found: found ?? null,
+});
+
+/** @throws AdminError when it is no date of the calendar */
+function dayOf(text: string | undefined): Date | undefined {
+  if (text === undefined) {
+    return undefined;
+  }
+  const day = new Date(`${text}T00:00:00Z`);
+  if (
+    !/^\d{4}-\d{2}-\d{2}$/.test(text) ||
+    Number.isNaN(day.getTime()) ||
+    !day.toISOString().startsWith(text)
+  ) {
+    throw new AdminError(`a date has the form 2026-01-31, not ${text}`);
+  }
+  return day;
+}
