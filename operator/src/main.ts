@@ -30,6 +30,7 @@ import { alertLedger, openAlertStore } from "./alerts/ports.ts";
 import { parseBackupSettings } from "./backups/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { ledgerMetering } from "./billing/metering.ts";
+import { connectSealLedger, ledgerSeals } from "./billing/seals.ts";
 import { budgetLedger } from "./budgets/ports.ts";
 import { ledgerBuilds } from "./builds/ledger.ts";
 import { openMountedBuildFiles } from "./builds/mounted-files.ts";
@@ -54,6 +55,7 @@ async function main(config: Config): Promise<void> {
   });
   // Of an organization with many charges one statement takes long: it delays nothing else on a connection of its own.
   const invoiceLedger = config.invoices && connectInvoiceLedger(config.ledgerUrl, log);
+  const sealLedger = connectSealLedger(config.ledgerUrl, log);
   const stopping = shutdownSignal(log);
   const identity = config.podName ?? `${hostname()}-${process.pid}`;
   const tracing = await openTracing(config.tracing, { service: "slipway-operator", instance: identity, log });
@@ -99,6 +101,7 @@ async function main(config: Config): Promise<void> {
     },
     budgets: { ledger: budgetLedger(ledger) },
     billing: ledgerBilling(ledger),
+    seals: ledgerSeals(sealLedger),
     invoices: config.invoices && invoiceLedger && ledgerInvoices(invoiceLedger, config.invoices),
     overdue: config.overdue && overdueLedger(ledger, config.overdue),
     metering: ledgerMetering(ledger),
@@ -122,6 +125,7 @@ async function main(config: Config): Promise<void> {
   } finally {
     await tracing?.close();
     await invoiceLedger?.destroy();
+    await sealLedger.destroy();
     await ledger.destroy();
   }
 }

@@ -10,6 +10,7 @@ import { createBackups } from "./backups/controller.ts";
 import { mountedCredentials } from "./backups/s3-store.ts";
 import { addBilling } from "./billing/billing.ts";
 import { addMetering } from "./billing/metering.ts";
+import { addSeals } from "./billing/seals.ts";
 import { addBudgets } from "./budgets/controller.ts";
 import { addBuilds, createBuiltPull } from "./builds/controller.ts";
 import { LEASE_NAME } from "./config.ts";
@@ -101,6 +102,9 @@ export function createOperator(options: OperatorOptions): Manager {
       catalog: () => catalog.current,
       isOn: options.metersPlans ?? false,
     });
+  if (options.seals) {
+    addSeals(manager, options.seals);
+  }
   if (options.invoices) {
     addInvoices(manager, options.invoices);
   }

@@ -6,6 +6,7 @@ import type { AlertOptions } from "./alerts/controller.ts";
 import type { BackupSettings } from "./backups/settings.ts";
 import type { BillingLedger } from "./billing/billing.ts";
 import type { MeteringLedger } from "./billing/metering.ts";
+import type { SealLedger } from "./billing/seals.ts";
 import type { BudgetOptions } from "./budgets/controller.ts";
 import type { BuildsOptions } from "./builds/controller.ts";
 import type { Config } from "./config.ts";
@@ -67,6 +68,8 @@ export interface OperatorOptions {
   billing: BillingLedger;
   /** What plans are metered in; without it nothing of them is recorded. */
   metering?: MeteringLedger | undefined;
+  /** Where what money follows from is sealed; without it nothing is. */
+  seals?: SealLedger | undefined;
   /** Where invoices are issued; without it none are. */
   invoices?: InvoiceLedger | undefined;
   /** Where overdue invoices block organizations; without it they never do. */

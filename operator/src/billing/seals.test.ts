@@ -1,0 +1,55 @@
+import type { SealedUntil } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
+import { expect, test } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
+import { runSeals } from "./seals.ts";
+
+const UNTIL = new Date("2026-03-01T00:00:00Z");
+const seal = { number: 1, hash: "00", rows: 3, to: UNTIL };
+
+/** Seals with these answers, one after the other, and the last one from then on; and when, in seconds. */
+async function sealing(answers: readonly (SealedUntil | Error)[], seconds: number) {
+  const clock = new FakeClock("2026-03-03T00:00:00Z");
+  const began = clock.monotonic();
+  const calls: number[] = [];
+  const until: (Date | undefined)[] = [];
+  let sealed = 0;
+  const ledger = {
+    seal: async () => {
+      const answer = answers[Math.min(calls.length, answers.length - 1)];
+      calls.push(Math.round((clock.monotonic() - began) / 1_000));
+      if (answer === undefined || answer instanceof Error) {
+        throw answer ?? new Error("no answer");
+      }
+      return answer;
+    },
+  };
+  const stop = new AbortController();
+  const onSealed = () => {
+    sealed += 1;
+  };
+  const running = runSeals(
+    { ledger, clock, log: silentLogger, onSealed, onUntil: (at) => until.push(at) },
+    stop.signal,
+  );
+  for (let second = 0; second < seconds; second += 1) {
+    await clock.advance(1_000);
+  }
+  stop.abort();
+  await running;
+  return { calls, until, sealed };
+}
+
+test("what is left is sealed a second later, and then nothing for an hour", async () => {
+  const more = { seal, until: UNTIL, isMore: true };
+  const result = await sealing([more, more, { seal: undefined, until: UNTIL, isMore: false }], 3_605);
+  expect(result.calls).toEqual([0, 1, 2, 3_602]);
+  expect(result.sealed).toBe(2);
+});
+
+test("it is tried again a minute after the ledger was away, or another process sealed", async () => {
+  const other = { seal: undefined, until: undefined, isMore: false };
+  const result = await sealing([new Error("away"), other, { seal, until: UNTIL, isMore: false }], 200);
+  expect(result.calls).toEqual([0, 60, 120]);
+  expect(result.until).toEqual([UNTIL]);
+});
