@@ -11,6 +11,7 @@ import {
   settleCycle,
 } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { forge } from "../../../test/kit/ledger/billed-months.ts";
 import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { openAdminContext } from "./context.ts";
@@ -158,4 +159,36 @@ test.each([
   expect([exitCode, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(message);
   expect(stderr.trim().split("\n")).toHaveLength(1);
+});
+
+// Shows: docs/billing-audit.md: The command ends with 1 where anything is found, and with 0 where nothing is.
+test("billing is audited", async () => {
+  const clean = await json("billing", "audit");
+  expect(clean).toMatchObject({ clean: true, organizations: 1, invoices: 1, findings: [], head: null });
+  await ledger.transaction().execute((transaction) =>
+    forge(transaction, "update invoice_charges set amount = amount + 1"),
+  );
+  const result = await admin("billing", "audit", "--organization", "acme", "--from", "2026-01-31", "--json");
+  expect([result.exitCode, result.stderr]).toEqual([1, ""]);
+  expect(JSON.parse(result.stdout)).toMatchObject({
+    clean: false,
+    counts: { INVOICE_CHARGE_DIFFERS: 1, INVOICE_LINE_DIFFERS: 1 },
+    findings: [
+      { code: "INVOICE_CHARGE_DIFFERS", organization_id: "acme", expected: "1000", found: "1001" },
+      { code: "INVOICE_LINE_DIFFERS", organization_id: "acme", key: "2026-01-01/1" },
+    ],
+    more_findings: 0,
+  });
+  expect(await json("billing", "audit", "--from", "2026-02-01")).toMatchObject({ clean: true });
+});
+
+test.each([
+  [["--from", "2026-02-30"], /a date has the form/],
+  [["--from", "2026-02-01", "--to", "2026-01-01"], /must not be after/],
+  [["--head", "abc"], /64 hexadecimal digits/],
+  [["--organization", "none"], /no organization none/],
+])("an audit with %j is refused", async (words, message) => {
+  const { exitCode, stderr } = await admin("billing", "audit", ...words);
+  expect(stderr).toMatch(message);
+  expect(exitCode).toBe(1);
 });

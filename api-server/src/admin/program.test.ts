@@ -17,6 +17,7 @@ test("the help lists every group of commands, the one that runs on a person's ma
       "domain",
       "capacity",
       "invoice",
+      "billing",
       "platform",
     ]),
   );

@@ -80,6 +80,7 @@ describe("migrations", () => {
       "0024-metering-checkpoints",
       "0025-budgets",
       "0026-payment-events",
+      "0027-billing-seals",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
