@@ -11,8 +11,8 @@ import {
   settleCycle,
 } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { forge } from "../../../test/kit/ledger/billed-months.ts";
 import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
+import { forge } from "../../../test/kit/ledger/forge.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { openAdminContext } from "./context.ts";
 import { runAdminCommand } from "./program.ts";
@@ -161,13 +161,13 @@ test.each([
   expect(stderr.trim().split("\n")).toHaveLength(1);
 });
 
-// Shows: docs/billing-audit.md: The command ends with 1 where anything is found, and with 0 where nothing is.
+// Shows: docs/billing-audit.md#the-command: The command ends with 1 where anything is found, and with 0 where nothing is
 test("billing is audited", async () => {
   const clean = await json("billing", "audit");
   expect(clean).toMatchObject({ clean: true, organizations: 1, invoices: 1, findings: [], head: null });
-  await ledger.transaction().execute((transaction) =>
-    forge(transaction, "update invoice_charges set amount = amount + 1"),
-  );
+  await ledger
+    .transaction()
+    .execute((transaction) => forge(transaction, "update invoice_charges set amount = amount + 1"));
   const result = await admin("billing", "audit", "--organization", "acme", "--from", "2026-01-31", "--json");
   expect([result.exitCode, result.stderr]).toEqual([1, ""]);
   expect(JSON.parse(result.stdout)).toMatchObject({

@@ -21,8 +21,8 @@ import {
   setOrganizationCountry,
   settleCycle,
 } from "@slipway/ledger";
-import { sql } from "kysely";
 import { jobRun, storageHour } from "./charged-rows.ts";
+import { forge } from "./forge.ts";
 
 /** January and February 2026 of three organizations, with every kind of row that money follows from. */
 
@@ -129,15 +129,6 @@ export async function recordBilledMonths(ledger: Ledger): Promise<void> {
   for (const project of projects) {
     await meterLateChanges(ledger, project);
   }
-}
-
-/** What nothing but a test may do. */
-export async function forge(ledger: Ledger, ...statements: readonly string[]): Promise<void> {
-  await sql`set local session_replication_role = replica`.execute(ledger);
-  for (const statement of statements) {
-    await sql.raw(statement).execute(ledger);
-  }
-  await sql`set local session_replication_role = origin`.execute(ledger);
 }
 
 async function recordPastPrices(ledger: Ledger): Promise<void> {

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { forge, recordBilledMonths } from "../../../../test/kit/ledger/billed-months.ts";
+import { recordBilledMonths } from "../../../../test/kit/ledger/billed-months.ts";
+import { forge } from "../../../../test/kit/ledger/forge.ts";
 import { startJobLedger, type TestJobLedger } from "../../../../test/kit/ledger/job-ledger.ts";
 import { prepareMutations } from "../../../../test/kit/ledger/mutations.ts";
 import { plantedErrors } from "../../../../test/kit/ledger/planted-errors.ts";
