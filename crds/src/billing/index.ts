@@ -28,5 +28,5 @@ export {
   planCharges,
 } from "./plan-charges.ts";
 export { type PlanPrices, type PriceList, planPrices, priceListOf } from "./prices.ts";
-export { billableState } from "./state.ts";
+export { billableState, statusState } from "./state.ts";
 export { type TaxLine, type TaxRate, type TaxTable, taxCents, taxLines, taxRatesOf } from "./taxes.ts";

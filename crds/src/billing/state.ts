@@ -1,6 +1,7 @@
 /** What is billed of a project as it is: docs/billing.md#what-is-recorded. */
 
 import { type Catalog, findPlan } from "../catalog.ts";
+import type { BillableStatusChange } from "../project/billing-status.ts";
 import type { ProjectSpec } from "../project/spec.ts";
 import type { BillableState } from "./history.ts";
 
@@ -52,4 +53,10 @@ export function billableState(
     paused,
     billedGb: storedGb(),
   };
+}
+
+/** What a project has from a change of its status on, which is not its deletion. */
+export function statusState(change: Omit<BillableStatusChange, "number" | "at" | "deleted">): BillableState {
+  const { plan = "", paymentMode = "hourly", renews = true, instances = 0, paused = false } = change;
+  return { plan, paymentMode, renews, instances, paused, billedGb: change.billedGb ?? 0 };
 }

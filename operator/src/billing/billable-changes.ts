@@ -10,6 +10,7 @@ import {
   isInstanceType,
   type Project,
   type ProjectStatus,
+  statusState,
 } from "@slipway/crds";
 import type { NumberedChange } from "@slipway/ledger";
 
@@ -23,17 +24,12 @@ export interface KnownRecord {
 
 /** A change as the ledger has it. */
 export function numberedChange({ number, at, deleted, ...change }: BillableStatusChange): NumberedChange {
-  return { number, at: new Date(at), state: deleted ? undefined : stateOf(change) };
+  return { number, at: new Date(at), state: deleted ? undefined : statusState(change) };
 }
 
 /** The changes in a status, oldest first. */
 export const changesOf = ({ status }: Pick<Project, "status">): NumberedChange[] =>
   (status?.billing?.changes ?? []).map(numberedChange);
-
-function stateOf(change: Omit<BillableStatusChange, "number" | "at" | "deleted">): BillableState {
-  const { plan = "", paymentMode = "hourly", renews = true, instances = 0, paused = false } = change;
-  return { plan, paymentMode, renews, instances, paused, billedGb: change.billedGb ?? 0 };
-}
 
 /** What there is of a project, beside its status. */
 export interface Live {
