@@ -68,8 +68,9 @@ export const adminClusterRules: PolicyRule[] = [
   { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "patch"] },
 ];
 
-/** What it may do in organizations' namespaces: connect an account of GitHub. It reads no Secret. */
+/** What it may do in organizations' namespaces: connect an account of GitHub, and compare what is billed of projects. It reads no Secret. */
 export const adminOrganizationRules: PolicyRule[] = [
+  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["list"] },
   { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
   {
     apiGroups: ["slipway.dev"],

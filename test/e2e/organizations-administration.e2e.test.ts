@@ -73,6 +73,16 @@ describe("an organization", () => {
     expect(await admin("organization", "country", "--organization", id, "--country", "BR")).toEqual(country);
   });
 
+  test("has nothing that an audit of billing finds, in the ledger or the cluster", async () => {
+    const { organization_id: id } = organization;
+    expect(await admin("billing", "audit", "--organization", id, "--cluster")).toMatchObject({
+      clean: true,
+      organizations: 1,
+      objects: 0,
+      findings: [],
+    });
+  });
+
   // Shows: docs/applications.md#conventions: a foreign project looks exactly like a missing one, on
   test("sees nothing of another one's projects", async () => {
     const { project_id: id } = await createProject(call, privateProject());

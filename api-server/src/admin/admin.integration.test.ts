@@ -4,18 +4,32 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KubeClient, resources } from "@slipway/controller-runtime";
-import { annotations, type DomainClaim, domainClaim, organizationNamespace } from "@slipway/crds";
-import { connectLedger, findMember, type Ledger, listOrganizations, migrateToLatest } from "@slipway/ledger";
+import {
+  annotations,
+  type DomainClaim,
+  domainClaim,
+  organizationNamespace,
+  type Project,
+} from "@slipway/crds";
+import {
+  connectLedger,
+  findMember,
+  type Ledger,
+  listOrganizations,
+  migrateToLatest,
+  recordBillableChanges,
+} from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { fakeKubeconfig } from "../../../test/kit/api-server/kubeconfig.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { startGithub } from "../../../test/kit/git/github-server.ts";
+import { forge } from "../../../test/kit/ledger/forge.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
 import { ownTokenVerifier, readTokenKey } from "../auth/credentials.ts";
-import { domainClaimResource } from "../resources.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import { openAdminContext } from "./context.ts";
 import { runAdminCommand } from "./program.ts";
 
@@ -326,6 +340,45 @@ describe("the admin command", () => {
     for (const secret of [result.api_key, result.owner_token]) {
       expect(JSON.stringify(rows)).not.toContain(secret);
     }
+  });
+
+  it("compares what is billed of projects with their objects", async () => {
+    const organizationId = String(
+      (await json("organization", "create", "--name", "Metered")).organization_id,
+    );
+    const kube = KubeClient.forUrl(apiserver.url);
+    const namespace = organizationNamespace(organizationId);
+    const project = await kube.create<Project>(projectResource, {
+      metadata: { name: "pmetered", namespace },
+      spec: exampleSpec,
+    });
+    const projectUid = project.metadata.uid ?? "";
+    const change = { plan: "basic", paymentMode: "hourly" as const, instances: 1 };
+    const at = "2026-01-01T00:00:00.000Z";
+    const status = { ...project.status, billing: { changes: [{ number: 1, at, ...change }] } };
+    await kube.updateStatus(projectResource, { ...project, status } as Project);
+    const state = { ...change, renews: true, paused: false, billedGb: 0 };
+    const row = { organizationId, projectId: "pmetered", number: 1, at: new Date(at), state };
+    await recordBillableChanges(ledger, [{ ...row, projectUid }]);
+    const audit = ["billing", "audit", "--organization", organizationId, "--cluster"];
+    const found = async () => JSON.parse((await admin(...audit, "--json")).stdout) as object;
+    expect(await found()).toMatchObject({ clean: true, objects: 1 });
+    const other = { ...row, projectUid: "u-gone", projectId: "pgone" };
+    await recordBillableChanges(ledger, [other, { ...row, projectUid, number: 2 }]);
+    // What was recorded just now may be on its way.
+    expect(await found()).toMatchObject({ clean: false, counts: { OBJECT_DIFFERS: 1 } });
+    await ledger
+      .transaction()
+      .execute((transaction) =>
+        forge(transaction, "update billable_changes set recorded_at = now() - interval '2 hours'"),
+      );
+    expect(await found()).toMatchObject({
+      counts: { OBJECT_DIFFERS: 1, OBJECT_MISSING: 1 },
+      findings: [
+        { code: "OBJECT_DIFFERS", key: `${projectUid}/2`, expected: "none" },
+        { code: "OBJECT_MISSING", key: "u-gone" },
+      ],
+    });
   });
 
   // Shows: docs/applications.md#administration: every one: in the audit log, one clear line when it fails

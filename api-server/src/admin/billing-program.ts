@@ -12,6 +12,7 @@ export function addBillingCommands(root: Command, run: RunCommand): void {
     .option("--organization <id>", "of this organization alone")
     .option("--from <date>", "from the month of this day on, such as 2026-01-31; the first one without it")
     .option("--to <date>", "through the month of this day; the current one without it")
+    .option("--cluster", "compare what projects' objects say, too")
     .option("--head <hash>", "the hash of a seal that was kept elsewhere: it must be in the chain")
     .addOption(new Option("--json", "print exactly one JSON object"))
     .action(async (options: CommonOptions & AuditOptions) => {

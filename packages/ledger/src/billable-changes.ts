@@ -133,6 +133,21 @@ export async function openBillableProjects(ledger: Ledger): Promise<OpenHistory[
   return rows.map((row) => ({ ...projectOf(row), meteredUntil: row.metered_until ?? undefined }));
 }
 
+/** Changes of some projects from a number on, by project and number. */
+export async function listBillableChanges(
+  ledger: Ledger,
+  projects: readonly { projectUid: string; from: number }[],
+): Promise<BillableChangeRow[]> {
+  const given = JSON.stringify(
+    projects.map(({ projectUid, from }) => ({ project_uid: projectUid, number: from })),
+  );
+  const { rows } = await sql<ChangeRow>`
+    select c.* from json_populate_recordset(null::billable_changes, ${given}) g
+    join billable_changes c on c.project_uid = g.project_uid and c.number >= g.number
+    order by c.project_uid, c.number`.execute(ledger);
+  return rows.map(changeOf);
+}
+
 /** All that is recorded of some projects. */
 export async function billableHistories(
   ledger: Ledger,

@@ -1,4 +1,14 @@
-import { auditBilling, type BillingFinding, connectLedger } from "@slipway/ledger";
+import { type KubeClient, resources } from "@slipway/controller-runtime";
+import { organizationNamespace, type Project, statusState } from "@slipway/crds";
+import {
+  type AuditedObject,
+  auditBilling,
+  auditObjects,
+  type BillingFinding,
+  connectLedger,
+  listOrganizations,
+} from "@slipway/ledger";
+import { projectResource } from "../../resources.ts";
 import { type AdminContext, AdminError } from "../context.ts";
 import { requireOrganization } from "../credentials.ts";
 
@@ -10,12 +20,13 @@ export interface AuditOptions {
   from?: string;
   to?: string;
   head?: string;
+  cluster?: boolean;
 }
 
 /** What an audit of billing found. `clean` is whether that is nothing. */
 export async function auditBillingCommand(
   context: AdminContext,
-  { organization, from, to, head }: AuditOptions,
+  { organization, from, to, head, cluster }: AuditOptions,
 ) {
   const began = performance.now();
   const range = { from: dayOf(from), to: dayOf(to) };
@@ -41,6 +52,7 @@ export async function auditBillingCommand(
       head,
       onProgress: context.progress,
     });
+    const objects = cluster ? await auditCluster(context, organization, findings.report) : undefined;
     return {
       clean: findings.total === 0,
       organizations: counts.organizations,
@@ -49,6 +61,7 @@ export async function auditBillingCommand(
       seals: seals.seals,
       sealed_rows: seals.rows,
       retired_leaves: seals.retired,
+      ...(objects === undefined ? {} : { objects }),
       head: seals.head ?? null,
       counts: Object.fromEntries(findings.counts),
       findings: findings.kept.map(findingView),
@@ -58,6 +71,45 @@ export async function auditBillingCommand(
   } finally {
     await ledger.destroy();
   }
+}
+
+/** Compares what Projects have in their status with the ledger. @returns how many there are */
+async function auditCluster(
+  context: AdminContext,
+  organization: string | undefined,
+  report: (finding: BillingFinding) => void,
+): Promise<number> {
+  const kube = await context.kube();
+  const ids =
+    organization === undefined
+      ? (await listOrganizations(context.ledger)).map(({ id }) => id)
+      : [organization];
+  let count = 0;
+  for (const id of ids) {
+    const objects = await billedObjects(kube, id);
+    count += objects.length;
+    await auditObjects(context.ledger, id, objects, report);
+    context.progress?.(`${id}: ${objects.length} objects`);
+  }
+  return count;
+}
+
+async function billedObjects(kube: KubeClient, organizationId: string): Promise<AuditedObject[]> {
+  const namespace = organizationNamespace(organizationId);
+  // Without it there is no right to list, and nothing is in it.
+  if ((await kube.getOrUndefined(resources.namespaces, { name: namespace })) === undefined) {
+    return [];
+  }
+  const projects = await kube.listAll<Project>(projectResource, { namespace });
+  return projects.map(({ metadata, status }) => ({
+    projectId: metadata.name,
+    projectUid: metadata.uid ?? "",
+    changes: (status?.billing?.changes ?? []).map(({ number, at, deleted, ...change }) => ({
+      number,
+      at: new Date(at),
+      state: deleted ? undefined : statusState(change),
+    })),
+  }));
 }
 
 const findingView = ({ code, organizationId, key, expected, found }: BillingFinding) => ({

@@ -33,6 +33,8 @@ export const billingFindingCodes = [
   "SEAL_DIFFERS",
   "SEAL_ROWS_DIFFER",
   "SEAL_HEAD_UNKNOWN",
+  "OBJECT_DIFFERS",
+  "OBJECT_MISSING",
 ] as const;
 export type BillingFindingCode = (typeof billingFindingCodes)[number];
 
