@@ -13,6 +13,7 @@ import { RequestScalingMetrics } from "../../operator/src/applications/requests/
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
 import { addBilling } from "../../operator/src/billing/billing.ts";
 import { addMetering } from "../../operator/src/billing/metering.ts";
+import { addSeals } from "../../operator/src/billing/seals.ts";
 import { createBudgetMetrics } from "../../operator/src/budgets/metrics.ts";
 import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
 import { addInvoices } from "../../operator/src/invoices/invoices.ts";
@@ -93,6 +94,7 @@ function operatorRegistry(): Registry {
     adjust: async () => 0,
   };
   const catalog = () => ({}) as Catalog;
+  addSeals(manager, { seal: async () => ({ seal: undefined, until: undefined, isMore: false }) });
   addInvoices(manager, {
     begin: async () => {},
     due: async () => undefined,
