@@ -351,7 +351,7 @@ describe("the admin command", () => {
     const project = await kube.create<Project>(projectResource, {
       metadata: { name: "pmetered", namespace },
       spec: exampleSpec,
-    });
+    } as Project);
     const projectUid = project.metadata.uid ?? "";
     const change = { plan: "basic", paymentMode: "hourly" as const, instances: 1 };
     const at = "2026-01-01T00:00:00.000Z";

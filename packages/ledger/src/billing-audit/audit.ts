@@ -76,10 +76,11 @@ export async function auditSnapshot(
   const result: BillingAudit = { organizations: 0, planCharges: 0, invoices: 0, seals, findings };
   const lists = await listPrices(ledger);
   const organizations = organizationId === undefined ? await billedOrganizations(ledger) : [organizationId];
-  const end = nextCycle(dayOf(to ?? (await currentCycle(ledger))));
+  const now = await ledgerNow(ledger);
+  const end = nextCycle(dayOf(to !== undefined && to < now ? to : now));
   for (const id of organizations) {
-    const start = begin ?? (await firstCycle(ledger, id));
-    const scope = scopeOf(id, start ?? end, end);
+    const first = (await firstCycle(ledger, id)) ?? end;
+    const scope = scopeOf(id, { from: begin !== undefined && begin > first ? begin : first, to: end, now });
     result.planCharges += await auditPlanCharges(ledger, scope, lists, report);
     for (const check of checks) {
       await runCheck(ledger, check(scope), report, id);
@@ -95,7 +96,8 @@ export async function auditSnapshot(
 
 const dayOf = (at: Date): string => at.toISOString().slice(0, 10);
 
-async function currentCycle(ledger: Ledger): Promise<Date> {
+/** When the snapshot was taken. */
+async function ledgerNow(ledger: Ledger): Promise<Date> {
   const { rows } = await sql<{ now: Date }>`select now()`.execute(ledger);
   return rows[0]?.now ?? new Date();
 }

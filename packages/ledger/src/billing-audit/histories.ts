@@ -37,14 +37,16 @@ export interface Metered {
 export function auditHistory(
   meter: Meter,
   changes: readonly AuditedChange[],
+  now: Date,
 ): Omit<BillingFinding, "organizationId">[] {
   const key = meter.project_uid;
   const found: Omit<BillingFinding, "organizationId">[] = [];
   const arrivals = new Set(changes.map(({ arrival }) => Number(arrival)).filter((arrival) => arrival > 0));
+  const last = arrivals.values().reduce((most, arrival) => Math.max(most, arrival), 0);
   const counted = Number(meter.arrivals);
-  if (arrivals.size !== counted || Math.max(0, ...arrivals) !== counted) {
-    const numbers = `${arrivals.size} changes, the last of which came as number ${Math.max(0, ...arrivals)}`;
-    found.push({ code: "CHANGE_MISSING", key, expected: `${counted} changes`, found: numbers });
+  if (arrivals.size !== counted || last !== counted) {
+    const came = `${arrivals.size} changes, the last of which came as number ${last}`;
+    found.push({ code: "CHANGE_MISSING", key, expected: `${counted} changes`, found: came });
   }
   for (const { organization_id, project_id, number } of changes) {
     if (organization_id !== meter.organization_id || project_id !== meter.project_id) {
@@ -61,8 +63,9 @@ export function auditHistory(
     const what = (deleted: boolean) => (deleted ? "an end" : "no end");
     found.push({ code: "CHANGE_DIFFERS", key, expected: what(meter.deleted), found: what(end) });
   }
-  const pending = changes.findLast(({ late }) => late);
-  if (meter.late_from !== null && pending && Date.now() - pending.recorded_at.getTime() > PENDING_MS) {
+  const isNew = ({ late, recorded_at }: AuditedChange) =>
+    late && now.getTime() - recorded_at.getTime() < PENDING_MS;
+  if (meter.late_from !== null && !changes.some(isNew)) {
     found.push({ code: "ADJUSTMENT_OVERDUE", key, found: `late since ${meter.late_from.toISOString()}` });
   }
   return found;

@@ -23,7 +23,7 @@ export const chargesOnInvoices: Check = ({ organizationId, from, to }) => sql`
     left join (select * from invoice_charges where organization_id = ${organizationId}) i using (charge_key)
   where c.cycle >= ${from}::date and c.cycle < ${to}::date
     and c.cycle >= (select first_cycle from invoicing) and i.amount is distinct from c.amount
-    and (i.amount is not null or c.cycle <= (select max(cycle_start) from invoice_cycles)
+    and (i.amount is not null or c.cycle in (select cycle_start from invoice_cycles)
       and (not c.is_plan or c.recorded_at < (select max(issued_at) from invoice_cycles) - ${OVERLAP}))`;
 
 /** What is on an invoice is a charge that belongs there. Charges of runs and of their storage are deleted before invoices are. */

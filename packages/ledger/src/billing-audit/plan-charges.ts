@@ -9,8 +9,9 @@ import { type AuditScope, nextCycle } from "./scope.ts";
 
 /** Audits charges of plans: recomputed from the recorded history of each project, and compared fact by fact. */
 
-/** Projects that are read together. */
+/** Projects that are read together, and about how many changes of them. */
 const PROJECTS = 20;
+const CHANGES = 20_000;
 const HOUR_MS = 3_600_000;
 
 type Report = (finding: BillingFinding) => void;
@@ -31,8 +32,8 @@ export async function auditPlanCharges(
       from plan_meters
       where project_uid > ${after} and organization_id = ${scope.organizationId}
       order by project_uid limit ${PROJECTS}`.execute(ledger);
-    if (meters.length > 0) {
-      compared += await auditProjects(ledger, { scope, lists, meters }, report);
+    for (const some of partsOf(meters)) {
+      compared += await auditProjects(ledger, { scope, lists, meters: some }, report);
     }
     const last = meters.at(-1);
     if (last === undefined || meters.length < PROJECTS) {
@@ -43,6 +44,22 @@ export async function auditPlanCharges(
   await auditStrays(ledger, scope, compared, report);
   await auditUnmetered(ledger, scope, report);
   return compared;
+}
+
+/** Projects that have no more changes together than are read together, unless it is one alone. */
+function partsOf(meters: readonly Meter[]): Meter[][] {
+  const parts: Meter[][] = [];
+  let left = 0;
+  for (const meter of meters) {
+    const changes = Number(meter.arrivals);
+    if (parts.length === 0 || changes > left) {
+      parts.push([]);
+      left = CHANGES;
+    }
+    parts.at(-1)?.push(meter);
+    left -= changes;
+  }
+  return parts;
 }
 
 /** Histories of which nothing says up to when they are charged. */
@@ -78,8 +95,7 @@ async function auditProjects(
   let compared = 0;
   for (const meter of meters) {
     const own = changes.get(meter.project_uid) ?? [];
-    const found = auditHistory(meter, own);
-    for (const finding of found) {
+    for (const finding of auditHistory(meter, own, scope.now)) {
       report({ organizationId: scope.organizationId, ...finding });
     }
     const project = { meter, changes: own };

@@ -9,15 +9,20 @@ export interface AuditScope {
   to: string;
   /** First days of all of them. */
   cycles: readonly string[];
+  /** The ledger's time. */
+  now: Date;
 }
 
 /** The scope from one cycle's first day to another one's, which is not in it. */
-export function scopeOf(organizationId: string, from: string, to: string): AuditScope {
+export function scopeOf(
+  organizationId: string,
+  { from, to, now }: Pick<AuditScope, "from" | "to" | "now">,
+): AuditScope {
   const cycles: string[] = [];
   for (let cycle = from; cycle < to; cycle = nextCycle(cycle)) {
     cycles.push(cycle);
   }
-  return { organizationId, from, to, cycles };
+  return { organizationId, from, to, cycles, now };
 }
 
 /** The first day of the cycle after the one that a day lies in. */
