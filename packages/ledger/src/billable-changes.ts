@@ -1,4 +1,4 @@
-import type { BillableHistory, BillableState } from "@slipway/crds";
+import type { BillableChange, BillableHistory, BillableState } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 
@@ -157,14 +157,24 @@ export async function billableHistories(
     select * from billable_changes where project_uid = any (${projectUids}::text[]) order by project_uid, number`.execute(
     ledger,
   );
-  return [...Map.groupBy(rows, ({ project_uid }) => project_uid)].map(([projectUid, own]) => {
-    const changes = own.map(changeOf);
-    return {
-      projectUid,
-      changes: changes.flatMap(({ at, state }) => (state ? [{ ...state, at: at.getTime() }] : [])),
-      deletedAt: changes.find(({ state }) => state === undefined)?.at.getTime(),
-    };
-  });
+  return [...Map.groupBy(rows, ({ project_uid }) => project_uid)].map(([projectUid, own]) =>
+    historyOf(projectUid, own),
+  );
+}
+
+/** @internal The history of a project whose changes are given in order. */
+export function historyOf(projectUid: string, rows: readonly ChangeRow[]): BillableHistory {
+  const changes: BillableChange[] = [];
+  let deletedAt: number | undefined;
+  for (const row of rows) {
+    const { at, state } = changeOf(row);
+    if (state === undefined) {
+      deletedAt = at.getTime();
+    } else {
+      changes.push({ ...state, at: at.getTime() });
+    }
+  }
+  return { projectUid, changes, ...(deletedAt === undefined ? {} : { deletedAt }) };
 }
 
 const keyOf = ({ project_uid, number }: Pick<ChangeRow, "project_uid" | "number">) =>

@@ -1,6 +1,6 @@
-import type { BillableChange, BillableCheckpoint, BillableHistory } from "@slipway/crds";
+import type { BillableCheckpoint, BillableHistory } from "@slipway/crds";
 import { sql } from "kysely";
-import { type ChangeRow, changeOf } from "./billable-changes.ts";
+import { type ChangeRow, historyOf } from "./billable-changes.ts";
 import type { Ledger } from "./connect.ts";
 
 /** Histories as the meter reads them: what came since the last charges, and a checkpoint of what was before. */
@@ -37,31 +37,23 @@ export async function meteredHistories(
     }));
   const byUid = Map.groupBy(rows.rows, ({ project_uid }) => project_uid);
   return noted.rows.map(({ project_uid, checkpoint }) =>
-    historyOf(project_uid, { checkpoint: checkpoint ?? undefined, rows: byUid.get(project_uid) ?? [] }, most),
+    recentHistory(
+      project_uid,
+      { checkpoint: checkpoint ?? undefined, rows: byUid.get(project_uid) ?? [] },
+      most,
+    ),
   );
 }
 
-function historyOf(
+function recentHistory(
   projectUid: string,
   { checkpoint, rows }: { checkpoint: BillableCheckpoint | undefined; rows: readonly ChangeRow[] },
   most: number,
 ): MeteredHistory {
-  const changes: BillableChange[] = [];
-  let deletedAt: number | undefined;
-  for (const row of rows) {
-    const { at, state } = changeOf(row);
-    if (state === undefined) {
-      deletedAt = at.getTime();
-    } else {
-      changes.push({ ...state, at: at.getTime() });
-    }
-  }
   const readUntil = rows.length > most ? rows.at(-1)?.at.getTime() : undefined;
   return {
-    projectUid,
-    changes,
+    ...historyOf(projectUid, rows),
     ...(checkpoint ? { checkpoint } : {}),
-    ...(deletedAt === undefined ? {} : { deletedAt }),
     ...(readUntil === undefined ? {} : { readUntil }),
   };
 }

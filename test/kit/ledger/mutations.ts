@@ -2,7 +2,7 @@ import type { Ledger } from "@slipway/ledger";
 import { sql } from "kysely";
 import { randomOf } from "../random.ts";
 
-/** Changes of rows at random, such as nobody could make: one with access to the server's files might. */
+/** Changes of rows at random, such as the ledger refuses: an administrator of its server can make them. */
 
 interface Table {
   name: string;

@@ -1,6 +1,6 @@
 import type { BillingFindingCode } from "@slipway/ledger";
 
-/** Errors in what `recordBilledMonths` records, which nobody could make, and what an audit finds of each. */
+/** Errors in what `recordBilledMonths` records, which the ledger refuses, and what an audit finds of each. */
 export interface PlantedError {
   what: string;
   code: BillingFindingCode;

@@ -1,5 +1,5 @@
-import type { BillableChange, BillableHistory } from "@slipway/crds";
-import { type ChangeRow, changeOf } from "../billable-changes.ts";
+import type { BillableHistory } from "@slipway/crds";
+import { type ChangeRow, historyOf } from "../billable-changes.ts";
 import type { BillingFinding } from "./findings.ts";
 
 /** Recorded histories, as an audit reads them. */
@@ -93,18 +93,4 @@ export function historiesOf(projectUid: string, changes: readonly AuditedChange[
     ),
     isPartial: arrivals.length < late.length,
   };
-}
-
-function historyOf(projectUid: string, rows: readonly AuditedChange[]): BillableHistory {
-  const changes: BillableChange[] = [];
-  let deletedAt: number | undefined;
-  for (const row of rows) {
-    const { at, state } = changeOf(row);
-    if (state === undefined) {
-      deletedAt = at.getTime();
-    } else {
-      changes.push({ ...state, at: at.getTime() });
-    }
-  }
-  return { projectUid, changes, ...(deletedAt === undefined ? {} : { deletedAt }) };
 }
