@@ -1,6 +1,7 @@
 import { Store } from "@slipway/controller-runtime";
 import { type BillableHistory, type PriceList, type Project, planCharges } from "@slipway/crds";
 import {
+  auditBilling,
   type BillableChangeRow,
   billableHistories,
   connectLedger,
@@ -257,4 +258,8 @@ test("what two meters record, of which one is killed and both are away for days,
     ["many", 0],
     ["open", 0],
   ]);
+  // With the rows that late changes adjust.
+  const { findings, planCharges: compared } = await auditBilling(ledger);
+  expect(findings.kept).toEqual([]);
+  expect(compared).toBeGreaterThan(2_100);
 }, 120_000);
