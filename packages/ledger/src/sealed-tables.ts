@@ -149,6 +149,7 @@ export const sealedTables: readonly SealedTable[] = [
  * A row for each organization with rows of a table that were recorded in a time: how many, the oldest that may be deleted, and a hash of all of their
  * columns. It is the same in whatever order they are read. The session's time zone is UTC.
  * @param bounds instants that divide the time, in order: the first is in it, the last is not. By `bucket`, from 1 up
+ * @param organizationId rows of others are left out, but for those of no organization
  */
 export function leavesOf(
   table: SealedTable,
@@ -163,6 +164,8 @@ export function leavesOf(
     : sql`${sql.table(name)} t`;
   const values = sql.join(columns.map((column) => sql.ref(`t.${column}`)));
   const [first, last] = [bounds[0], bounds.at(-1)];
+  const isWanted =
+    organizationId === undefined || organization === false ? sql`true` : sql`${own} = ${organizationId}`;
   return sql`
     select bucket, ${name}::text as relation, organization_id, count(*) as rows, min(age) as oldest,
       sha256(string_agg(hash, ''::bytea order by hash)) as hash
@@ -172,6 +175,6 @@ export function leavesOf(
         sha256(convert_to(jsonb_build_array(${values})::text, 'UTF8')) as hash
       from ${from}
       where ${time} >= ${first}::timestamptz and ${time} < ${last}::timestamptz
-        and (${organizationId ?? null}::text is null or ${own} in ('', ${organizationId ?? null}::text))
+        and ${isWanted}
     ) sealed group by bucket, organization_id`;
 }

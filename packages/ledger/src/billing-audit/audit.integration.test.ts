@@ -147,6 +147,16 @@ describe("seals", () => {
     expect((await auditForged([], { head })).findings.total).toBe(0);
   });
 
+  test("are compared for one organization", async () => {
+    const wrong = [
+      "update charges set recorded_at = recorded_at + interval '1 microsecond' where organization_id = 'gamma'",
+    ];
+    const found = async (organizationId: string) =>
+      (await auditForged(wrong, { organizationId })).findings.counts.has("SEAL_ROWS_DIFFER");
+    expect(await found("gamma")).toBe(true);
+    expect(await found("acme")).toBe(false);
+  });
+
   test("keep the hash and the number of rows that were deleted as they aged", async () => {
     const retire = [
       "insert into retirements (due_before) values ('2026-02-01Z')",
