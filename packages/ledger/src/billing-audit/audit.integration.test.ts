@@ -95,6 +95,7 @@ describe("seals", () => {
     }
   });
 
+  // Shows: docs/billing-audit.md#seals: without new rows there is no new seal
   test("are made once, and none without rows", async () => {
     const { rows } = await sql<{ seals: number; rows: string }>`
       select count(*)::int as seals, sum(rows) as rows from billing_seals`.execute(server.ledger);
@@ -132,6 +133,7 @@ describe("seals", () => {
     expect([...findings.counts.keys()]).toContain(code);
   });
 
+  // Shows: docs/billing-audit.md#seals: `--head` says whether it is still in the chain
   test("are found without their end by a hash that was kept", async () => {
     const { seals } = await auditForged([]);
     const head = seals.head ?? "";
@@ -157,6 +159,7 @@ describe("seals", () => {
     expect(await found("acme")).toBe(false);
   });
 
+  // Shows: docs/billing-audit.md#seals: leave the hash and the count in their seal
   test("keep the hash and the number of rows that were deleted as they aged", async () => {
     const retire = [
       "insert into retirements (due_before) values ('2026-02-01Z')",
@@ -195,6 +198,7 @@ describe("seals", () => {
     expect(seals).toMatchObject({ seals: before.seals.seals + 1, rows: before.seals.rows + 1 });
   });
 
+  // Shows: docs/billing-audit.md#seals: seals are a chain, which two operators do not fork
   test("are made by one process at a time", async () => {
     await server
       .connect()
