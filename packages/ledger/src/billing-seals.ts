@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from "kysely";
 import type { Ledger } from "./connect.ts";
 import type { LedgerSchema } from "./schema.ts";
-import { leavesOf, sealedTables } from "./sealed-tables.ts";
+import { leavesOf, type SealScheme, sealScheme, tablesOf } from "./sealed-tables.ts";
 
 /** Seals: a chain of hashes of all rows that money follows from, by when they were recorded. docs/billing-audit.md#seals */
 
@@ -42,13 +42,20 @@ export function sealBilling(
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
       const isOurs = await lockSeals(transaction);
-      if (!isOurs) {
-        return { seal: undefined, until: undefined, isMore: false };
-      }
-      // Hashes are of rows as text, in which times are in the session's zone.
-      await sql`set local timezone = 'UTC'`.execute(transaction);
-      return seal(transaction, await cutOf(transaction, lagMs));
+      return isOurs
+        ? sealNext(transaction, { lagMs, scheme: sealScheme })
+        : { seal: undefined, until: undefined, isMore: false };
     });
+}
+
+/** @internal Seals in a transaction, in which no other process seals. */
+export async function sealNext(
+  transaction: Ledger,
+  { lagMs, scheme }: { lagMs: number; scheme: SealScheme },
+): Promise<SealedUntil> {
+  // Hashes are of rows as text, in which times are in the session's zone.
+  await sql`set local timezone = 'UTC'`.execute(transaction);
+  return seal(transaction, { cut: await cutOf(transaction, lagMs), scheme });
 }
 
 async function lockSeals(transaction: Transaction<LedgerSchema>): Promise<boolean> {
@@ -58,7 +65,7 @@ async function lockSeals(transaction: Transaction<LedgerSchema>): Promise<boolea
 }
 
 /** The instant before which nothing more is recorded. Instants are text: PostgreSQL's have microseconds. */
-async function cutOf(transaction: Transaction<LedgerSchema>, lagMs: number): Promise<string> {
+async function cutOf(transaction: Ledger, lagMs: number): Promise<string> {
   const { rows } = await sql<{ cut: string }>`
     select least(clock_timestamp() - make_interval(secs => ${lagMs / 1_000}), (
       select min(xact_start) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
@@ -66,25 +73,34 @@ async function cutOf(transaction: Transaction<LedgerSchema>, lagMs: number): Pro
   return rows[0]?.cut ?? "-infinity";
 }
 
-async function seal(transaction: Transaction<LedgerSchema>, cut: string): Promise<SealedUntil> {
+async function seal(
+  transaction: Ledger,
+  { cut, scheme }: { cut: string; scheme: SealScheme },
+): Promise<SealedUntil> {
   const { rows: last } = await sql<{ number: string; to: string }>`
     select number, sealed_to::text as to from billing_seals order by number desc limit 1`.execute(
     transaction,
   );
   const number = Number(last[0]?.number ?? 0) + 1;
   const sealedFrom = last[0]?.to ?? "-infinity";
-  let from = last[0]?.to ?? (await firstRecorded(transaction, "-infinity")) ?? cut;
+  let from = last[0]?.to ?? (await firstRecorded(transaction, scheme, "-infinity")) ?? cut;
   for (;;) {
     const { to, until, isEmpty, isMore } = await windowOf(transaction, from, cut);
-    const count = isEmpty ? 0 : await writeLeaves(transaction, number, [from, to]);
+    const count = isEmpty ? 0 : await writeLeaves(transaction, { number, scheme, bounds: [from, to] });
     if (count > 0) {
-      const hash = await writeSeal(transaction, { number, from: sealedFrom, to, count });
+      const hash = await writeSeal(transaction, {
+        number,
+        format: scheme.format,
+        from: sealedFrom,
+        to,
+        count,
+      });
       return { seal: { number, hash, rows: count, to: until }, until, isMore };
     }
     if (!isMore) {
       return { seal: undefined, until, isMore };
     }
-    from = (await firstRecorded(transaction, to)) ?? cut;
+    from = (await firstRecorded(transaction, scheme, to)) ?? cut;
   }
 }
 
@@ -97,7 +113,7 @@ interface Window {
   isMore: boolean;
 }
 
-async function windowOf(transaction: Transaction<LedgerSchema>, from: string, cut: string): Promise<Window> {
+async function windowOf(transaction: Ledger, from: string, cut: string): Promise<Window> {
   const { rows } = await sql<Window>`
     select least(c.cut, f.begins + ${LONGEST}::interval)::text as to,
       greatest(f.begins, least(c.cut, f.begins + ${LONGEST}::interval)) as until,
@@ -110,10 +126,11 @@ async function windowOf(transaction: Transaction<LedgerSchema>, from: string, cu
 
 /** When the first row was recorded that is not from before an instant. It reads what was recorded since. */
 async function firstRecorded(
-  transaction: Transaction<LedgerSchema>,
+  transaction: Ledger,
+  scheme: SealScheme,
   since: string,
 ): Promise<string | undefined> {
-  const firsts = sealedTables
+  const firsts = tablesOf(scheme, scheme.format)
     .filter(({ ofInvoice }) => !ofInvoice)
     .map(({ name, recordedAt }) => {
       const time = sql.ref(recordedAt);
@@ -127,15 +144,15 @@ async function firstRecorded(
 
 /** @returns how many rows they are of */
 async function writeLeaves(
-  transaction: Transaction<LedgerSchema>,
-  number: number,
-  bounds: readonly [string, string],
+  transaction: Ledger,
+  { number, scheme, bounds }: { number: number; scheme: SealScheme; bounds: readonly [string, string] },
 ): Promise<number> {
+  const { format } = scheme;
   let count = 0;
-  for (const table of sealedTables) {
+  for (const table of tablesOf(scheme, format)) {
     const { rows } = await sql<{ rows: string }>`
       insert into billing_seal_leaves (number, relation, organization_id, rows, oldest, hash)
-      select ${number}, relation, organization_id, rows, oldest, hash from (${leavesOf(table, bounds)}) l
+      select ${number}, relation, organization_id, rows, oldest, hash from (${leavesOf(table, { format, bounds })}) l
       returning rows`.execute(transaction);
     count += rows.reduce((sum, leaf) => sum + Number(leaf.rows), 0);
   }
@@ -143,13 +160,19 @@ async function writeLeaves(
 }
 
 async function writeSeal(
-  transaction: Transaction<LedgerSchema>,
-  { number, from, to, count }: { number: number; from: string; to: string; count: number },
+  transaction: Ledger,
+  {
+    number,
+    format,
+    from,
+    to,
+    count,
+  }: { number: number; format: number; from: string; to: string; count: number },
 ): Promise<string> {
   const { rows } = await sql<{ hash: string }>`
-    insert into billing_seals (number, sealed_from, sealed_to, rows, previous, hash)
-    select number, sealed_from, sealed_to, rows, previous, ${sealHash(sql`s`)}
-    from (select ${number}::bigint as number, ${from}::timestamptz as sealed_from, ${to}::timestamptz as sealed_to,
+    insert into billing_seals (number, format, sealed_from, sealed_to, rows, previous, hash)
+    select number, format, sealed_from, sealed_to, rows, previous, ${sealHash(sql`s`)}
+    from (select ${number}::bigint as number, ${format}::integer as format, ${from}::timestamptz as sealed_from, ${to}::timestamptz as sealed_to,
       ${count}::bigint as rows, coalesce((select hash from billing_seals where number = ${number - 1}),
         decode(repeat('00', 32), 'hex')) as previous) s
     returning encode(hash, 'hex') as hash`.execute(transaction);
@@ -162,7 +185,7 @@ async function writeSeal(
 
 /** @internal The hash of a seal: of the one before, its time, and all of its leaves. The session's time zone is UTC. */
 export const sealHash = (seal: RawBuilder<unknown>) => sql`sha256(${seal}.previous
-  || convert_to(jsonb_build_array(${seal}.number, ${seal}.sealed_from, ${seal}.sealed_to, ${seal}.rows)::text, 'UTF8')
+  || convert_to(jsonb_build_array(${seal}.number, ${seal}.format, ${seal}.sealed_from, ${seal}.sealed_to, ${seal}.rows)::text, 'UTF8')
   || (select coalesce(string_agg(sha256(convert_to(jsonb_build_array(l.relation, l.organization_id, l.rows, l.oldest,
         encode(l.hash, 'hex'))::text, 'UTF8')), ''::bytea order by l.relation, l.organization_id), ''::bytea)
       from billing_seal_leaves l where l.number = ${seal}.number))`;

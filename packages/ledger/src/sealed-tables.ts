@@ -2,10 +2,14 @@ import { type RawBuilder, sql } from "kysely";
 
 /** Which rows are sealed, and what of them: docs/billing-audit.md#seals. */
 
-interface SealedTable {
+export interface SealedTable {
   name: string;
-  /** All of them: a migration that adds one to a table decides here whether it is sealed from then on. Their order is that of the hash. */
+  /** The format of seals from which on it is sealed; the first one unless given. */
+  since?: number;
+  /** Those of the table's first format. Their order is that of the hash. */
   columns: readonly string[];
+  /** Those that later formats seal, too: by format, after the others. */
+  added?: Readonly<Record<number, readonly string[]>>;
   /** When a row was recorded: it is in the seal of that time. */
   recordedAt: string;
   /** Rows of no organization are sealed together. */
@@ -16,7 +20,7 @@ interface SealedTable {
   ofInvoice?: true;
 }
 
-export const sealedTables: readonly SealedTable[] = [
+const tables: readonly SealedTable[] = [
   {
     name: "billable_changes",
     columns: [
@@ -145,24 +149,53 @@ export const sealedTables: readonly SealedTable[] = [
   },
 ];
 
+/** What the seals of a format have, and of all formats before. */
+export interface SealScheme {
+  /** What new seals have. */
+  format: number;
+  tables: readonly SealedTable[];
+}
+
+/**
+ * A seal has the rows as its format has them, for good: a migration that adds a column to a sealed table adds it to `added` with the next format, or a
+ * table with its `since`, and the format below is that one from then on. What was sealed before has the hashes of before.
+ */
+export const sealScheme: SealScheme = { format: 1, tables };
+
+/** @internal The tables that a format seals. */
+export const tablesOf = ({ tables: all }: SealScheme, format: number): SealedTable[] =>
+  all.filter(({ since = 1 }) => since <= format);
+
+/** @internal The columns of a table that a format seals, in their order. */
+export const columnsOf = ({ columns, added = {} }: SealedTable, format: number): string[] => [
+  ...columns,
+  ...Object.entries(added)
+    .filter(([since]) => Number(since) <= format)
+    .sort(([a], [b]) => Number(a) - Number(b))
+    .flatMap(([, own]) => own),
+];
+
 /**
  * A row for each organization with rows of a table that were recorded in a time: how many, the oldest that may be deleted, and a hash of all of their
- * columns. It is the same in whatever order they are read. The session's time zone is UTC.
+ * columns of a format. It is the same in whatever order they are read. The session's time zone is UTC.
  * @param bounds instants that divide the time, in order: the first is in it, the last is not. By `bucket`, from 1 up
  * @param organizationId rows of others are left out, but for those of no organization
  */
 export function leavesOf(
   table: SealedTable,
-  bounds: readonly string[],
-  organizationId?: string,
+  {
+    format,
+    bounds,
+    organizationId,
+  }: { format: number; bounds: readonly string[]; organizationId?: string | undefined },
 ): RawBuilder<unknown> {
-  const { name, columns, recordedAt, organization, age, ofInvoice } = table;
+  const { name, recordedAt, organization, age, ofInvoice } = table;
   const time = sql.ref(ofInvoice ? `i.${recordedAt}` : `t.${recordedAt}`);
   const own = organization === false ? sql`''` : sql`t.organization_id`;
   const from = ofInvoice
     ? sql`invoices i join ${sql.table(name)} t using (organization_id, cycle_start)`
     : sql`${sql.table(name)} t`;
-  const values = sql.join(columns.map((column) => sql.ref(`t.${column}`)));
+  const values = sql.join(columnsOf(table, format).map((column) => sql.ref(`t.${column}`)));
   const [first, last] = [bounds[0], bounds.at(-1)];
   const isWanted =
     organizationId === undefined || organization === false ? sql`true` : sql`${own} = ${organizationId}`;

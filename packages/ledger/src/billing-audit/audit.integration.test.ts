@@ -6,9 +6,9 @@ import { startJobLedger, type TestJobLedger } from "../../../../test/kit/ledger/
 import { prepareMutations } from "../../../../test/kit/ledger/mutations.ts";
 import { plantedErrors } from "../../../../test/kit/ledger/planted-errors.ts";
 import { isLong } from "../../../../test/kit/long.ts";
-import { type BillingSeal, sealBilling } from "../billing-seals.ts";
+import { type BillingSeal, sealBilling, sealNext } from "../billing-seals.ts";
 import type { Ledger } from "../connect.ts";
-import { sealedTables } from "../sealed-tables.ts";
+import { columnsOf, type SealScheme, sealScheme, tablesOf } from "../sealed-tables.ts";
 import { auditSnapshot, type BillingAuditOptions } from "./audit.ts";
 import { BillingFindings } from "./findings.ts";
 import { auditSeals } from "./seals.ts";
@@ -86,13 +86,56 @@ test("nothing of them is left", async () => {
 
 describe("seals", () => {
   test("have every column of what they seal", async () => {
-    for (const { name, columns } of sealedTables) {
+    for (const table of tablesOf(sealScheme, sealScheme.format)) {
+      const { name } = table;
       const { rows } = await sql<{ column_name: string }>`
         select column_name from information_schema.columns where table_name = ${name} order by ordinal_position`.execute(
         server.ledger,
       );
-      expect([name, rows.map(({ column_name }) => column_name).sort()]).toEqual([name, [...columns].sort()]);
+      expect([name, rows.map(({ column_name }) => column_name).sort()]).toEqual([
+        name,
+        columnsOf(table, sealScheme.format).sort(),
+      ]);
     }
+  });
+
+  // Shows: docs/billing-audit.md#seals: a column that a later release adds
+  test("of an earlier format have the columns of then, and later ones what was added", async () => {
+    const later: SealScheme = {
+      format: 2,
+      tables: [
+        ...sealScheme.tables.map((table) =>
+          table.name === "billable_changes" ? { ...table, added: { 2: ["reason"] } } : table,
+        ),
+        { name: "reasons", since: 2, columns: ["organization_id", "recorded_at"], recordedAt: "recorded_at" },
+      ],
+    };
+    const found = async (transaction: Ledger, scheme: SealScheme) => {
+      const findings = new BillingFindings();
+      await auditSeals(transaction, { scheme }, findings.report);
+      return [...findings.counts];
+    };
+    const altered = server.ledger.transaction().execute(async (transaction) => {
+      await forge(
+        transaction,
+        "alter table billable_changes add column reason text not null default 'none'",
+        "create table reasons (organization_id text, recorded_at timestamptz)",
+        "insert into reasons values ('beta', '2026-01-02Z'), ('beta', now())",
+        `insert into billable_changes select organization_id, project_id, 'u-reason', number, at, deleted, plan, payment_mode, renews,
+          instances, paused, billed_gb, now(), late, arrival, 'more' from billable_changes where project_uid = 'u-blog'`,
+      );
+      expect(await found(transaction, later)).toEqual([]);
+      expect(await found(transaction, sealScheme)).toEqual([]);
+      expect(await sealNext(transaction, { lagMs: 0, scheme: later })).toMatchObject({ seal: { rows: 2 } });
+      expect(await found(transaction, later)).toEqual([]);
+      expect(await found(transaction, sealScheme)).toEqual([["SEAL_FORMAT_UNKNOWN", 1]]);
+      await forge(transaction, "update billable_changes set reason = 'other' where project_uid = 'u-reason'");
+      expect(await found(transaction, later)).toEqual([["SEAL_ROWS_DIFFER", 1]]);
+      await forge(transaction, "update billing_seals set format = 1 where format = 2");
+      expect((await found(transaction, later)).map(([code]) => code)).toContain("SEAL_DIFFERS");
+      throw new Error("taken back");
+    });
+    await expect(altered).rejects.toThrow("taken back");
   });
 
   // Shows: docs/billing-audit.md#seals: without new rows there is no new seal
@@ -113,7 +156,7 @@ describe("seals", () => {
       "update billing_seal_leaves set rows = rows + 1",
       "delete from billing_seal_leaves",
       "insert into billing_seal_leaves select number, relation, 'other', rows, oldest, hash from billing_seal_leaves",
-      "insert into billing_seals select number + 1, sealed_from, sealed_to, rows, previous, hash from billing_seals order by number desc limit 1",
+      "insert into billing_seals select number + 1, format, sealed_from, sealed_to, rows, previous, hash from billing_seals order by number desc limit 1",
     ]) {
       await expect(sql.raw(statement).execute(server.ledger)).rejects.toThrow(/append-only|added|follow/);
     }
@@ -218,7 +261,7 @@ describe("seals", () => {
     const seed = 20261130;
     const missed: string[] = [];
     const mutated = server.ledger.transaction().execute(async (transaction) => {
-      const mutations = await prepareMutations(transaction, sealedTables, seed);
+      const mutations = await prepareMutations(transaction, sealScheme.tables, seed);
       for (let index = 0; index < (isLong ? 1_000 : 100); index += 1) {
         await sql`savepoint mutation`.execute(transaction);
         const what = await mutations.next();

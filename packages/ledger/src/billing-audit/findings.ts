@@ -33,6 +33,7 @@ export const billingFindingCodes = [
   "SEAL_DIFFERS",
   "SEAL_ROWS_DIFFER",
   "SEAL_HEAD_UNKNOWN",
+  "SEAL_FORMAT_UNKNOWN",
   "OBJECT_DIFFERS",
   "OBJECT_MISSING",
 ] as const;

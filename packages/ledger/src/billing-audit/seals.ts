@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { sealHash } from "../billing-seals.ts";
 import type { Ledger } from "../connect.ts";
-import { leavesOf, sealedTables } from "../sealed-tables.ts";
+import { leavesOf, type SealScheme, sealScheme, tablesOf } from "../sealed-tables.ts";
 import { runCheck } from "./checks.ts";
 import type { BillingFinding } from "./findings.ts";
 
@@ -14,6 +14,8 @@ export interface SealScope {
   from?: string | undefined;
   /** A hash of the chain that was kept elsewhere, in hexadecimal. */
   head?: string | undefined;
+  /** What seals have of rows; as this release has it unless given. */
+  scheme?: SealScheme | undefined;
 }
 
 export interface AuditedSeals {
@@ -33,6 +35,7 @@ const SEALS = 48;
 
 interface Seal {
   number: string;
+  format: number;
   sealed_from: string;
   sealed_to: string;
 }
@@ -53,7 +56,7 @@ export async function auditSeals(ledger: Ledger, scope: SealScope, report: Repor
   result.seals = last[0]?.seals ?? 0;
   for (let after = "0"; ; ) {
     const { rows: seals } = await sql<Seal>`
-      select number, sealed_from::text, sealed_to::text from billing_seals
+      select number, format, sealed_from::text, sealed_to::text from billing_seals
       where number > ${after} and sealed_to > coalesce(${scope.from ?? null}::timestamp at time zone 'UTC', '-infinity')
       order by number limit ${SEALS}`.execute(ledger);
     const [first] = seals;
@@ -61,9 +64,25 @@ export async function auditSeals(ledger: Ledger, scope: SealScope, report: Repor
     if (first === undefined || end === undefined) {
       return result;
     }
-    await auditLeaves(ledger, { seals, scope, result }, report);
+    for (const some of ofOneFormat(seals)) {
+      await auditLeaves(ledger, { seals: some, scope, result }, report);
+    }
     after = end.number;
   }
+}
+
+/** Seals that follow each other and have the same format. */
+function ofOneFormat(seals: readonly Seal[]): Seal[][] {
+  const parts: Seal[][] = [];
+  for (const seal of seals) {
+    const last = parts.at(-1);
+    if (last?.[0]?.format === seal.format) {
+      last.push(seal);
+    } else {
+      parts.push([seal]);
+    }
+  }
+  return parts;
 }
 
 /** Each seal follows the one before, and has the hash of its leaves. A row is a finding. */
@@ -106,8 +125,20 @@ async function auditLeaves(
   const [first] = seals;
   const bounds = [first?.sealed_from ?? "", ...seals.map(({ sealed_to }) => sealed_to)];
   const numbers = seals.map(({ number }) => number);
-  const { organizationId } = scope;
-  for (const table of sealedTables) {
+  const { organizationId, scheme = sealScheme } = scope;
+  const format = first?.format ?? scheme.format;
+  if (format > scheme.format) {
+    for (const { number } of seals) {
+      report({
+        code: "SEAL_FORMAT_UNKNOWN",
+        key: number,
+        expected: `at most ${scheme.format}`,
+        found: `${format}`,
+      });
+    }
+    return;
+  }
+  for (const table of tablesOf(scheme, format)) {
     const { rows } = await sql<Leaf>`
       select number, organization_id, encode(l.hash, 'hex') as expected, encode(f.hash, 'hex') as found, l.rows as expected_rows,
         f.rows as found_rows, l.hash is not distinct from f.hash as same,
@@ -115,7 +146,7 @@ async function auditLeaves(
       from (select * from billing_seal_leaves where number = any (${numbers}::bigint[]) and relation = ${table.name}
           and (${organizationId ?? null}::text is null or organization_id in ('', ${organizationId ?? null}::text))) l
         full join (select (${numbers}::bigint[])[bucket] as number, organization_id, rows, hash
-          from (${leavesOf(table, bounds, organizationId)}) f) f
+          from (${leavesOf(table, { format, bounds, organizationId })}) f) f
         using (number, organization_id)
       order by number, organization_id`.execute(ledger);
     for (const leaf of rows) {

@@ -8,6 +8,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table billing_seals (
       number bigint primary key check (number >= 1),
+      format integer not null check (format >= 1),
       sealed_from timestamptz not null,
       sealed_to timestamptz not null check (sealed_to > sealed_from),
       rows bigint not null check (rows > 0),
