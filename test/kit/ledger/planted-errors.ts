@@ -68,6 +68,13 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
     "update plan_charges set project_id = 'other' where key = 'u-shop/instance_hour/5/0'",
   ],
   [
+    "a charge of another project that there is, with its sums",
+    "CHARGE_UNEXPECTED",
+    "update plan_charges set project_id = 'api' where key = 'u-shop/instance_hour/5/0'",
+    "update usage_by_project set amount = amount - 3, charges = charges - 1 where project_id = 'shop' and kind = 'instance_hour' and cycle_start = '2026-01-01'",
+    "insert into usage_by_project values ('acme', '2026-01-01', 'api', 'instance_hour', 3, 1)",
+  ],
+  [
     "a lost adjustment",
     "CHARGE_MISSING",
     "delete from plan_charges where adjusts = (select min(adjusts) from plan_charges)",

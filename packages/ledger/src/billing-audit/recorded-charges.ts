@@ -38,9 +38,9 @@ export async function readMonth(
   const ids = projects.map(({ meter }) => meter.project_id);
   const uids = projects.map(({ meter }) => meter.project_uid);
   const { rows } = await sql<Row>`
-    select ${columns} from plan_charges
-    where organization_id = ${organizationId} and cycle_start = ${month}::date and project_id = any (${ids}::text[])
-      and project_uid = any (${uids}::text[]) order by key`.execute(ledger);
+    select ${columns} from plan_charges join unnest(${ids}::text[], ${uids}::text[]) own (project_id, project_uid)
+      using (project_id, project_uid)
+    where organization_id = ${organizationId} and cycle_start = ${month}::date order by key`.execute(ledger);
   const grouped = Map.groupBy(rows, ({ project_uid }) => project_uid);
   return new Map(grouped.entries().map(([uid, own]) => [uid, own.map(chargeOf)]));
 }
