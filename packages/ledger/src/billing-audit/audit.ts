@@ -1,13 +1,15 @@
-import { billingCycle } from "@slipway/crds";
+import { billingCycle, type PriceList } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "../connect.ts";
 import { listPrices } from "../plan-charges.ts";
 import { RETIRED_AFTER_DAYS } from "../retention.ts";
 import { type Check, retirement, runCharges, runCheck, settlements, storageCharges, sums } from "./checks.ts";
+import { firstCycle } from "./dates.ts";
 import { BillingFindings } from "./findings.ts";
 import { chargesOnInvoices, invoicedCharges, lines, numbers, payments, totals } from "./invoice-checks.ts";
+import { auditPart } from "./parts.ts";
 import { auditPlanCharges } from "./plan-charges.ts";
-import { nextCycle, scopeOf } from "./scope.ts";
+import { dayOf, nextCycle, scopeOf } from "./scope.ts";
 import { type AuditedSeals, auditSeals } from "./seals.ts";
 import { auditTaxes } from "./taxes.ts";
 
@@ -40,10 +42,10 @@ const LIMITS = [
   sql`set local idle_in_transaction_session_timeout = '10min'`,
 ];
 
-const checks: readonly Check[] = [
-  ...[runCharges, storageCharges, sums, settlements],
-  ...[chargesOnInvoices, invoicedCharges, lines, totals, payments],
-];
+const checks: Readonly<Record<string, Check>> = {
+  ...{ runCharges, storageCharges, sums, settlements },
+  ...{ chargesOnInvoices, invoicedCharges, lines, totals, payments },
+};
 
 /**
  * Audits as of one moment. It reads a few projects, or a statement's result, at a time.
@@ -70,53 +72,69 @@ export async function auditSnapshot(
 ): Promise<BillingAudit> {
   const findings = new BillingFindings();
   const { report } = findings;
+  // Hashes, and keys of findings, are of times as text.
+  await sql`set local timezone = 'UTC'`.execute(ledger);
   const begin = from && dayOf(billingCycle(from).startedAt);
   const seals = await auditSeals(ledger, { organizationId, from: begin, head }, report);
   onProgress?.(`${seals.seals} seals, ${findings.total} findings`);
   const result: BillingAudit = { organizations: 0, planCharges: 0, invoices: 0, seals, findings };
-  const lists = await listPrices(ledger);
+  let lists: PriceList[] = [];
+  await auditPart(ledger, { key: "price_lists" }, report, async () => {
+    lists = await listPrices(ledger);
+  });
   const organizations = organizationId === undefined ? await billedOrganizations(ledger) : [organizationId];
   const now = await ledgerNow(ledger);
   const end = nextCycle(dayOf(to !== undefined && to < now ? to : now));
   for (const id of organizations) {
-    const first = (await firstCycle(ledger, id)) ?? end;
-    const scope = scopeOf(id, { from: begin !== undefined && begin > first ? begin : first, to: end, now });
-    result.planCharges += await auditPlanCharges(ledger, scope, lists, report);
-    for (const check of checks) {
-      await runCheck(ledger, check(scope), report, id);
-    }
-    result.invoices += await auditTaxes(ledger, scope, report);
+    await auditOrganization(ledger, { organizationId: id, begin, end, now, lists, result });
     result.organizations += 1;
     onProgress?.(`${result.organizations} of ${organizations.length}: ${id}, ${findings.total} findings`);
   }
-  await runCheck(ledger, numbers, report);
-  await runCheck(ledger, retirement(RETIRED_AFTER_DAYS), report);
+  for (const [key, check] of Object.entries({ numbers, retirement: retirement(RETIRED_AFTER_DAYS) })) {
+    await auditPart(ledger, { key }, report, () => runCheck(ledger, check, report));
+  }
   return result;
 }
 
-const dayOf = (at: Date): string => at.toISOString().slice(0, 10);
+interface Organization {
+  organizationId: string;
+  /** First day of the first cycle that is wanted; all that there are unless given. */
+  begin: string | undefined;
+  /** First day after the last one. */
+  end: string;
+  now: Date;
+  lists: readonly PriceList[];
+  result: BillingAudit;
+}
+
+async function auditOrganization(
+  ledger: Ledger,
+  { organizationId, begin, end, now, lists, result }: Organization,
+): Promise<void> {
+  const { report } = result.findings;
+  const part = (key: string, work: () => Promise<void>) =>
+    auditPart(ledger, { organizationId, key }, report, work);
+  let first = begin ?? end;
+  await part("dates", async () => {
+    first = (await firstCycle(ledger, { organizationId, now }, report)) ?? end;
+  });
+  const from = begin !== undefined && begin > first ? begin : first;
+  const scope = scopeOf(organizationId, { from, to: end, now });
+  await part("plan_charges", async () => {
+    result.planCharges += await auditPlanCharges(ledger, scope, lists, report);
+  });
+  for (const [key, check] of Object.entries(checks)) {
+    await part(key, () => runCheck(ledger, check(scope), report, organizationId));
+  }
+  await part("taxes", async () => {
+    result.invoices += await auditTaxes(ledger, scope, report);
+  });
+}
 
 /** When the snapshot was taken. */
 async function ledgerNow(ledger: Ledger): Promise<Date> {
   const { rows } = await sql<{ now: Date }>`select now()`.execute(ledger);
   return rows[0]?.now ?? new Date();
-}
-
-/** The first cycle in which an organization has anything; undefined where it has nothing. */
-async function firstCycle(ledger: Ledger, organizationId: string): Promise<string | undefined> {
-  const { rows } = await sql<{ first: string | null }>`
-    select least(
-      (select min(cycle_start) from usage_by_project where organization_id = ${organizationId}),
-      (select date_trunc('month', min(day))::date from usage_by_day where organization_id = ${organizationId}),
-      (select min(cycle_start) from plan_charges where organization_id = ${organizationId}),
-      (select date_trunc('month', min(at) at time zone 'UTC')::date from billable_changes where organization_id = ${organizationId}),
-      (select min(cycle_start) from charges where organization_id = ${organizationId}),
-      (select min(billing_cycle(scheduled_minute)) from job_runs where organization_id = ${organizationId}),
-      (select min(cycle_start) from settlements where organization_id = ${organizationId}),
-      (select min(cycle_start) from invoices where organization_id = ${organizationId}))::text as first`.execute(
-    ledger,
-  );
-  return rows[0]?.first ?? undefined;
 }
 
 /** Tables in which an organization that was ever billed is. */

@@ -34,6 +34,8 @@ export const billingFindingCodes = [
   "SEAL_ROWS_DIFFER",
   "SEAL_HEAD_UNKNOWN",
   "SEAL_FORMAT_UNKNOWN",
+  "DATE_OUT_OF_RANGE",
+  "AUDIT_INCOMPLETE",
   "OBJECT_DIFFERS",
   "OBJECT_MISSING",
 ] as const;

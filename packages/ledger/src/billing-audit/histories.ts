@@ -6,6 +6,10 @@ import type { BillingFinding } from "./findings.ts";
 
 /** Late changes of a project before each of which its history is computed: of one with more, facts are compared by their sums alone. */
 const MAX_STATES = 100;
+/** Before these, and of more instances, no history is charged. */
+const MOST_YEARS = 10;
+const MOST_INSTANCES = 1_000;
+const DAY_MS = 86_400_000;
 /** How long a late change may wait for its adjustment, in milliseconds. */
 const PENDING_MS = 86_400_000;
 
@@ -33,14 +37,16 @@ export interface Metered {
   changes: readonly AuditedChange[];
 }
 
-/** What is wrong with a history itself: changes are counted as they come. */
+type Found = Omit<BillingFinding, "organizationId">;
+
+/** What is wrong with a history itself, and whether charges can be computed from it. Changes are counted as they come. */
 export function auditHistory(
   meter: Meter,
   changes: readonly AuditedChange[],
   now: Date,
-): Omit<BillingFinding, "organizationId">[] {
+): { found: Found[]; isChargeable: boolean } {
   const key = meter.project_uid;
-  const found: Omit<BillingFinding, "organizationId">[] = [];
+  const found: Found[] = [];
   const arrivals = new Set(changes.map(({ arrival }) => Number(arrival)).filter((arrival) => arrival > 0));
   const last = arrivals.values().reduce((most, arrival) => Math.max(most, arrival), 0);
   const counted = Number(meter.arrivals);
@@ -64,11 +70,31 @@ export function auditHistory(
     found.push({ code: "CHANGE_DIFFERS", key, expected: what(meter.deleted), found: what(end) });
   }
   const isNew = ({ late, recorded_at }: AuditedChange) =>
-    late && now.getTime() - recorded_at.getTime() < PENDING_MS;
+    late && now.getTime() - Number(recorded_at) < PENDING_MS;
   if (meter.late_from !== null && !changes.some(isNew)) {
-    found.push({ code: "ADJUSTMENT_OVERDUE", key, found: `late since ${meter.late_from.toISOString()}` });
+    found.push({ code: "ADJUSTMENT_OVERDUE", key, found: `late since ${String(meter.late_from)}` });
   }
-  return found;
+  const invalid = invalidChange(changes, now);
+  if (invalid !== undefined) {
+    found.push({ code: "HISTORY_INVALID", key, found: invalid });
+  }
+  return { found, isChargeable: invalid === undefined };
+}
+
+/** A change from which charges of millions of hours would be computed, or none. */
+function invalidChange(changes: readonly AuditedChange[], now: Date): string | undefined {
+  const earliest = now.getTime() - MOST_YEARS * 366 * DAY_MS;
+  for (const { number, at, instances } of changes) {
+    // PostgreSQL also has infinite instants, which are no dates.
+    const time = at instanceof Date ? at.getTime() : Number.NaN;
+    if (!(time >= earliest && time <= now.getTime() + DAY_MS)) {
+      return `change ${number} at ${String(at)}`;
+    }
+    if ((instances ?? 0) > MOST_INSTANCES) {
+      return `change ${number} with ${instances} instances`;
+    }
+  }
+  return undefined;
 }
 
 export interface Histories {

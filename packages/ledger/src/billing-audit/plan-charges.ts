@@ -95,8 +95,12 @@ async function auditProjects(
   let compared = 0;
   for (const meter of meters) {
     const own = changes.get(meter.project_uid) ?? [];
-    for (const finding of auditHistory(meter, own, scope.now)) {
+    const { isChargeable, found } = auditHistory(meter, own, scope.now);
+    for (const finding of found) {
       report({ organizationId: scope.organizationId, ...finding });
+    }
+    if (!isChargeable) {
+      continue;
     }
     const project = { meter, changes: own };
     const isAdjusted = meter.adjustments > 0 || meter.late_from !== null || own.some(({ late }) => late);
@@ -132,23 +136,27 @@ function compare(compared: Compared, report: Report): void {
   const { scope, project, recorded, month } = compared;
   const { meter } = project;
   let facts: Facts;
+  let found: ReturnType<typeof compareFacts>;
   try {
     facts = factsOf(compared);
+    found = compareFacts({
+      ...facts,
+      projectUid: meter.project_uid,
+      recorded,
+      passes: meter.adjustments,
+      isPending: meter.late_from !== null,
+    });
   } catch (error) {
-    if (!(error instanceof RangeError)) {
-      throw error;
-    }
+    // Of a row that nothing can be computed from, as with an amount that is no number.
     const key = meter.project_uid;
-    report({ code: "HISTORY_INVALID", organizationId: scope.organizationId, key, found: error.message });
+    report({
+      code: "HISTORY_INVALID",
+      organizationId: scope.organizationId,
+      key,
+      found: error instanceof Error ? error.message : "an error",
+    });
     return;
   }
-  const found = compareFacts({
-    ...facts,
-    projectUid: meter.project_uid,
-    recorded,
-    passes: meter.adjustments,
-    isPending: meter.late_from !== null,
-  });
   const isWithin = within(scope.from, scope.to);
   const byKey = new Map(recorded.map((row) => [row.key, row]));
   for (const finding of found) {
@@ -165,7 +173,7 @@ interface Facts {
   isPartial: boolean;
 }
 
-/** What a history costs, and what it cost before each late change where that was something else. @throws RangeError when it is not in order */
+/** What a history costs, and what it cost before each late change where that was something else. @throws Error when it cannot be charged */
 function factsOf({ lists, project: { meter, changes }, month }: Compared): Facts {
   const until = meter.metered_until ?? Number.NEGATIVE_INFINITY;
   const isWithin = month === undefined ? () => true : within(month, nextCycle(month));

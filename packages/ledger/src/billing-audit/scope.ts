@@ -25,6 +25,8 @@ export function scopeOf(
   return { organizationId, from, to, cycles, now };
 }
 
+/** The date of an instant, in UTC. */
+export const dayOf = (at: Date): string => at.toISOString().slice(0, 10);
+
 /** The first day of the cycle after the one that a day lies in. */
-export const nextCycle = (day: string): string =>
-  billingCycle(new Date(day)).nextResetAt.toISOString().slice(0, 10);
+export const nextCycle = (day: string): string => dayOf(billingCycle(new Date(day)).nextResetAt);
