@@ -5,7 +5,9 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import { withAuditLock } from "./billing-audit/lock.ts";
 import {
+  auditBilling,
   beginInvoicing,
   completeInvoiceCycle,
   findInvoice,
@@ -66,6 +68,24 @@ describe("after 90 days", () => {
     expect(await kept("charges", "due_at")).toEqual(times.slice(2));
     expect(await partitions("job_runs")).not.toContain("job_runs_2025_12");
     expect(await retireJobRuns(test.ledger, now)).toMatchObject({ partitions: [], runs: 0, charges: 0 });
+  });
+
+  // Shows: docs/ledger.md#retention: Whole months are dropped, of runs and charges the next day while an audit of billing runs
+  it("months stay while an audit runs, which is one at a time", { timeout: 30_000 }, async () => {
+    await recordJobRuns(
+      test.ledger,
+      times.map((time) => run(time)),
+    );
+    await settleCycle(test.ledger, new Date("2026-03-01T00:00:00Z"));
+    await withAuditLock(test.connect(), async () => {
+      const retired = await retireJobRuns(test.ledger, now);
+      expect(retired).toMatchObject({ runs: 1, charges: 1 });
+      expect(retired.partitions.filter((name) => !name.startsWith("job_run_logs"))).toEqual([]);
+      await expect(auditBilling(test.connect())).rejects.toThrow("an audit of billing runs");
+    });
+    const { partitions: dropped } = await retireJobRuns(test.ledger, now);
+    expect(dropped).toEqual(expect.arrayContaining(["job_runs_2025_12", "charges_2025_12"]));
+    expect((await auditBilling(test.connect())).organizations).toBe(1);
   });
 
   // Shows: docs/ledger.md#retention: where invoices are issued, those that are on none stay, too

@@ -1,5 +1,6 @@
 import { billingCycle } from "@slipway/crds";
 import { sql, type Transaction } from "kysely";
+import { dropUnlessAudited } from "./billing-audit/lock.ts";
 import type { Ledger } from "./connect.ts";
 import { monthOf, type PartitionedTable, partitionName } from "./partitions.ts";
 import type { LedgerSchema } from "./schema.ts";
@@ -28,7 +29,7 @@ export interface Retired {
 /**
  * Removes what need not be kept any more: runs, hours of storage and settled charges older than 90 days, and logs one day
  * after the end of their cycle. Whole partitions are dropped; in the month that the limit lies in, an hour's rows go at a
- * time. What is not settled stays, or not on its invoice where there are any, and so do settlements. From then on the ledger refuses what is older.
+ * time. While an audit of billing runs, partitions of what it reads stay. What is not settled stays, or not on its invoice where there are any, and so do settlements. From then on the ledger refuses what is older.
  * Interrupted, it continues with the next call.
  */
 export async function retireJobRuns(ledger: Ledger, now: Date): Promise<Retired> {
@@ -105,8 +106,10 @@ async function retireTable(
     const name = partitionName(table, month);
     const end = monthOf(month, 1);
     if (end <= before && !(await exists(ledger, name, sql`not (${may})`))) {
-      await drop(ledger, name);
-      retired.partitions.push(name);
+      // What an audit reads goes with the next call.
+      if (await dropUnlessAudited(ledger, name)) {
+        retired.partitions.push(name);
+      }
       continue;
     }
     const limit = Math.min(end.getTime(), before.getTime());

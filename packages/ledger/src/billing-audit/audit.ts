@@ -7,6 +7,7 @@ import { type Check, retirement, runCharges, runCheck, settlements, storageCharg
 import { firstCycle } from "./dates.ts";
 import { BillingFindings } from "./findings.ts";
 import { chargesOnInvoices, invoicedCharges, lines, numbers, payments, totals } from "./invoice-checks.ts";
+import { withAuditLock } from "./lock.ts";
 import { auditPart } from "./parts.ts";
 import { auditPlanCharges } from "./plan-charges.ts";
 import { dayOf, nextCycle, scopeOf } from "./scope.ts";
@@ -47,22 +48,28 @@ const checks: Readonly<Record<string, Check>> = {
   ...{ chargesOnInvoices, invoicedCharges, lines, totals, payments },
 };
 
+/** What retention drops parts of: before the snapshot, so that it has all that there is. */
+const KEPT = sql`lock table charges, job_runs in access share mode`;
+
 /**
  * Audits as of one moment. It reads a few projects, or a statement's result, at a time.
  * @param ledger a connection whose answers may take ten minutes
+ * @throws AuditRunningError while another process audits
  * @throws when the database is away
  */
 export function auditBilling(ledger: Ledger, options: BillingAuditOptions = {}): Promise<BillingAudit> {
-  return ledger
-    .transaction()
-    .setIsolationLevel("repeatable read")
-    .setAccessMode("read only")
-    .execute(async (transaction) => {
-      for (const limit of LIMITS) {
-        await limit.execute(transaction);
-      }
-      return auditSnapshot(transaction, options);
-    });
+  return withAuditLock(ledger, (connection) =>
+    connection
+      .transaction()
+      .setIsolationLevel("repeatable read")
+      .setAccessMode("read only")
+      .execute(async (transaction) => {
+        for (const first of [...LIMITS, KEPT]) {
+          await first.execute(transaction);
+        }
+        return auditSnapshot(transaction, options);
+      }),
+  );
 }
 
 /** @internal Audits what a transaction sees. */
