@@ -75,6 +75,26 @@ describe("an error that is planted is found:", () => {
   });
 });
 
+// Shows: docs/billing-audit.md#what-is-compared: What was recorded since the last invoices is for the next ones
+test("what is charged while invoices are issued for hours is for the next ones", async () => {
+  const slow = "update invoice_cycles set issued_at = issued_at + interval '5 hours'";
+  const recorded = (when: string) => [
+    slow,
+    "delete from invoice_charges where charge_key = 'u-site/instance_hour/20/0'",
+    `update plan_charges set recorded_at = (select max(issued_at) from invoices) + interval '${when}' where key = 'u-site/instance_hour/20/0'`,
+  ];
+  const isMissing = async (statements: readonly string[]) =>
+    (await auditForged(statements)).findings.counts.has("INVOICE_CHARGE_MISSING");
+  expect(await isMissing([slow])).toBe(false);
+  expect(await isMissing(recorded("1 hour"))).toBe(false);
+  expect(await isMissing(recorded("-2 hours"))).toBe(true);
+  // Of an organization without an invoice of the month.
+  const none = ["invoices", "invoice_lines", "invoice_charges"].map(
+    (table) => `delete from ${table} where organization_id = 'beta' and cycle_start = '2026-02-01'`,
+  );
+  expect(await isMissing([slow, ...none])).toBe(true);
+});
+
 // Shows: docs/billing-audit.md#what-is-compared: an audit goes on after a part that fails
 test.each([
   ["a first month", "plan_charges", "cycle_start = '0001-01-01'"],

@@ -15,6 +15,15 @@ const invoiced = (organizationId: string) => sql`
   from plan_charges where organization_id = ${organizationId}
     and cycle_of_fact(coalesce(adjusts, key), starts_at) >= (select first_cycle from invoicing)`;
 
+/**
+ * When invoices were issued, of all that was charged before: the organization's own of the last cycle that has them, or a later one. Where it has none, when
+ * the first ones of that cycle were: they are issued of one organization after the other, which may take hours.
+ */
+const invoicedAt = (organizationId: string) => sql`coalesce(
+  (select max(issued_at) from invoices where organization_id = ${organizationId} and cycle_start >= (select max(cycle_start) from invoice_cycles)),
+  (select min(issued_at) from invoices where cycle_start = (select max(cycle_start) from invoice_cycles)),
+  (select max(issued_at) from invoice_cycles))`;
+
 /** Each charge of a cycle that has its invoices is on one, with its amount. What came since is for the next one. */
 export const chargesOnInvoices: Check = ({ organizationId, from, to }) => sql`
   select case when i.charge_key is null then 'INVOICE_CHARGE_MISSING' else 'INVOICE_CHARGE_DIFFERS' end as code, charge_key as key,
@@ -24,7 +33,7 @@ export const chargesOnInvoices: Check = ({ organizationId, from, to }) => sql`
   where c.cycle >= ${from}::date and c.cycle < ${to}::date
     and c.cycle >= (select first_cycle from invoicing) and i.amount is distinct from c.amount
     and (i.amount is not null or c.cycle in (select cycle_start from invoice_cycles)
-      and (not c.is_plan or c.recorded_at < (select max(issued_at) from invoice_cycles) - ${OVERLAP}))`;
+      and (not c.is_plan or c.recorded_at < (select ${invoicedAt(organizationId)} - ${OVERLAP})))`;
 
 /** What is on an invoice is a charge that belongs there. Charges of runs and of their storage are deleted before invoices are. */
 export const invoicedCharges: Check = ({ organizationId, from, to }) => sql`
