@@ -151,8 +151,8 @@ async function writeLeaves(
   let count = 0;
   for (const table of tablesOf(scheme, format)) {
     const { rows } = await sql<{ rows: string }>`
-      insert into billing_seal_leaves (number, relation, organization_id, rows, oldest, hash)
-      select ${number}, relation, organization_id, rows, oldest, hash from (${leavesOf(table, { format, bounds })}) l
+      insert into billing_seal_leaves (number, relation, organization_id, part, rows, hash)
+      select ${number}, relation, organization_id, part, rows, hash from (${leavesOf(table, { format, bounds })}) l
       returning rows`.execute(transaction);
     count += rows.reduce((sum, leaf) => sum + Number(leaf.rows), 0);
   }
@@ -186,6 +186,6 @@ async function writeSeal(
 /** @internal The hash of a seal: of the one before, its time, and all of its leaves. The session's time zone is UTC. */
 export const sealHash = (seal: RawBuilder<unknown>) => sql`sha256(${seal}.previous
   || convert_to(jsonb_build_array(${seal}.number, ${seal}.format, ${seal}.sealed_from, ${seal}.sealed_to, ${seal}.rows)::text, 'UTF8')
-  || (select coalesce(string_agg(sha256(convert_to(jsonb_build_array(l.relation, l.organization_id, l.rows, l.oldest,
-        encode(l.hash, 'hex'))::text, 'UTF8')), ''::bytea order by l.relation, l.organization_id), ''::bytea)
+  || (select coalesce(string_agg(sha256(convert_to(jsonb_build_array(l.relation, l.organization_id, l.part, l.rows,
+        encode(l.hash, 'hex'))::text, 'UTF8')), ''::bytea order by l.relation, l.organization_id, l.part), ''::bytea)
       from billing_seal_leaves l where l.number = ${seal}.number))`;

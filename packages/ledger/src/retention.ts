@@ -1,5 +1,5 @@
 import { billingCycle } from "@slipway/crds";
-import { sql, type Transaction } from "kysely";
+import { type RawBuilder, sql, type Transaction } from "kysely";
 import { dropUnlessAudited } from "./billing-audit/lock.ts";
 import type { Ledger } from "./connect.ts";
 import { monthOf, type PartitionedTable, partitionName } from "./partitions.ts";
@@ -81,12 +81,18 @@ export async function retireAuditLog(ledger: Ledger, before: Date): Promise<stri
 
 const ageOf = { job_runs: "scheduled_minute", charges: "due_at" } as const;
 
-/** Whether a charge is in a settlement up to a cycle, and on its invoice where its cycle is to have them and not all are issued. */
-const mayGo = (settled: string) => sql`(r.settle_cycle <= ${settled}::date and not exists (
+/** @internal Whether charges of an organization's settlement may be deleted: it is one up to a cycle, and they are on its invoice where its cycle is to have them and not all are issued. */
+export const mayBeRetired = ({
+  organizationId,
+  cycle,
+  settled,
+}: Readonly<
+  Record<"organizationId" | "cycle" | "settled", RawBuilder<unknown>>
+>) => sql`(${cycle} <= ${settled} and not exists (
   select from invoicing f
-  where r.settle_cycle >= f.first_cycle
-    and not exists (select from invoice_cycles where cycle_start = r.settle_cycle)
-    and not exists (select from invoices i where i.organization_id = r.organization_id and i.cycle_start = r.settle_cycle)))`;
+  where ${cycle} >= f.first_cycle
+    and not exists (select from invoice_cycles where cycle_start = ${cycle})
+    and not exists (select from invoices i where i.organization_id = ${organizationId} and i.cycle_start = ${cycle})))`;
 
 /** @returns how many rows went one by one. `settled`: only charges that are in a settlement up to this cycle, and for which no invoice is due */
 async function retireTable(
@@ -97,7 +103,14 @@ async function retireTable(
   retired: Retired,
 ): Promise<number> {
   const age = sql.ref(ageOf[table]);
-  const may = settled === undefined ? sql`true` : mayGo(settled);
+  const may =
+    settled === undefined
+      ? sql`true`
+      : mayBeRetired({
+          organizationId: sql`r.organization_id`,
+          cycle: sql`r.settle_cycle`,
+          settled: sql`${settled}::date`,
+        });
   let removed = 0;
   for (const month of await monthsOf(ledger, table)) {
     if (month >= before) {

@@ -14,8 +14,11 @@ export interface SealedTable {
   recordedAt: string;
   /** Rows of no organization are sealed together. */
   organization?: false;
-  /** Of rows that are deleted as they age: what their age is counted from. */
-  age?: string;
+  /**
+   * Of rows that are deleted as they age: what their age is counted from, and the cycle that has to be settled before. They have a leaf for each day and
+   * cycle.
+   */
+  aging?: { age: string; cycle: string };
   /** Rows that have no time of their own have that of their invoice. */
   ofInvoice?: true;
 }
@@ -46,7 +49,7 @@ const tables: readonly SealedTable[] = [
       "recorded_at",
     ],
     recordedAt: "recorded_at",
-    age: "due_at",
+    aging: { age: "due_at", cycle: "settle_cycle" },
   },
   {
     name: "plan_charges",
@@ -175,9 +178,12 @@ export const columnsOf = ({ columns, added = {} }: SealedTable, format: number):
     .flatMap(([, own]) => own),
 ];
 
+/** Dates as text, whatever the session's style. */
+const dateOf = (date: RawBuilder<unknown>) => sql`coalesce(to_char(${date}, 'YYYY-MM-DD'), 'none')`;
+
 /**
- * A row for each organization with rows of a table that were recorded in a time: how many, the oldest that may be deleted, and a hash of all of their
- * columns of a format. It is the same in whatever order they are read. The session's time zone is UTC.
+ * A row for each organization with rows of a table that were recorded in a time: how many, and a hash of all of their columns of a format. It is the same in
+ * whatever order they are read. Of rows that are deleted as they age, a row for each `part`, which is `DAY/CYCLE`. The session's time zone is UTC.
  * @param bounds instants that divide the time, in order: the first is in it, the last is not. By `bucket`, from 1 up
  * @param organizationId rows of others are left out, but for those of no organization
  */
@@ -189,25 +195,30 @@ export function leavesOf(
     organizationId,
   }: { format: number; bounds: readonly string[]; organizationId?: string | undefined },
 ): RawBuilder<unknown> {
-  const { name, recordedAt, organization, age, ofInvoice } = table;
-  const time = sql.ref(ofInvoice ? `i.${recordedAt}` : `t.${recordedAt}`);
+  const { name, aging, organization, ofInvoice } = table;
+  const time = timeOf(table);
   const own = organization === false ? sql`''` : sql`t.organization_id`;
   const from = ofInvoice
     ? sql`invoices i join ${sql.table(name)} t using (organization_id, cycle_start)`
     : sql`${sql.table(name)} t`;
+  const part = aging
+    ? sql`${dateOf(sql`${sql.ref(`t.${aging.age}`)} at time zone 'UTC'`)} || '/' || ${dateOf(sql.ref(`t.${aging.cycle}`))}`
+    : sql`''`;
   const values = sql.join(columnsOf(table, format).map((column) => sql.ref(`t.${column}`)));
   const [first, last] = [bounds[0], bounds.at(-1)];
   const isWanted =
     organizationId === undefined || organization === false ? sql`true` : sql`${own} = ${organizationId}`;
   return sql`
-    select bucket, ${name}::text as relation, organization_id, count(*) as rows, min(age) as oldest,
+    select bucket, ${name}::text as relation, organization_id, part, count(*) as rows,
       sha256(string_agg(hash, ''::bytea order by hash)) as hash
     from (
-      select width_bucket(${time}, ${bounds}::timestamptz[]) as bucket, ${own} as organization_id,
-        ${age === undefined ? sql`null::timestamptz` : sql.ref(`t.${age}`)} as age,
+      select width_bucket(${time}, ${bounds}::timestamptz[]) as bucket, ${own} as organization_id, ${part} as part,
         sha256(convert_to(jsonb_build_array(${values})::text, 'UTF8')) as hash
       from ${from}
       where ${time} >= ${first}::timestamptz and ${time} < ${last}::timestamptz
         and ${isWanted}
-    ) sealed group by bucket, organization_id`;
+    ) sealed group by bucket, organization_id, part`;
 }
+
+const timeOf = ({ recordedAt, ofInvoice }: SealedTable) =>
+  sql.ref(ofInvoice ? `i.${recordedAt}` : `t.${recordedAt}`);

@@ -204,7 +204,7 @@ describe("seals", () => {
       "truncate billing_seals cascade",
       "update billing_seal_leaves set rows = rows + 1",
       "delete from billing_seal_leaves",
-      "insert into billing_seal_leaves select number, relation, 'other', rows, oldest, hash from billing_seal_leaves",
+      "insert into billing_seal_leaves select number, relation, 'other', part, rows, hash from billing_seal_leaves",
       "insert into billing_seals select number + 1, format, sealed_from, sealed_to, rows, previous, hash from billing_seals order by number desc limit 1",
     ]) {
       await expect(sql.raw(statement).execute(server.ledger)).rejects.toThrow(/append-only|added|follow/);

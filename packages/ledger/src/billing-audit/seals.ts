@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { sealHash } from "../billing-seals.ts";
 import type { Ledger } from "../connect.ts";
+import { mayBeRetired } from "../retention.ts";
 import { leavesOf, type SealScheme, sealScheme, tablesOf } from "../sealed-tables.ts";
 import { runCheck } from "./checks.ts";
 import type { BillingFinding } from "./findings.ts";
@@ -109,6 +110,7 @@ async function auditHead(ledger: Ledger, head: string, report: Report): Promise<
 interface Leaf {
   number: string;
   organization_id: string;
+  part: string;
   expected: string | null;
   found: string | null;
   expected_rows: string | null;
@@ -116,6 +118,15 @@ interface Leaf {
   retired: boolean;
   same: boolean;
 }
+
+/** Whether rows of a leaf may have been deleted as they aged: those of its day, of which the last may have some, and of a cycle that is settled and invoiced. */
+const isRetired = sql`coalesce(
+  nullif(split_part(l.part, '/', 1), '')::date <= (select (max(due_before) at time zone 'UTC')::date from retirements)
+  and ${mayBeRetired({
+    organizationId: sql`l.organization_id`,
+    cycle: sql`nullif(split_part(l.part, '/', 2), '')::date`,
+    settled: sql`(select max(cycle_start) from billing_cycles where settled_at is not null)`,
+  })}, false)`;
 
 async function auditLeaves(
   ledger: Ledger,
@@ -140,15 +151,15 @@ async function auditLeaves(
   }
   for (const table of tablesOf(scheme, format)) {
     const { rows } = await sql<Leaf>`
-      select number, organization_id, encode(l.hash, 'hex') as expected, encode(f.hash, 'hex') as found, l.rows as expected_rows,
-        f.rows as found_rows, l.hash is not distinct from f.hash as same,
-        coalesce(l.oldest < (select max(due_before) from retirements) and l.rows > coalesce(f.rows, 0), false) as retired
+      select number, organization_id, part, encode(l.hash, 'hex') as expected, encode(f.hash, 'hex') as found,
+        l.rows as expected_rows, f.rows as found_rows, l.hash is not distinct from f.hash as same,
+        l.rows > coalesce(f.rows, 0) and ${isRetired} as retired
       from (select * from billing_seal_leaves where number = any (${numbers}::bigint[]) and relation = ${table.name}
           and (${organizationId ?? null}::text is null or organization_id in ('', ${organizationId ?? null}::text))) l
-        full join (select (${numbers}::bigint[])[bucket] as number, organization_id, rows, hash
+        full join (select (${numbers}::bigint[])[bucket] as number, organization_id, part, rows, hash
           from (${leavesOf(table, { format, bounds, organizationId })}) f) f
-        using (number, organization_id)
-      order by number, organization_id`.execute(ledger);
+        using (number, organization_id, part)
+      order by number, organization_id, part`.execute(ledger);
     for (const leaf of rows) {
       result.rows += Number(leaf.found_rows ?? 0);
       if (leaf.same) {
@@ -163,7 +174,7 @@ async function auditLeaves(
       report({
         code: "SEAL_ROWS_DIFFER",
         organizationId: leaf.organization_id || undefined,
-        key: `${leaf.number}/${table.name}`,
+        key: [leaf.number, table.name, ...(leaf.part ? [leaf.part] : [])].join("/"),
         expected: of(leaf.expected_rows, leaf.expected),
         found: of(leaf.found_rows, leaf.found),
       });

@@ -21,10 +21,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       number bigint not null references billing_seals (number) deferrable initially deferred,
       relation text collate "C" not null,
       organization_id text collate "C" not null,
+      part text collate "C" not null,
       rows bigint not null check (rows > 0),
-      oldest timestamptz,
       hash bytea not null check (octet_length(hash) = 32),
-      primary key (number, relation, organization_id)
+      primary key (number, relation, organization_id, part)
     )`.execute(db);
   for (const name of ["billing_seals", "billing_seal_leaves"]) {
     const table = sql.table(name);
