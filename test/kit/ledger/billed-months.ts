@@ -122,9 +122,9 @@ export async function recordBilledMonths(ledger: Ledger): Promise<void> {
   await asRecordedInTime(ledger);
   await setOrganizationCountry(ledger, "acme", "BR");
   await beginInvoicing(ledger, new Date(at("01-01T00:00:00")));
-  for (const month of ["01", "02"]) {
-    await invoiceMonth(ledger, `2026-${month}-01`);
-  }
+  await invoiceMonth(ledger, "2026-01-01");
+  await recordLateRuns(ledger);
+  await invoiceMonth(ledger, "2026-02-01");
   await payAndCredit(ledger);
   for (const project of projects) {
     await meterLateChanges(ledger, project);
@@ -165,6 +165,15 @@ async function recordRuns(ledger: Ledger): Promise<void> {
     ),
   );
 }
+
+/** Runs that are charged once their month is settled: with the next one. */
+const recordLateRuns = (ledger: Ledger) =>
+  recordJobRuns(
+    ledger,
+    ["01-16T04:00:00", "01-26T04:00:00"].map((time) =>
+      jobRun({ organization_id: "gamma", scheduled_at: new Date(at(time)), price_per_minute: "0.35" }),
+    ),
+  );
 
 async function meterProject(ledger: Ledger, project: Project): Promise<void> {
   await recordBillableChanges(ledger, changesOf(project, project.changes, 1));

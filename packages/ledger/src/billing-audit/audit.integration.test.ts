@@ -266,6 +266,50 @@ describe("seals", () => {
     expect((await auditForged([...retire, more])).findings.counts.has("SEAL_ROWS_DIFFER")).toBe(true);
   });
 
+  // Shows: docs/billing-audit.md#seals: of each day and settlement apart
+  test("excuse what was deleted as it aged, and nothing beside it", async () => {
+    const retire = [
+      "insert into retirements (due_before) values ('2026-01-25T12:00Z')",
+      "delete from charges where due_at < '2026-01-25T12:00Z'",
+      "delete from job_runs where scheduled_minute < '2026-01-25T12:00Z'",
+    ];
+    const found = async (...statements: string[]) =>
+      (await auditForged([...retire, ...statements])).findings.kept.map(({ code, key }) => [
+        code,
+        key.replace(/^\d+\//, ""),
+      ]);
+    expect(await found()).toEqual([]);
+    // Of the two that were recorded together.
+    const other = ["SEAL_ROWS_DIFFER", "charges/2026-01-26/2026-02-01"];
+    expect(await found("delete from charges where due_at = '2026-01-26T04:00Z'")).toContainEqual(other);
+    const late = ["SEAL_ROWS_DIFFER", "charges/2026-01-16/2026-02-01"];
+    expect(
+      await found("update billing_cycles set settled_at = null where cycle_start = '2026-02-01'"),
+    ).toContainEqual(late);
+    expect(
+      await found(
+        "delete from invoice_cycles where cycle_start = '2026-02-01'",
+        "delete from invoices where cycle_start = '2026-02-01'",
+      ),
+    ).toContainEqual(late);
+  });
+
+  test("say of which settlements charges may have been deleted", async () => {
+    const retire = [
+      "insert into retirements (due_before) values ('2026-01-25Z')",
+      "delete from charges where due_at < '2026-01-25Z'",
+      "delete from job_runs where scheduled_minute < '2026-01-25Z'",
+    ];
+    const differs = async (organization: string, amount: string) => {
+      const charge = `update charges set amount = amount ${amount} where organization_id = '${organization}' and due_at = '2026-02-03T03:00Z'`;
+      return (await auditForged([...retire, charge])).findings.counts.has("SETTLEMENT_DIFFERS");
+    };
+    // With February's of gamma a run of January is settled, which is deleted.
+    expect(await differs("acme", "- 0.1")).toBe(true);
+    expect(await differs("gamma", "- 0.1")).toBe(false);
+    expect(await differs("gamma", "+ 100")).toBe(true);
+  });
+
   // Shows: docs/billing-audit.md#seals: a seal has the rows of its time for good
   test("wait for a transaction that began before, and have what it records", async () => {
     const before = await auditForged([]);

@@ -110,7 +110,20 @@ export const sums: Check = ({ organizationId, from, to }) => sql`
     and (kind not in ('job_run', 'job_storage')
       or date_trunc('month', date::timestamp) - interval '1 day' > ${keptFrom} at time zone 'UTC')`;
 
-/** Settlements begin with what the one before left, and have all charges of their cycle, while these are kept. */
+/**
+ * Whether no charge of a settlement `s` can have been deleted: by the leaves of those that were recorded while its cycle was open, which are all sealed.
+ */
+const isKept = sql`(exists (select from billing_cycles where cycle_start = s.cycle_start
+    and closed_at < (select max(sealed_to) from billing_seals))
+  and not exists (
+    select from billing_cycles b
+      join billing_seals z on z.sealed_to > (b.cycle_start - interval '1 day') at time zone 'UTC'
+        and z.sealed_from < b.closed_at + interval '1 hour'
+      join billing_seal_leaves l on l.number = z.number and l.relation = 'charges' and l.organization_id = s.organization_id
+    where b.cycle_start = s.cycle_start and split_part(l.part, '/', 2) = to_char(s.cycle_start, 'YYYY-MM-DD')
+      and split_part(l.part, '/', 1)::date <= (${keptFrom} at time zone 'UTC')::date))`;
+
+/** Settlements begin with what the one before left, and have all charges of their cycle, while these are kept: no more than that in any case. */
 export const settlements: Check = ({ organizationId, from, to }) => sql`
   select 'SETTLEMENT_DIFFERS' as code, s.cycle_start::text as key,
     concat('carry ', trim_scale(coalesce(p.carry_out, 0)), ', charges ', trim_scale(c.amount)) as expected,
@@ -122,7 +135,8 @@ export const settlements: Check = ({ organizationId, from, to }) => sql`
       where c.organization_id = s.organization_id and c.settle_cycle = s.cycle_start) c
   where s.organization_id = ${organizationId} and s.cycle_start >= ${from}::date and s.cycle_start < ${to}::date
     and (s.carry_in <> coalesce(p.carry_out, 0) or s.charged_cents <> trunc(s.total) or s.carry_out <> s.total - trunc(s.total)
-      or s.carry_in + c.amount <> s.total and s.cycle_start - interval '1 day' > ${keptFrom} at time zone 'UTC')
+      or case sign(s.total - s.carry_in - c.amount) when 0 then false when -1 then true
+        else s.cycle_start - interval '1 day' > ${keptFrom} at time zone 'UTC' and ${isKept} end)
   union all
   select 'SETTLEMENT_DIFFERS', b.cycle_start::text, 'a settlement', 'none'
   from billing_cycles b

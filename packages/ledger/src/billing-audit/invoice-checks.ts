@@ -46,8 +46,7 @@ export const invoicedCharges: Check = ({ organizationId, from, to }) => sql`
       and c.key = substr(i.charge_key, length(split_part(i.charge_key, '/', 1)) + length(split_part(i.charge_key, '/', 2)) + 3)
   where i.organization_id = ${organizationId} and i.cycle_start >= ${from}::date and i.cycle_start < ${to}::date
     and case when split_part(i.charge_key, '/', 1) in ('job_run', 'storage')
-      then c.key is null and i.cycle_start - interval '1 day'
-          > (select coalesce(max(due_before), '-infinity') from retirements) at time zone 'UTC'
+      then c.key is null and i.at - interval '1 day' > (select coalesce(max(due_before), '-infinity') from retirements)
         or c.settle_cycle <> i.cycle_start
       else p.key is null or i.cycle_start < p.cycle_start
         or cycle_of_fact(coalesce(p.adjusts, p.key), p.starts_at) < (select first_cycle from invoicing) end`;
