@@ -124,8 +124,12 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
   [
     "a late change without its adjustment",
     "ADJUSTMENT_OVERDUE",
-    "update plan_meters set late_from = metered_until, late_arrival = arrivals where project_uid = 'u-late'",
-    "update billable_changes set recorded_at = now() - interval '2 days' where late",
+    "update plan_meters set late_from = metered_until, late_since = now() - interval '25 hours', late_arrival = arrivals where project_uid = 'u-late'",
+  ],
+  [
+    "an adjustment that nothing made necessary",
+    "ADJUSTMENT_OVERDUE",
+    "update plan_meters set late_from = metered_until, late_arrival = arrivals where project_uid = 'u-shop'",
   ],
   [
     "a run without its charge",

@@ -95,6 +95,29 @@ test("what is charged while invoices are issued for hours is for the next ones",
   expect(await isMissing([slow, ...none])).toBe(true);
 });
 
+test("a project may wait for its adjustment for a day, also without a late change", async () => {
+  const waits = server.ledger.transaction().execute(async (transaction) => {
+    const since = async (change: string) => {
+      const { rows } = await sql<{ late_since: Date | null; now: Date }>`
+        update plan_meters set ${sql.raw(change)} where project_uid = 'u-blog' returning late_since, now()`.execute(
+        transaction,
+      );
+      return rows[0];
+    };
+    await forge(
+      transaction,
+      "update plan_meters set late_from = now(), late_since = '2026-02-01Z' where project_uid = 'u-blog'",
+    );
+    expect((await since("late_from = '2026-01-01Z'"))?.late_since).toEqual(new Date("2026-02-01Z"));
+    expect((await since("late_from = null"))?.late_since).toBeNull();
+    const begun = await since("late_from = '2026-02-28Z'");
+    expect(begun?.late_since).toEqual(begun?.now);
+    expect((await auditSnapshot(transaction)).findings.kept).toEqual([]);
+    throw new Error("taken back");
+  });
+  await expect(waits).rejects.toThrow("taken back");
+});
+
 // Shows: docs/billing-audit.md#what-is-compared: an audit goes on after a part that fails
 test.each([
   ["a first month", "plan_charges", "cycle_start = '0001-01-01'"],

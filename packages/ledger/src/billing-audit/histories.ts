@@ -10,7 +10,7 @@ const MAX_STATES = 100;
 const MOST_YEARS = 10;
 const MOST_INSTANCES = 1_000;
 const DAY_MS = 86_400_000;
-/** How long a late change may wait for its adjustment, in milliseconds. */
+/** How long a project may wait for its adjustment, in milliseconds. */
 const PENDING_MS = 86_400_000;
 
 /** Up to when a project is charged, as the audit reads it. */
@@ -22,6 +22,7 @@ export interface Meter {
   deleted: boolean;
   arrivals: string;
   late_from: Date | null;
+  late_since: Date | null;
   adjustments: number;
 }
 
@@ -69,10 +70,9 @@ export function auditHistory(
     const what = (deleted: boolean) => (deleted ? "an end" : "no end");
     found.push({ code: "CHANGE_DIFFERS", key, expected: what(meter.deleted), found: what(end) });
   }
-  const isNew = ({ late, recorded_at }: AuditedChange) =>
-    late && now.getTime() - Number(recorded_at) < PENDING_MS;
-  if (meter.late_from !== null && !changes.some(isNew)) {
-    found.push({ code: "ADJUSTMENT_OVERDUE", key, found: `late since ${String(meter.late_from)}` });
+  // What the ledger has not written itself has no `late_since`.
+  if (meter.late_from !== null && !(now.getTime() - Number(meter.late_since) < PENDING_MS)) {
+    found.push({ code: "ADJUSTMENT_OVERDUE", key, found: `it waits since ${String(meter.late_since)}` });
   }
   const invalid = invalidChange(changes, now);
   if (invalid !== undefined) {

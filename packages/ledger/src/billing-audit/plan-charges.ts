@@ -28,7 +28,7 @@ export async function auditPlanCharges(
   for (;;) {
     const { rows: meters } = await sql<Meter>`
       select organization_id, project_id, project_uid, (extract(epoch from metered_until) * 1000)::float8 as metered_until,
-        deleted, arrivals, late_from, adjustments
+        deleted, arrivals, late_from, late_since, adjustments
       from plan_meters
       where project_uid > ${after} and organization_id = ${scope.organizationId}
       order by project_uid limit ${PROJECTS}`.execute(ledger);

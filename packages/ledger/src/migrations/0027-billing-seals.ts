@@ -72,4 +72,20 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       db,
     );
   }
+  await noteLate(db);
+}
+
+/** Since when a project waits to be adjusted, whatever made it: a late change, or charges that the ledger has otherwise. */
+async function noteLate(db: Kysely<unknown>): Promise<void> {
+  await sql`alter table plan_meters add column late_since timestamptz`.execute(db);
+  await sql`update plan_meters set late_since = now() where late_from is not null`.execute(db);
+  await sql`
+    create function note_late() returns trigger language plpgsql as $$
+    begin
+      new.late_since := case when new.late_from is not null then coalesce(old.late_since, now()) end;
+      return new;
+    end $$`.execute(db);
+  await sql`
+    create trigger note_late before update on plan_meters for each row
+      when (old.late_from is distinct from new.late_from) execute function note_late()`.execute(db);
 }
