@@ -170,10 +170,10 @@ async function writeSeal(
   }: { number: number; format: number; from: string; to: string; count: number },
 ): Promise<string> {
   const { rows } = await sql<{ hash: string }>`
-    insert into billing_seals (number, format, sealed_from, sealed_to, rows, previous, hash)
-    select number, format, sealed_from, sealed_to, rows, previous, ${sealHash(sql`s`)}
+    insert into billing_seals (number, format, sealed_from, sealed_to, rows, sealed_at, previous, hash)
+    select number, format, sealed_from, sealed_to, rows, sealed_at, previous, ${sealHash(sql`s`)}
     from (select ${number}::bigint as number, ${format}::integer as format, ${from}::timestamptz as sealed_from, ${to}::timestamptz as sealed_to,
-      ${count}::bigint as rows, coalesce((select hash from billing_seals where number = ${number - 1}),
+      ${count}::bigint as rows, now() as sealed_at, coalesce((select hash from billing_seals where number = ${number - 1}),
         decode(repeat('00', 32), 'hex')) as previous) s
     returning encode(hash, 'hex') as hash`.execute(transaction);
   const [row] = rows;
@@ -185,7 +185,8 @@ async function writeSeal(
 
 /** @internal The hash of a seal: of the one before, its time, and all of its leaves. The session's time zone is UTC. */
 export const sealHash = (seal: RawBuilder<unknown>) => sql`sha256(${seal}.previous
-  || convert_to(jsonb_build_array(${seal}.number, ${seal}.format, ${seal}.sealed_from, ${seal}.sealed_to, ${seal}.rows)::text, 'UTF8')
+  || convert_to(jsonb_build_array(${seal}.number, ${seal}.format, ${seal}.sealed_from, ${seal}.sealed_to, ${seal}.rows,
+      ${seal}.sealed_at)::text, 'UTF8')
   || (select coalesce(string_agg(sha256(convert_to(jsonb_build_array(l.relation, l.organization_id, l.part, l.rows,
         encode(l.hash, 'hex'))::text, 'UTF8')), ''::bytea order by l.relation, l.organization_id, l.part), ''::bytea)
       from billing_seal_leaves l where l.number = ${seal}.number))`;

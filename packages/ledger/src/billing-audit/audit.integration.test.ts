@@ -228,7 +228,7 @@ describe("seals", () => {
       "update billing_seal_leaves set rows = rows + 1",
       "delete from billing_seal_leaves",
       "insert into billing_seal_leaves select number, relation, 'other', part, rows, hash from billing_seal_leaves",
-      "insert into billing_seals select number + 1, format, sealed_from, sealed_to, rows, previous, hash from billing_seals order by number desc limit 1",
+      "insert into billing_seals select number + 1, format, sealed_from, sealed_to, rows, sealed_at, previous, hash from billing_seals order by number desc limit 1",
     ]) {
       await expect(sql.raw(statement).execute(server.ledger)).rejects.toThrow(/append-only|added|follow/);
     }
@@ -236,6 +236,16 @@ describe("seals", () => {
 
   test.each([
     ["a seal", "update billing_seals set rows = rows + 1 where number = 3", "SEAL_DIFFERS"],
+    [
+      "a time",
+      "update billing_seals set sealed_at = sealed_at - interval '1 day' where number = 3",
+      "SEAL_DIFFERS",
+    ],
+    [
+      "an end that was removed",
+      "with other as (delete from billing_seal_leaves where number > 3) delete from billing_seals where number > 3",
+      "SEAL_MISSING",
+    ],
     ["a removed seal", "delete from billing_seals where number = 3", "SEAL_DIFFERS"],
     ["a removed leaf", "delete from billing_seal_leaves where number = 3", "SEAL_DIFFERS"],
     [
@@ -246,6 +256,27 @@ describe("seals", () => {
   ])("are found with %s that was changed", async (_, statement, code) => {
     const { findings } = await auditForged([statement]);
     expect([...findings.counts.keys()]).toContain(code);
+  });
+
+  // Shows: docs/billing-audit.md#seals: rows that are older than a day and in no seal are
+  test("are missed where there are none", async () => {
+    const removed = ["delete from billing_seal_leaves", "delete from billing_seals"];
+    const { findings, seals } = await auditForged(removed);
+    expect(findings.kept.map(({ code, key }) => [code, key])).toEqual(
+      ["billable_changes", "charges", "plan_charges", "price_lists"].map((name) => ["SEAL_MISSING", name]),
+    );
+    expect(seals).toMatchObject({ seals: 0, until: undefined, firstAt: undefined, lastAt: undefined });
+    const { seals: known } = await auditForged([]);
+    const { rows } = await sql<{ first: Date; last: Date; until: Date }>`
+      select min(sealed_at) as first, max(sealed_at) as last, max(sealed_to) as until from billing_seals`.execute(
+      server.ledger,
+    );
+    const second = (at: Date | undefined) => at?.toISOString().replace(/\.\d+/, "");
+    expect(known).toMatchObject({
+      until: second(rows[0]?.until),
+      firstAt: second(rows[0]?.first),
+      lastAt: second(rows[0]?.last),
+    });
   });
 
   // Shows: docs/billing-audit.md#seals: `--head` says whether it is still in the chain

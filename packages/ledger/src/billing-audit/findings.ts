@@ -31,6 +31,7 @@ export const billingFindingCodes = [
   "NUMBER_UNEXPECTED",
   "RETIREMENT_AHEAD",
   "SEAL_DIFFERS",
+  "SEAL_MISSING",
   "SEAL_ROWS_DIFFER",
   "SEAL_HEAD_UNKNOWN",
   "SEAL_FORMAT_UNKNOWN",
@@ -52,17 +53,22 @@ export interface BillingFinding {
   found?: string | undefined;
 }
 
-/** Findings that are kept; the others are counted. */
-const KEPT = 1_000;
+/** Findings of each code that are kept; the others are counted. */
+const KEPT = 100;
 
 /** Collects findings, of which a bounded number is kept. */
 export class BillingFindings {
   readonly kept: BillingFinding[] = [];
   readonly counts = new Map<BillingFindingCode, number>();
+  readonly #kept = new Map<BillingFindingCode, number>();
 
-  readonly report = (finding: BillingFinding): void => {
-    this.counts.set(finding.code, (this.counts.get(finding.code) ?? 0) + 1);
-    if (this.kept.length < KEPT) {
+  /** @param others how many more of its code there are beside it, which are not described */
+  readonly report = (finding: BillingFinding, others = 0): void => {
+    const { code } = finding;
+    this.counts.set(code, (this.counts.get(code) ?? 0) + 1 + others);
+    const kept = this.#kept.get(code) ?? 0;
+    if (kept < KEPT) {
+      this.#kept.set(code, kept + 1);
       this.kept.push(finding);
     }
   };

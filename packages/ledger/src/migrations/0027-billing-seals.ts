@@ -12,9 +12,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       sealed_from timestamptz not null,
       sealed_to timestamptz not null check (sealed_to > sealed_from),
       rows bigint not null check (rows > 0),
+      sealed_at timestamptz not null,
       previous bytea not null check (octet_length(previous) = 32),
-      hash bytea not null check (octet_length(hash) = 32),
-      sealed_at timestamptz not null default now()
+      hash bytea not null check (octet_length(hash) = 32)
     )`.execute(db);
   await sql`
     create table billing_seal_leaves (
