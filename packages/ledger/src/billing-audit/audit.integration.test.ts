@@ -57,6 +57,23 @@ test("nothing is found in what the platform records", async () => {
   expect(counts.planCharges).toBeGreaterThan(300);
 });
 
+test("many findings of one kind are counted, and hide none of another", async () => {
+  const { findings } = await auditForged([
+    "update plan_charges set project_id = 'other' where project_id = 'api'",
+    "update invoice_charges set amount = amount + 1",
+    "delete from invoice_charges where charge_key = 'u-shop/instance_hour/5/0'",
+  ]);
+  const { rows } = await sql<{ count: number }>`select count(*)::int as count from invoice_charges`.execute(
+    server.ledger,
+  );
+  const differing = (rows[0]?.count ?? 0) - 1;
+  expect(differing).toBeGreaterThan(100);
+  expect(findings.counts.get("INVOICE_CHARGE_DIFFERS")).toBe(differing);
+  const kept = Map.groupBy(findings.kept, ({ code }) => code);
+  expect(kept.get("INVOICE_CHARGE_DIFFERS")).toHaveLength(100);
+  expect(kept.get("INVOICE_CHARGE_MISSING")).toHaveLength(1);
+});
+
 test("an organization, and a range of months, are audited alone", async () => {
   const wrong = "update plan_charges set amount = 7, price = 7 where key = 'u-shop/instance_hour/20/0'";
   const found = async (options: BillingAuditOptions) =>

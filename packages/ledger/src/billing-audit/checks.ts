@@ -5,37 +5,38 @@ import type { AuditScope } from "./scope.ts";
 
 /** Audits that are one statement each: a row is a finding. */
 
-/** Most rows of one statement: what else it would find is found by the next audit. */
-const MOST = 1_000;
+/** Findings of each code that a statement describes: the others are counted. */
+const LISTED = 100;
+/** Characters of a value that are described. */
+const MOST_CHARACTERS = 500;
 
 interface Found {
   code: BillingFindingCode;
   key: string;
   expected: string | null;
   found: string | null;
+  others: string;
 }
 
-export type Check = (scope: AuditScope) => RawBuilder<unknown>;
+export type Check = (scope: Pick<AuditScope, "organizationId" | "from" | "to">) => RawBuilder<unknown>;
 
 /** Runs a statement that has a row for each finding: `code`, `key`, `expected` and `found`. */
 export async function runCheck(
   ledger: Ledger,
   statement: RawBuilder<unknown>,
-  report: (finding: BillingFinding) => void,
+  report: (finding: BillingFinding, others?: number) => void,
   organizationId?: string,
 ): Promise<void> {
+  const text = (column: string) => sql`left(${sql.ref(column)}::text, ${MOST_CHARACTERS})`;
   const { rows } = await sql<Found>`
-    select code, key, expected::text, found::text from (${statement}) f order by code, key limit ${MOST}`.execute(
-    ledger,
-  );
-  for (const { code, key, expected, found } of rows) {
-    report({
-      code,
-      organizationId,
-      key,
-      ...(expected === null ? {} : { expected }),
-      ...(found === null ? {} : { found }),
-    });
+    select code, ${text("key")} as key, ${text("expected")} as expected, ${text("found")} as found,
+      case when number = 1 then greatest(0, count - ${LISTED}) else 0 end as others
+    from (select *, row_number() over (partition by code order by key) as number, count(*) over (partition by code) as count
+      from (${statement}) f) numbered
+    where number <= ${LISTED} order by code, number`.execute(ledger);
+  for (const { code, key, expected, found, others } of rows) {
+    const values = { ...(expected === null ? {} : { expected }), ...(found === null ? {} : { found }) };
+    report({ code, organizationId, key, ...values }, Number(others));
   }
 }
 
@@ -59,33 +60,40 @@ export const runCharges: Check = ({ organizationId, from, to }) => sql`
     and coalesce(r.scheduled_minute, c.due_at) >= ${keptFrom}`;
 
 /** Hours of storage of jobs and their charges. An hour of a project begins where the one before ends. */
-export const storageCharges: Check = ({ organizationId, from, to }) => sql`
+export const storageCharges: Check = ({ organizationId, from, to }) => {
+  const hours = sql`select * from storage_hours where organization_id = ${organizationId}
+    and hour_started_at >= ${from}::timestamp at time zone 'UTC' and hour_started_at < ${to}::timestamp at time zone 'UTC'`;
+  return sql`
   select 'STORAGE_CHARGE_' || case when h.project_uid is null then 'UNEXPECTED' when c.key is null then 'MISSING' else 'DIFFERS' end as code,
     'storage/' || coalesce(h.project_id || '/' || h.project_uid || '/' || h.hour_index, c.project_id || '/' || c.key) as key,
     concat_ws(', ', h.hour_started_at, trim_scale(h.gb * h.price_per_gb_hour)) as expected,
     concat_ws(', ', c.due_at, trim_scale(c.amount), c.cycle_start) as found
-  from (select *, hour_started_at - hour_index * interval '1 hour'
-        <> min(hour_started_at - hour_index * interval '1 hour') over (partition by project_uid) as moved
-      from storage_hours where organization_id = ${organizationId}
-      and hour_started_at >= ${from}::timestamp at time zone 'UTC' and hour_started_at < ${to}::timestamp at time zone 'UTC') h
+  from (select s.*, s.hour_started_at - s.hour_index * interval '1 hour' <> u.begun as moved
+      from (${hours}) s join (
+        select project_uid, (select hour_started_at - hour_index * interval '1 hour' from storage_hours f
+          where f.organization_id = ${organizationId} and f.project_uid = own.project_uid order by hour_index limit 1) as begun
+        from (select distinct project_uid from (${hours}) o) own) u using (project_uid)) h
     full join (select * from charges where organization_id = ${organizationId} and kind = 'storage'
       and due_at >= ${from}::timestamp at time zone 'UTC' and due_at < ${to}::timestamp at time zone 'UTC') c
     on (c.project_id, c.key, c.due_at) = (h.project_id, h.project_uid || '/' || h.hour_index, h.hour_started_at)
   where (h.project_uid is null or c.key is null or h.moved or c.amount <> h.amount or h.amount <> h.gb * h.price_per_gb_hour
       or c.cycle_start <> billing_cycle(c.due_at) or ${isOfOtherSettlement})
     and coalesce(h.hour_started_at, c.due_at) >= ${keptFrom}`;
+};
 
 /** A charge is in its own cycle's settlement, or in a later one where that was closed before. */
 const isOfOtherSettlement = sql`(c.settle_cycle <> c.cycle_start and not (c.settle_cycle > c.cycle_start and exists (
   select from billing_cycles b where b.cycle_start = (c.settle_cycle - interval '1 month')::date
     and b.closed_at <= c.recorded_at + interval '1 hour')))`;
 
-/** Each sum of usage is that of its charges, while these are kept. */
+/** Each sum of usage is that of its charges, while these are kept. A charge of a run is due in its cycle or shortly before. */
 export const sums: Check = ({ organizationId, from, to }) => sql`
   with charge as (
     select cycle_start, project_id, case kind when 'storage' then 'job_storage' else kind end as kind,
       usage_day(due_at, cycle_start) as day, amount
     from charges where organization_id = ${organizationId} and cycle_start >= ${from}::date and cycle_start < ${to}::date
+      and due_at >= (${from}::timestamp - interval '1 month') at time zone 'UTC'
+      and due_at < (${to}::timestamp + interval '1 month') at time zone 'UTC'
     union all
     select cycle_start, project_id, kind, usage_day(starts_at, cycle_start), case kind when 'credit' then -amount else amount end
     from plan_charges where organization_id = ${organizationId} and cycle_start >= ${from}::date and cycle_start < ${to}::date

@@ -26,39 +26,64 @@ const invoicedAt = (organizationId: string) => sql`coalesce(
 
 /** Each charge of a cycle that has its invoices is on one, with its amount. What came since is for the next one. */
 export const chargesOnInvoices: Check = ({ organizationId, from, to }) => sql`
-  select case when i.charge_key is null then 'INVOICE_CHARGE_MISSING' else 'INVOICE_CHARGE_DIFFERS' end as code, charge_key as key,
-    trim_scale(c.amount)::text as expected, trim_scale(i.amount)::text as found
-  from (${invoiced(organizationId)}) c
-    left join (select * from invoice_charges where organization_id = ${organizationId}) i using (charge_key)
-  where c.cycle >= ${from}::date and c.cycle < ${to}::date
-    and c.cycle >= (select first_cycle from invoicing) and i.amount is distinct from c.amount
-    and (i.amount is not null or c.cycle in (select cycle_start from invoice_cycles)
+  with other as materialized (
+    select c.*, i.amount as invoiced from (${invoiced(organizationId)}) c
+      left join (select charge_key, amount from invoice_charges where organization_id = ${organizationId}
+        and cycle_start >= ${from}::date and cycle_start < ${to}::date) i using (charge_key)
+    where c.cycle >= ${from}::date and c.cycle < ${to}::date
+      and c.cycle >= (select first_cycle from invoicing) and i.amount is distinct from c.amount
+  ), found as materialized (
+    select o.*, coalesce(invoiced, (select amount from invoice_charges i
+      where i.organization_id = ${organizationId} and i.charge_key = o.charge_key)) as listed
+    from other o
+  )
+  select case when listed is null then 'INVOICE_CHARGE_MISSING' else 'INVOICE_CHARGE_DIFFERS' end as code, charge_key as key,
+    trim_scale(amount)::text as expected, trim_scale(listed)::text as found
+  from found c
+  where listed is distinct from amount
+    and (listed is not null or c.cycle in (select cycle_start from invoice_cycles)
       and (not c.is_plan or c.recorded_at < (select ${invoicedAt(organizationId)} - ${OVERLAP})))`;
 
+type Scope = Parameters<Check>[0];
+
+/** Charges of invoices of some cycles, with the charges of plans that they are: of the same cycles as a rule, so that others are read one by one. */
+const withPlanCharges = ({ organizationId, from, to }: Scope) => sql`
+  select i.*, coalesce(own.key, other.key) as key, coalesce(own.cycle_start, other.cycle_start) as charged_in,
+    coalesce(own.project_id, other.project_id) as project_id, coalesce(own.kind, other.kind) as kind,
+    coalesce(own.plan, other.plan) as plan, coalesce(own.adjusts, other.adjusts) as adjusts,
+    coalesce(own.starts_at, other.starts_at) as starts_at
+  from (select * from invoice_charges where organization_id = ${organizationId}
+      and cycle_start >= ${from}::date and cycle_start < ${to}::date) i
+    left join (select * from plan_charges where organization_id = ${organizationId}
+      and cycle_start >= ${from}::date and cycle_start < ${to}::date) own on own.key = i.charge_key
+    left join lateral (select * from plan_charges p
+      where own.key is null and p.key = i.charge_key and p.organization_id = ${organizationId} offset 0) other on true`;
+
 /** What is on an invoice is a charge that belongs there. Charges of runs and of their storage are deleted before invoices are. */
-export const invoicedCharges: Check = ({ organizationId, from, to }) => sql`
+export const invoicedCharges: Check = (scope) => {
+  const { organizationId, from, to } = scope;
+  return sql`
   select 'INVOICE_CHARGE_UNEXPECTED' as code, i.charge_key as key, null::text as expected,
     concat(i.cycle_start, ' line ', i.line, ', ', trim_scale(i.amount)) as found
-  from invoice_charges i
-    left join plan_charges p on p.organization_id = i.organization_id and p.key = i.charge_key
-    left join charges c on split_part(i.charge_key, '/', 1) in ('job_run', 'storage') and c.organization_id = i.organization_id
-      and c.kind = split_part(i.charge_key, '/', 1) and c.project_id = split_part(i.charge_key, '/', 2)
-      and c.key = substr(i.charge_key, length(split_part(i.charge_key, '/', 1)) + length(split_part(i.charge_key, '/', 2)) + 3)
-  where i.organization_id = ${organizationId} and i.cycle_start >= ${from}::date and i.cycle_start < ${to}::date
-    and case when split_part(i.charge_key, '/', 1) in ('job_run', 'storage')
-      then c.key is null and i.at - interval '1 day' > (select coalesce(max(due_before), '-infinity') from retirements)
-        or c.settle_cycle <> i.cycle_start
-      else p.key is null or i.cycle_start < p.cycle_start
-        or cycle_of_fact(coalesce(p.adjusts, p.key), p.starts_at) < (select first_cycle from invoicing) end`;
+  from (${withPlanCharges(scope)}) i
+    left join (select kind || '/' || project_id || '/' || key as charge_key, settle_cycle from charges
+      where organization_id = ${organizationId} and settle_cycle >= ${from}::date and settle_cycle < ${to}::date) c using (charge_key)
+  where case when split_part(i.charge_key, '/', 1) in ('job_run', 'storage')
+      then c.settle_cycle <> i.cycle_start or c.charge_key is null
+        and (i.at - interval '1 day' > (select coalesce(max(due_before), '-infinity') from retirements)
+          or exists (select from charges o where o.organization_id = ${organizationId}
+            and o.kind = split_part(i.charge_key, '/', 1) and o.project_id = split_part(i.charge_key, '/', 2)
+            and o.key = substr(i.charge_key, length(split_part(i.charge_key, '/', 1)) + length(split_part(i.charge_key, '/', 2)) + 3)))
+      else i.key is null or i.cycle_start < i.charged_in
+        or cycle_of_fact(coalesce(i.adjusts, i.key), i.starts_at) < (select first_cycle from invoicing) end`;
+};
 
 /** A line is the sum of its charges, which are of its project, kind, plan and price. */
-export const lines: Check = ({ organizationId, from, to }) => sql`
+export const lines: Check = (scope) => sql`
   with own as (
-    select i.cycle_start, i.line, i.amount, i.quantity,
-      case when p.key is null then null
-        else concat_ws('/', p.project_id, p.kind, p.plan) end as line_of
-    from invoice_charges i left join plan_charges p on p.organization_id = i.organization_id and p.key = i.charge_key
-    where i.organization_id = ${organizationId} and i.cycle_start >= ${from}::date and i.cycle_start < ${to}::date
+    select cycle_start, line, amount, quantity,
+      case when key is not null then concat_ws('/', project_id, kind, plan) end as line_of
+    from (${withPlanCharges(scope)}) i
   ), summed as (
     select cycle_start, line, sum(amount) as amount, sum(quantity) as quantity, count(*) as charges, min(line_of) as line_of,
       max(line_of) as last_of
@@ -68,8 +93,8 @@ export const lines: Check = ({ organizationId, from, to }) => sql`
     concat_ws(' ', s.charges, 'charges', s.line_of, trim_scale(s.quantity), '=', trim_scale(s.amount)) as expected,
     concat_ws(' ', l.charge_count, 'charges', concat_ws('/', l.project_id, l.kind, l.plan), trim_scale(l.quantity), 'x',
       trim_scale(l.unit_price), '=', trim_scale(l.amount)) as found
-  from summed s full join (select * from invoice_lines where organization_id = ${organizationId}
-    and cycle_start >= ${from}::date and cycle_start < ${to}::date) l using (cycle_start, line)
+  from summed s full join (select * from invoice_lines where organization_id = ${scope.organizationId}
+    and cycle_start >= ${scope.from}::date and cycle_start < ${scope.to}::date) l using (cycle_start, line)
   where (s.amount, s.quantity, s.charges) is distinct from (l.amount, l.quantity, l.charge_count::bigint)
     or l.amount <> l.quantity * l.unit_price or s.line_of <> s.last_of
     or s.line_of <> concat_ws('/', l.project_id, l.kind, l.plan)`;

@@ -30,3 +30,32 @@ export const dayOf = (at: Date): string => at.toISOString().slice(0, 10);
 
 /** The first day of the cycle after the one that a day lies in. */
 export const nextCycle = (day: string): string => dayOf(billingCycle(new Date(day)).nextResetAt);
+
+/** Cycles that follow each other. `to` is not in it. */
+export interface Span {
+  from: string;
+  to: string;
+}
+
+/** Cycles in spans of no more charges than so many together, unless they are one cycle's. */
+export function spansOf(
+  cycles: readonly string[],
+  charges: ReadonlyMap<string, number>,
+  most: number,
+): Span[] {
+  const spans: Span[] = [];
+  let left = 0;
+  for (const from of cycles) {
+    const own = charges.get(from) ?? 0;
+    const to = nextCycle(from);
+    const last = spans.at(-1);
+    if (last === undefined || own > left) {
+      spans.push({ from, to });
+      left = most - own;
+    } else {
+      last.to = to;
+      left -= own;
+    }
+  }
+  return spans;
+}
