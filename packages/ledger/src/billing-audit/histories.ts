@@ -99,8 +99,10 @@ function invalidChange(changes: readonly AuditedChange[], now: Date): string | u
 
 export interface Histories {
   current: BillableHistory;
-  /** As it was before each late change. */
-  before: BillableHistory[];
+  /** How many there are of `before`. */
+  states: number;
+  /** As it was before each late change: one at a time, as each is as long as the whole. */
+  before: () => Generator<BillableHistory>;
   /** Whether some of these are left out. */
   isPartial: boolean;
 }
@@ -111,12 +113,15 @@ export function historiesOf(projectUid: string, changes: readonly AuditedChange[
   const arrivals = late.sort((a, b) => a - b).slice(0, MAX_STATES);
   return {
     current: historyOf(projectUid, changes),
-    before: arrivals.map((first) =>
-      historyOf(
-        projectUid,
-        changes.filter(({ arrival }) => Number(arrival) < first),
-      ),
-    ),
+    states: arrivals.length,
+    before: function* () {
+      for (const first of arrivals) {
+        yield historyOf(
+          projectUid,
+          changes.filter(({ arrival }) => Number(arrival) < first),
+        );
+      }
+    },
     isPartial: arrivals.length < late.length,
   };
 }

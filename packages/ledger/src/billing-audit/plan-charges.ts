@@ -1,18 +1,21 @@
-import { type BillableHistory, type PlanCharge, type PriceList, planCharges } from "@slipway/crds";
+import type { PriceList } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "../connect.ts";
-import { type AuditedCharge, compareFacts, isSameCharge } from "./facts.ts";
 import type { BillingFinding } from "./findings.ts";
-import { type AuditedChange, auditHistory, historiesOf, type Meter, type Metered } from "./histories.ts";
-import { readMonth, readProject } from "./recorded-charges.ts";
-import { type AuditScope, nextCycle } from "./scope.ts";
+import { type AuditedChange, auditHistory, type Meter, type Metered } from "./histories.ts";
+import { auditPart } from "./parts.ts";
+import { compareProject, rangesOf } from "./project-facts.ts";
+import { countCharges, readFacts, readMonth } from "./recorded-charges.ts";
+import type { AuditScope } from "./scope.ts";
 
 /** Audits charges of plans: recomputed from the recorded history of each project, and compared fact by fact. */
 
-/** Projects that are read together, and about how many changes of them. */
+/** Projects that are read together, about how many changes of them, and about how many charges of a month. */
 const PROJECTS = 20;
 const CHANGES = 20_000;
-const HOUR_MS = 3_600_000;
+const CHARGES = 20_000;
+/** Changes of a history that are read: as the meter reads them of an hour. */
+const MOST_CHANGES = 100_000;
 
 type Report = (finding: BillingFinding) => void;
 
@@ -32,7 +35,7 @@ export async function auditPlanCharges(
       from plan_meters
       where project_uid > ${after} and organization_id = ${scope.organizationId}
       order by project_uid limit ${PROJECTS}`.execute(ledger);
-    for (const some of partsOf(meters)) {
+    for (const some of partsOf(meters, ({ arrivals }) => Number(arrivals), CHANGES)) {
       compared += await auditProjects(ledger, { scope, lists, meters: some }, report);
     }
     const last = meters.at(-1);
@@ -46,18 +49,18 @@ export async function auditPlanCharges(
   return compared;
 }
 
-/** Projects that have no more changes together than are read together, unless it is one alone. */
-function partsOf(meters: readonly Meter[]): Meter[][] {
-  const parts: Meter[][] = [];
+/** Parts that have no more together than are wanted, unless it is one alone. */
+function partsOf<T>(all: readonly T[], sizeOf: (one: T) => number, most: number): T[][] {
+  const parts: T[][] = [];
   let left = 0;
-  for (const meter of meters) {
-    const changes = Number(meter.arrivals);
-    if (parts.length === 0 || changes > left) {
+  for (const one of all) {
+    const size = sizeOf(one);
+    if (parts.length === 0 || size > left) {
       parts.push([]);
-      left = CHANGES;
+      left = most;
     }
-    parts.at(-1)?.push(meter);
-    left -= changes;
+    parts.at(-1)?.push(one);
+    left -= size;
   }
   return parts;
 }
@@ -80,131 +83,85 @@ interface Projects {
   meters: readonly Meter[];
 }
 
-async function auditProjects(
-  ledger: Ledger,
-  { scope, lists, meters }: Projects,
-  report: Report,
-): Promise<number> {
-  const uids = meters.map(({ project_uid }) => project_uid);
-  const { rows } = await sql<AuditedChange>`
-    select * from billable_changes where project_uid = any (${uids}::text[]) order by project_uid, number`.execute(
-    ledger,
-  );
-  const changes = Map.groupBy(rows, ({ project_uid }) => project_uid);
-  const steady: Metered[] = [];
+async function auditProjects(ledger: Ledger, projects: Projects, report: Report): Promise<number> {
+  const { scope } = projects;
+  const { organizationId } = scope;
+  const [steady, adjusted] = await chargeableProjects(ledger, projects, report);
   let compared = 0;
-  for (const meter of meters) {
-    const own = changes.get(meter.project_uid) ?? [];
-    const { isChargeable, found } = auditHistory(meter, own, scope.now);
-    for (const finding of found) {
-      report({ organizationId: scope.organizationId, ...finding });
-    }
-    if (!isChargeable) {
-      continue;
-    }
-    const project = { meter, changes: own };
-    const isAdjusted = meter.adjustments > 0 || meter.late_from !== null || own.some(({ late }) => late);
-    if (!isAdjusted) {
-      steady.push(project);
-      continue;
-    }
-    const recorded = await readProject(ledger, meter);
-    compared += recorded.filter(({ cycle }) => cycle >= scope.from && cycle < scope.to).length;
-    compare({ scope, lists, project, recorded }, report);
+  for (const project of adjusted) {
+    const key = project.meter.project_uid;
+    await auditPart(ledger, { organizationId, key }, report, async () => {
+      compared += await auditAdjusted(ledger, { ...projects, project }, report);
+    });
   }
+  const counts = await countCharges(ledger, scope, steady);
   for (const month of scope.cycles) {
-    const recorded = await readMonth(ledger, scope.organizationId, month, steady);
-    for (const project of steady) {
-      const own = recorded.get(project.meter.project_uid) ?? [];
-      compared += own.length;
-      compare({ scope, lists, project, recorded: own, month }, report);
+    const countOf = ({ meter }: Metered) => counts.get(`${meter.project_id}/${month}`) ?? 0;
+    for (const some of partsOf(steady, countOf, CHARGES)) {
+      const key = `plan_charges of ${month}, ${some[0]?.meter.project_uid} and ${some.length - 1} more`;
+      await auditPart(ledger, { organizationId, key }, report, async () => {
+        const recorded = await readMonth(ledger, organizationId, month, some);
+        for (const project of some) {
+          const own = recorded.get(project.meter.project_uid) ?? [];
+          compared += own.length;
+          compareProject({ ...projects, project, recorded: own, window: { month } }, report);
+        }
+      });
     }
   }
   return compared;
 }
 
-interface Compared {
-  scope: AuditScope;
-  lists: readonly PriceList[];
-  project: Metered;
-  recorded: readonly AuditedCharge[];
-  /** First day of the month whose facts are compared; all of the scope's unless given. */
-  month?: string;
-}
-
-function compare(compared: Compared, report: Report): void {
-  const { scope, project, recorded, month } = compared;
-  const { meter } = project;
-  let facts: Facts;
-  let found: ReturnType<typeof compareFacts>;
-  try {
-    facts = factsOf(compared);
-    found = compareFacts({
-      ...facts,
-      projectUid: meter.project_uid,
-      recorded,
-      passes: meter.adjustments,
-      isPending: meter.late_from !== null,
-    });
-  } catch (error) {
-    // Of a row that nothing can be computed from, as with an amount that is no number.
-    const key = meter.project_uid;
+/** Projects whose charges can be computed: those that never had a late change, and those that had. */
+async function chargeableProjects(
+  ledger: Ledger,
+  { scope, meters }: Projects,
+  report: Report,
+): Promise<[steady: Metered[], adjusted: Metered[]]> {
+  const { organizationId, now } = scope;
+  const uids = meters.map(({ project_uid }) => project_uid);
+  const { rows } = await sql<AuditedChange>`
+    select * from billable_changes where project_uid = any (${uids}::text[]) order by project_uid, number
+    limit ${MOST_CHANGES + 1}`.execute(ledger);
+  if (rows.length > MOST_CHANGES) {
     report({
-      code: "HISTORY_INVALID",
-      organizationId: scope.organizationId,
-      key,
-      found: error instanceof Error ? error.message : "an error",
+      code: "AUDIT_INCOMPLETE",
+      organizationId,
+      key: uids.join(", "),
+      found: `more than ${MOST_CHANGES} changes`,
     });
-    return;
+    return [[], []];
   }
-  const isWithin = within(scope.from, scope.to);
-  const byKey = new Map(recorded.map((row) => [row.key, row]));
-  for (const finding of found) {
-    const charge = byKey.get(finding.key) ?? facts.wanted.get(finding.key);
-    if (month !== undefined || charge === undefined || isWithin(charge)) {
-      report({ organizationId: scope.organizationId, ...finding });
+  const changes = Map.groupBy(rows, ({ project_uid }) => project_uid);
+  const steady: Metered[] = [];
+  const adjusted: Metered[] = [];
+  for (const meter of meters) {
+    const own = changes.get(meter.project_uid) ?? [];
+    const { isChargeable, found } = auditHistory(meter, own, now);
+    for (const finding of found) {
+      report({ organizationId, ...finding });
+    }
+    const isAdjusted = meter.adjustments > 0 || meter.late_from !== null || own.some(({ late }) => late);
+    if (isChargeable) {
+      (isAdjusted ? adjusted : steady).push({ meter, changes: own });
     }
   }
+  return [steady, adjusted];
 }
 
-interface Facts {
-  wanted: ReadonlyMap<string, PlanCharge>;
-  earlier: ReadonlyMap<string, readonly PlanCharge[]>;
-  isPartial: boolean;
-}
-
-/** What a history costs, and what it cost before each late change where that was something else. @throws Error when it cannot be charged */
-function factsOf({ lists, project: { meter, changes }, month }: Compared): Facts {
-  const until = meter.metered_until ?? Number.NEGATIVE_INFINITY;
-  const isWithin = month === undefined ? () => true : within(month, nextCycle(month));
-  // All of the month's hours are whole then.
-  const window =
-    month === undefined
-      ? { until }
-      : { hoursSince: Date.parse(month), until: Math.min(until, Date.parse(nextCycle(month)) + HOUR_MS) };
-  const final = (history: BillableHistory) =>
-    planCharges(history, lists, { ...window, since: Number.NEGATIVE_INFINITY }).filter(
-      (charge) => charge.finalAt < until && isWithin(charge),
-    );
-  const { current, before, isPartial } = historiesOf(meter.project_uid, changes);
-  const wanted = new Map(final(current).map((charge) => [charge.key, charge]));
-  const earlier = new Map<string, PlanCharge[]>();
-  for (const history of before) {
-    for (const charge of final(history)) {
-      const last = wanted.get(charge.key);
-      const others = earlier.get(charge.key) ?? [];
-      const known = last === undefined ? others : [last, ...others];
-      if (!known.some((one) => isSameCharge(one, charge))) {
-        earlier.set(charge.key, [...others, charge]);
-      }
-    }
+/** A fact's charge and what adjusts it may be of different months: they are read together, some hours at a time. */
+async function auditAdjusted(
+  ledger: Ledger,
+  { scope, lists, project }: Omit<Projects, "meters"> & { project: Metered },
+  report: Report,
+): Promise<number> {
+  let compared = 0;
+  for (const range of rangesOf(project, scope.now)) {
+    const recorded = await readFacts(ledger, project.meter, range);
+    compared += recorded.filter(({ cycle }) => cycle >= scope.from && cycle < scope.to).length;
+    compareProject({ scope, lists, project, recorded, window: { range } }, report);
   }
-  return { wanted, earlier, isPartial };
-}
-
-function within(from: string, to: string): (charge: PlanCharge) => boolean {
-  const [start, end] = [Date.parse(from), Date.parse(to)];
-  return (charge) => charge.from >= start && charge.from < end;
+  return compared;
 }
 
 /** Charges that belong to no project of the organization: read only where there are others than were compared. */
