@@ -20,6 +20,8 @@ export interface AdminContext {
   warn: (line: string) => void;
   /** How far a command is, which is shown while it runs; where that cannot be, nothing is. */
   progress?: ((line: string) => void) | undefined;
+  /** How long a command may take, in milliseconds; where that is known. */
+  timeoutMs?: number | undefined;
 }
 
 /** What every command of a process shares. */

@@ -10,6 +10,9 @@ import { ADMIN_PORT, adminServer } from "./server.ts";
  * API server memory, and a hundred concurrent calls start no process.
  */
 
+/** Less than the three minutes for which a client waits. */
+const COMMAND_TIMEOUT_MS = 150_000;
+
 const logger = createLogger("api-server", process.env.SLIPWAY_LOG_LEVEL ?? "info");
 try {
   const { close, ...context } = openAdminContext(process.env, (error) =>
@@ -24,7 +27,7 @@ try {
   });
   const server = adminServer(
     async (words) => {
-      const result = await runAdminCommand(words, context);
+      const result = await runAdminCommand(words, { ...context, timeoutMs: COMMAND_TIMEOUT_MS });
       commands.inc({ result: result.exitCode === 0 ? "succeeded" : "failed" });
       return result;
     },

@@ -16,7 +16,7 @@ export {
   BillingFindings,
   billingFindingCodes,
 } from "./billing-audit/findings.ts";
-export { AuditRunningError } from "./billing-audit/lock.ts";
+export { AuditRunningError, AuditTimeoutError } from "./billing-audit/lock.ts";
 export { type AuditedObject, auditObjects } from "./billing-audit/objects.ts";
 export { type BillingSeal, type SealedUntil, sealBilling } from "./billing-seals.ts";
 export * from "./budget-crossings.ts";

@@ -2,6 +2,8 @@ import { type KubeClient, resources } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project, statusState } from "@slipway/crds";
 import {
   type AuditedObject,
+  AuditRunningError,
+  AuditTimeoutError,
   auditBilling,
   auditObjects,
   type BillingFinding,
@@ -42,7 +44,8 @@ export async function auditBillingCommand(
   const ledger = connectLedger({
     url: context.env.SLIPWAY_LEDGER_URL ?? "",
     applicationName: "slipway-audit",
-    maxConnections: 1,
+    // Another one ends an audit that takes too long.
+    maxConnections: 2,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   try {
@@ -50,7 +53,10 @@ export async function auditBillingCommand(
       organizationId: organization,
       ...range,
       head,
+      timeoutMs: context.timeoutMs,
       onProgress: context.progress,
+    }).catch((error: unknown) => {
+      throw refusalOf(error);
     });
     const objects = cluster ? await auditCluster(context, organization, findings.report) : undefined;
     return {
@@ -74,6 +80,18 @@ export async function auditBillingCommand(
   } finally {
     await ledger.destroy();
   }
+}
+
+/** What an administrator can do about an audit that cannot run. */
+function refusalOf(error: unknown): unknown {
+  if (error instanceof AuditRunningError) {
+    return new AdminError(error.message);
+  }
+  return error instanceof AuditTimeoutError
+    ? new AdminError(
+        `${error.message}, which is all that the admin server has for a command: run it by itself, with kubectl exec deploy/slipway-admin -c admin -- node api-server/src/admin/main.ts billing audit`,
+      )
+    : error;
 }
 
 /** Compares what Projects have in their status with the ledger. @returns how many there are */

@@ -9,7 +9,7 @@ import { isLong } from "../../../../test/kit/long.ts";
 import { type BillingSeal, sealBilling, sealNext } from "../billing-seals.ts";
 import type { Ledger } from "../connect.ts";
 import { columnsOf, type SealScheme, sealScheme, tablesOf } from "../sealed-tables.ts";
-import { auditSnapshot, type BillingAuditOptions } from "./audit.ts";
+import { auditBilling, auditSnapshot, type BillingAuditOptions } from "./audit.ts";
 import { BillingFindings } from "./findings.ts";
 import { auditSeals } from "./seals.ts";
 
@@ -163,6 +163,34 @@ async function checksOf(table: string): Promise<string[]> {
   );
   return rows.map(({ name }) => name);
 }
+
+test("an audit that takes longer than it may ends, and another one can begin", async () => {
+  const audit = (options: BillingAuditOptions = {}) =>
+    auditBilling(server.connect(), { organizationId: "gamma", ...options });
+  await server
+    .connect()
+    .transaction()
+    .execute(async (transaction) => {
+      await sql`lock table charges in access exclusive mode`.execute(transaction);
+      await expect(audit({ timeoutMs: 1 })).rejects.toThrow("the audit takes longer than 0.001 s");
+    });
+  expect((await audit({ timeoutMs: 60_000 })).findings.kept).toEqual([]);
+});
+
+test("an organization is audited of which there is nothing but a run, an hour of storage, or a sum of a day", async () => {
+  const { organizations, findings } = await auditForged([
+    "insert into job_runs select r.* from job_runs o, json_populate_record(o, '{\"organization_id\": \"only-runs\"}') r limit 1",
+    "insert into storage_hours select r.* from storage_hours o, json_populate_record(o, '{\"organization_id\": \"only-hours\"}') r limit 1",
+    "insert into usage_by_day values ('only-sums', '2026-01-01', 'term', 1, 1)",
+  ]);
+  expect(organizations).toBe(6);
+  const found = new Map(findings.kept.map(({ organizationId, code }) => [organizationId, code]));
+  expect([found.get("only-runs"), found.get("only-hours"), found.get("only-sums")]).toEqual([
+    "RUN_CHARGE_MISSING",
+    "STORAGE_CHARGE_MISSING",
+    "SUM_DIFFERS",
+  ]);
+});
 
 test("nothing of them is left", async () => {
   const { rows } = await sql<{ shops: number }>`

@@ -7,7 +7,7 @@ import { type Check, retirement, runCharges, runCheck, settlements, storageCharg
 import { firstCycle } from "./dates.ts";
 import { BillingFindings } from "./findings.ts";
 import { chargesOnInvoices, invoicedCharges, lines, numbers, payments, totals } from "./invoice-checks.ts";
-import { withAuditLock } from "./lock.ts";
+import { withAuditLock, withinTime } from "./lock.ts";
 import { auditPart } from "./parts.ts";
 import { auditPlanCharges } from "./plan-charges.ts";
 import { dayOf, nextCycle, scopeOf, spansOf } from "./scope.ts";
@@ -25,6 +25,8 @@ export interface BillingAuditOptions {
   to?: Date | undefined;
   /** The hash of a seal that was kept elsewhere, in hexadecimal. */
   head?: string | undefined;
+  /** How long it may take, in milliseconds; without a limit unless given. */
+  timeoutMs?: number | undefined;
   onProgress?: ((line: string) => void) | undefined;
 }
 
@@ -58,21 +60,25 @@ const KEPT = sql`lock table charges, job_runs in access share mode`;
  * Audits as of one moment. It reads a few projects, or a statement's result, at a time.
  * @param ledger a connection whose answers may take ten minutes
  * @throws AuditRunningError while another process audits
+ * @throws AuditTimeoutError when it takes longer than it may
  * @throws when the database is away
  */
 export function auditBilling(ledger: Ledger, options: BillingAuditOptions = {}): Promise<BillingAudit> {
-  return withAuditLock(ledger, (connection) =>
-    connection
-      .transaction()
-      .setIsolationLevel("repeatable read")
-      .setAccessMode("read only")
-      .execute(async (transaction) => {
-        for (const first of [...LIMITS, KEPT]) {
-          await first.execute(transaction);
-        }
-        return auditSnapshot(transaction, options);
-      }),
-  );
+  const { timeoutMs } = options;
+  return withAuditLock(ledger, (connection) => {
+    const audit = () =>
+      connection
+        .transaction()
+        .setIsolationLevel("repeatable read")
+        .setAccessMode("read only")
+        .execute(async (transaction) => {
+          for (const first of [...LIMITS, KEPT]) {
+            await first.execute(transaction);
+          }
+          return auditSnapshot(transaction, options);
+        });
+    return timeoutMs === undefined ? audit() : withinTime(ledger, { connection, timeoutMs }, audit);
+  });
 }
 
 /** @internal Audits what a transaction sees. */
@@ -160,7 +166,7 @@ async function ledgerNow(ledger: Ledger): Promise<Date> {
 /** Tables in which an organization that was ever billed is. */
 const TABLES = [
   ...["plan_meters", "billable_changes", "plan_charges", "usage_by_project", "charges"],
-  ...["settlements", "invoices", "invoice_charges"],
+  ...["settlements", "invoices", "invoice_charges", "job_runs", "storage_hours", "usage_by_day"],
 ] as const;
 
 /** Jumps from one to the next where there is an index. */

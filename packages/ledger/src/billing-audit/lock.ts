@@ -14,6 +14,40 @@ export class AuditRunningError extends Error {
   }
 }
 
+/** It takes longer than it may. */
+export class AuditTimeoutError extends Error {
+  constructor(timeoutMs: number) {
+    super(`the audit takes longer than ${timeoutMs / 1_000} s`);
+    this.name = "AuditTimeoutError";
+  }
+}
+
+/**
+ * Does what may take so long on a connection, which is ended then: so is the statement that it waits for.
+ * @param ledger has another connection to spare
+ * @throws AuditTimeoutError when it takes longer
+ */
+export async function withinTime<T>(
+  ledger: Ledger,
+  { connection, timeoutMs }: { connection: Ledger; timeoutMs: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(connection);
+  let isOver = false;
+  const timer = setTimeout(() => {
+    isOver = true;
+    // Where the ledger is away its answers end by themselves.
+    sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(ledger).catch(() => undefined);
+  }, timeoutMs);
+  try {
+    return await work();
+  } catch (error) {
+    throw isOver ? new AuditTimeoutError(timeoutMs) : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /**
  * Runs with the lock of audits on a connection of its own. Its end is that of the connection at the latest.
  * @throws AuditRunningError when another one has it for longer than statements wait for locks
