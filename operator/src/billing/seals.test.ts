@@ -8,13 +8,14 @@ const UNTIL = new Date("2026-03-01T00:00:00Z");
 const seal = { number: 1, hash: "00", rows: 3, to: UNTIL };
 
 /** Seals with these answers, one after the other, and the last one from then on; and when, in seconds. */
-async function sealing(answers: readonly (SealedUntil | Error)[], seconds: number) {
+async function sealing(answers: readonly (SealedUntil | Error)[], seconds: number, sealed: Date | undefined = undefined) {
   const clock = new FakeClock("2026-03-03T00:00:00Z");
   const began = clock.monotonic();
   const calls: number[] = [];
   const until: (Date | undefined)[] = [];
-  let sealed = 0;
+  let made = 0;
   const ledger = {
+    until: async () => sealed,
     seal: async () => {
       const answer = answers[Math.min(calls.length, answers.length - 1)];
       calls.push(Math.round((clock.monotonic() - began) / 1_000));
@@ -26,7 +27,7 @@ async function sealing(answers: readonly (SealedUntil | Error)[], seconds: numbe
   };
   const stop = new AbortController();
   const onSealed = () => {
-    sealed += 1;
+    made += 1;
   };
   const running = runSeals(
     { ledger, clock, log: silentLogger, onSealed, onUntil: (at) => until.push(at) },
@@ -37,7 +38,7 @@ async function sealing(answers: readonly (SealedUntil | Error)[], seconds: numbe
   }
   stop.abort();
   await running;
-  return { calls, until, sealed };
+  return { calls, until, sealed: made };
 }
 
 test("what is left is sealed a second later, and then nothing for an hour", async () => {
@@ -52,4 +53,11 @@ test("it is tried again a minute after the ledger was away, or another process s
   const result = await sealing([new Error("away"), other, { seal, until: UNTIL, isMore: false }], 200);
   expect(result.calls).toEqual([0, 60, 120]);
   expect(result.until).toEqual([UNTIL]);
+});
+
+test("a process that begins reports what was sealed before it, also while it cannot seal", async () => {
+  const before = new Date("2026-02-27T00:00:00Z");
+  expect((await sealing([new Error("away")], 100, before)).until).toEqual([before]);
+  const result = await sealing([{ seal, until: UNTIL, isMore: false }], 1, before);
+  expect(result.until).toEqual([before, UNTIL]);
 });

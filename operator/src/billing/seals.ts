@@ -1,12 +1,14 @@
 /** Adds the sealing of what money follows from to a manager: docs/billing-audit.md#seals. */
 
 import type { Manager } from "@slipway/controller-runtime";
-import { connectLedger, type Ledger, type SealedUntil, sealBilling } from "@slipway/ledger";
+import { connectLedger, type Ledger, type SealedUntil, sealBilling, sealedUntil } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Counter, Gauge } from "prom-client";
 
 /** The ledger's seals. Each call may throw when the ledger is unavailable, and may be repeated. */
 export interface SealLedger {
+  /** Up to when all is sealed; undefined where nothing is. */
+  until(): Promise<Date | undefined>;
   /** Seals the oldest rows that no seal has. */
   seal(): Promise<SealedUntil>;
 }
@@ -24,7 +26,10 @@ export const connectSealLedger = (url: string, log: Logger): Ledger =>
   });
 
 /** Seals in the PostgreSQL ledger. */
-export const ledgerSeals = (ledger: Ledger): SealLedger => ({ seal: () => sealBilling(ledger) });
+export const ledgerSeals = (ledger: Ledger): SealLedger => ({
+  until: () => sealedUntil(ledger),
+  seal: () => sealBilling(ledger),
+});
 
 interface Options {
   ledger: SealLedger;
@@ -49,14 +54,14 @@ export function addSeals(manager: Manager, ledger: SealLedger): void {
   });
   const until = new Gauge({
     name: "slipway_billing_sealed_timestamp_seconds",
-    help: "Until when all that money follows from is sealed, or when this process began to. 0 where it does not seal.",
+    help: "Until when all that money follows from is sealed, or when this process began to where nothing is. 0 where it does not seal.",
     registers: [registry],
   });
   manager.addRunnable({
     name: "billing-seals",
     run: async (signal) => {
       const onUntil = (at: Date | undefined) => until.set((at?.getTime() ?? 0) / 1_000);
-      // So that one that never succeeds is noticed.
+      // So that one that never succeeds is noticed. What the ledger has sealed is from before this process, and so is how long nothing was.
       onUntil(clock.now());
       await runSeals({ ledger, clock, log, onSealed: () => seals.inc(), onUntil }, signal);
       onUntil(undefined);
@@ -72,9 +77,17 @@ export async function runSeals(
   { ledger, clock, log, onSealed, onUntil }: Options,
   signal: AbortSignal,
 ): Promise<void> {
+  let isKnown = false;
   while (!signal.aborted) {
     let pauseMs = RETRY_MS;
     try {
+      if (!isKnown) {
+        const before = await ledger.until();
+        isKnown = true;
+        if (before) {
+          onUntil?.(before);
+        }
+      }
       const { seal, until, isMore } = await ledger.seal();
       if (seal) {
         const { number, hash, rows, to } = seal;

@@ -58,18 +58,30 @@ export async function sealNext(
   return seal(transaction, { cut: await cutOf(transaction, lagMs), scheme });
 }
 
+/** All that was recorded before is sealed; undefined where there are no seals. */
+export async function sealedUntil(ledger: Ledger): Promise<Date | undefined> {
+  const { rows } = await sql<{ until: Date | null }>`
+    select max(sealed_to) as until from billing_seals`.execute(ledger);
+  return rows[0]?.until ?? undefined;
+}
+
 async function lockSeals(transaction: Transaction<LedgerSchema>): Promise<boolean> {
   const { rows } = await sql<{ locked: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended('billing seals', 0)) as locked`.execute(transaction);
   return rows[0]?.locked ?? false;
 }
 
-/** The instant before which nothing more is recorded. Instants are text: PostgreSQL's have microseconds. */
+/**
+ * The instant before which nothing more is recorded. Of a prepared transaction only the end is known, before which it began within the same time as
+ * another one may not be seen. Instants are text: PostgreSQL's have microseconds.
+ */
 async function cutOf(transaction: Ledger, lagMs: number): Promise<string> {
   const { rows } = await sql<{ cut: string }>`
     select least(clock_timestamp() - make_interval(secs => ${lagMs / 1_000}), (
       select min(xact_start) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-        and backend_type = 'client backend'))::text as cut`.execute(transaction);
+        and backend_type = 'client backend'), (
+      select min(prepared) - make_interval(secs => ${lagMs / 1_000}) from pg_prepared_xacts
+      where database = current_database()))::text as cut`.execute(transaction);
   return rows[0]?.cut ?? "-infinity";
 }
 
