@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that look random, the same ones for the same seed: Mulberry32. */
+/** Pseudorandom numbers from 0 to 1, the same ones for the same seed: Mulberry32. */
 export function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

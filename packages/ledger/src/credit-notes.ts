@@ -73,7 +73,7 @@ export function creditedTaxes(
   });
 }
 
-/** Credit notes of an invoice, the oldest first. */
+/** Credit notes of an invoice, by their numbers: one has the tax that those before left, and `issued_at` is when its transaction began. */
 export async function listCreditNotes(ledger: Ledger, invoiceNumber: string): Promise<CreditNote[]> {
   const { rows } = await sql<{
     number: string;
@@ -86,7 +86,7 @@ export async function listCreditNotes(ledger: Ledger, invoiceNumber: string): Pr
     total_cents: string;
   }>`
     select number, reference, reason, issued_at, net_cents, taxes, tax_cents, total_cents from credit_notes
-    where invoice_number = ${invoiceNumber} order by issued_at, number`.execute(ledger);
+    where invoice_number = ${invoiceNumber} order by split_part(number, '-', 2), length(number), number`.execute(ledger);
   return rows.map((row) => ({
     number: row.number,
     invoiceNumber,

@@ -18,17 +18,24 @@ const change = (number: number, hoursAgo: number, state: Partial<BillableState> 
   at: new Date(NOW.getTime() - hoursAgo * HOUR),
   state: { ...STATE, ...state },
 });
-const compare = (changes: readonly NumberedChange[], recorded: readonly NumberedChange[]) =>
-  compareObject({ projectId: "shop", projectUid: "u1", changes }, recorded, NOW).map(({ code, key }) => [
-    code,
-    key,
-  ]);
+/** What the ledger has was recorded as it came, unless given. */
+const compare = (
+  changes: readonly NumberedChange[],
+  recorded: readonly (NumberedChange & { recordedAt?: Date })[],
+) =>
+  compareObject(
+    { projectId: "shop", projectUid: "u1", changes },
+    recorded.map((one) => ({ recordedAt: one.at, ...one })),
+    NOW,
+  ).map(({ code, key }) => [code, key]);
 const differs = [["OBJECT_DIFFERS", "u1/2"]];
 
 test("a history that is the same, or on its way, is right", () => {
   expect(compare([change(1, 9), change(2, 5)], [change(1, 9), change(2, 5)])).toEqual([]);
   expect(compare([change(1, 9), change(2, 0.5)], [change(1, 9)])).toEqual([]);
   expect(compare([change(1, 9)], [change(1, 9), change(2, 0.5)])).toEqual([]);
+  // It came late.
+  expect(compare([change(1, 9)], [change(1, 9), { ...change(2, 5), recordedAt: NOW }])).toEqual([]);
 });
 
 // Shows: docs/billing-audit.md#objects-of-the-cluster: the ledger has another change of this number than the status

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { sql } from "kysely";
-import { listBillableChanges, type NumberedChange } from "../billable-changes.ts";
+import { type ChangeRow, changeOf, type NumberedChange } from "../billable-changes.ts";
 import type { Ledger } from "../connect.ts";
 import type { BillingFinding } from "./findings.ts";
 
@@ -32,10 +32,7 @@ export async function auditObjects(
   const listed = objects.filter(({ changes }) => changes.length > 0);
   for (let start = 0; start < listed.length; start += OBJECTS) {
     const some = listed.slice(start, start + OBJECTS);
-    const rows = await listBillableChanges(
-      ledger,
-      some.map(({ projectUid, changes }) => ({ projectUid, from: changes[0]?.number ?? 1 })),
-    );
+    const rows = await recordedChanges(ledger, some);
     const recorded = Map.groupBy(rows, ({ projectUid }) => projectUid);
     for (const object of some) {
       for (const finding of compareObject(object, recorded.get(object.projectUid) ?? [], now)) {
@@ -59,19 +56,40 @@ export async function auditObjects(
   }
 }
 
+/** A change with when the ledger recorded it. */
+export interface RecordedChange extends NumberedChange {
+  recordedAt: Date;
+}
+
+/** What the ledger has of some projects from their statuses' first changes on. */
+async function recordedChanges(
+  ledger: Ledger,
+  objects: readonly AuditedObject[],
+): Promise<(RecordedChange & { projectUid: string })[]> {
+  const uids = objects.map(({ projectUid }) => projectUid);
+  const firsts = objects.map(({ changes }) => changes[0]?.number ?? 1);
+  const { rows } = await sql<ChangeRow & { recorded_at: Date }>`
+    select c.* from unnest(${uids}::text[], ${firsts}::integer[]) g (project_uid, first)
+    join billable_changes c on c.project_uid = g.project_uid and c.number >= g.first
+    order by c.project_uid, c.number`.execute(ledger);
+  return rows.map((row) => ({ ...changeOf(row), recordedAt: row.recorded_at }));
+}
+
 /** What differs between a status and the ledger, from the status' first change on. */
 export function compareObject(
   { projectUid, changes }: AuditedObject,
-  recorded: readonly NumberedChange[],
+  recorded: readonly RecordedChange[],
   now: Date,
 ): Found[] {
   const [inStatus, inLedger] = [byNumber(changes), byNumber(recorded)];
   const numbers = [...new Set([...inStatus.keys(), ...inLedger.keys()])].sort((a, b) => a - b);
   return numbers.flatMap((number): Found[] => {
     const [expected, found] = [inStatus.get(number), inLedger.get(number)];
+    // A status is written before the ledger, which may have a change that it was sent late.
+    const since = expected === undefined ? found?.recordedAt : expected.at;
     const isOnItsWay =
       (expected === undefined || found === undefined) &&
-      now.getTime() - ((expected ?? found)?.at.getTime() ?? 0) < PENDING_MS;
+      now.getTime() - (since?.getTime() ?? 0) < PENDING_MS;
     if (isOnItsWay || isSame(expected, found)) {
       return [];
     }
@@ -80,7 +98,7 @@ export function compareObject(
   });
 }
 
-const byNumber = (changes: readonly NumberedChange[]): Map<number, NumberedChange> =>
+const byNumber = <T extends NumberedChange>(changes: readonly T[]): Map<number, T> =>
   new Map(changes.map((change) => [change.number, change]));
 
 const isSame = (a: NumberedChange | undefined, b: NumberedChange | undefined): boolean =>
