@@ -8,7 +8,7 @@ const UNTIL = new Date("2026-03-01T00:00:00Z");
 const seal = { number: 1, hash: "00", rows: 3, to: UNTIL };
 
 /** Seals with these answers, one after the other, and the last one from then on; and when, in seconds. */
-async function sealing(answers: readonly (SealedUntil | Error)[], seconds: number, sealed: Date | undefined = undefined) {
+async function sealing(answers: readonly (SealedUntil | Error)[], seconds: number, sealed?: Date) {
   const clock = new FakeClock("2026-03-03T00:00:00Z");
   const began = clock.monotonic();
   const calls: number[] = [];

@@ -171,6 +171,7 @@ test("an audit that takes longer than it may ends, and another one can begin", a
     .connect()
     .transaction()
     .execute(async (transaction) => {
+      await sql`set local idle_in_transaction_session_timeout = 0`.execute(transaction);
       await sql`lock table charges in access exclusive mode`.execute(transaction);
       await expect(audit({ timeoutMs: 1 })).rejects.toThrow("the audit takes longer than 0.001 s");
     });

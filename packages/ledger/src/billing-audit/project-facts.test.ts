@@ -31,8 +31,10 @@ test.each([
   );
 });
 
-test("a project that is charged up to a time to come is read up to now", () => {
+test("a project that is charged up to a time to come is read up to now, and one that is not yet is read, too", () => {
   const own = project(1, 0);
+  const none = { ...own, meter: { ...own.meter, metered_until: null } };
+  expect(rangesOf(none, NOW)).toEqual(["terms", { from: 0, to: 100_000 }]);
   const far = { ...own, meter: { ...own.meter, metered_until: Number.POSITIVE_INFINITY } };
   expect(rangesOf(far, NOW)).toHaveLength(2);
 });

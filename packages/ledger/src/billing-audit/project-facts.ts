@@ -29,8 +29,10 @@ export function rangesOf({ meter, changes }: Metered, now: Date): FactRange[] {
   const instances = changes.reduce((most, { instances: own }) => Math.max(most, own ?? 0), 0);
   const states = changes.reduce((count, { late }) => count + (late ? 1 : 0), 1);
   const step = Math.max(LEAST_HOURS, Math.floor(FACTS / ((instances + 1) * Math.min(states, STATES))));
-  const begun = changes.reduce((first, { at }) => Math.min(first, at.getTime()), untilOf(meter, now));
-  const last = Math.ceil((untilOf(meter, now) - begun) / HOUR_MS);
+  const until = untilOf(meter, now);
+  const begun = changes.reduce((first, { at }) => Math.min(first, at.getTime()), until);
+  // Of a project that is charged up to no time nothing is to be recorded.
+  const last = until > begun ? Math.ceil((until - begun) / HOUR_MS) : 0;
   const ranges: FactRange[] = ["terms"];
   for (let from = 0; from <= last; from += step) {
     // What is recorded beyond is of no hour that there was.
