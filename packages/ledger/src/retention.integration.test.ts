@@ -70,7 +70,7 @@ describe("after 90 days", () => {
     expect(await retireJobRuns(test.ledger, now)).toMatchObject({ partitions: [], runs: 0, charges: 0 });
   });
 
-  // Shows: docs/ledger.md#retention: Whole months are dropped, of runs and charges the next day while an audit of billing runs
+  // Shows: docs/ledger.md#retention: those of runs and charges stay until the next day while an audit of billing runs
   it("months stay while an audit runs, which is one at a time", { timeout: 30_000 }, async () => {
     await recordJobRuns(
       test.ledger,
