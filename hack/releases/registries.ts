@@ -94,7 +94,10 @@ function operatorRegistry(): Registry {
     adjust: async () => 0,
   };
   const catalog = () => ({}) as Catalog;
-  addSeals(manager, { seal: async () => ({ seal: undefined, until: undefined, isMore: false }) });
+  addSeals(manager, {
+    until: async () => undefined,
+    seal: async () => ({ seal: undefined, until: undefined, isMore: false }),
+  });
   addInvoices(manager, {
     begin: async () => {},
     due: async () => undefined,

@@ -86,7 +86,9 @@ export async function listCreditNotes(ledger: Ledger, invoiceNumber: string): Pr
     total_cents: string;
   }>`
     select number, reference, reason, issued_at, net_cents, taxes, tax_cents, total_cents from credit_notes
-    where invoice_number = ${invoiceNumber} order by split_part(number, '-', 2), length(number), number`.execute(ledger);
+    where invoice_number = ${invoiceNumber} order by split_part(number, '-', 2), length(number), number`.execute(
+    ledger,
+  );
   return rows.map((row) => ({
     number: row.number,
     invoiceNumber,

@@ -180,8 +180,8 @@ test("an audit that takes longer than it may ends, and another one can begin", a
 
 test("an organization is audited of which there is nothing but a run, an hour of storage, or a sum of a day", async () => {
   const { organizations, findings } = await auditForged([
-    "insert into job_runs select r.* from job_runs o, json_populate_record(o, '{\"organization_id\": \"only-runs\"}') r limit 1",
-    "insert into storage_hours select r.* from storage_hours o, json_populate_record(o, '{\"organization_id\": \"only-hours\"}') r limit 1",
+    'insert into job_runs select r.* from job_runs o, json_populate_record(o, \'{"organization_id": "only-runs"}\') r limit 1',
+    'insert into storage_hours select r.* from storage_hours o, json_populate_record(o, \'{"organization_id": "only-hours"}\') r limit 1',
     "insert into usage_by_day values ('only-sums', '2026-01-01', 'term', 1, 1)",
   ]);
   expect(organizations).toBe(6);

@@ -88,8 +88,7 @@ export function compareObject(
     // A status is written before the ledger, which may have a change that it was sent late.
     const since = expected === undefined ? found?.recordedAt : expected.at;
     const isOnItsWay =
-      (expected === undefined || found === undefined) &&
-      now.getTime() - (since?.getTime() ?? 0) < PENDING_MS;
+      (expected === undefined || found === undefined) && now.getTime() - (since?.getTime() ?? 0) < PENDING_MS;
     if (isOnItsWay || isSame(expected, found)) {
       return [];
     }
