@@ -249,6 +249,14 @@ export const organizationLimits = z.strictObject({
 });
 export type OrganizationLimits = z.output<typeof organizationLimits>;
 
+/** Prices of what projects use beside their plans: docs/billing.md. */
+export const resourcePrices = z
+  .strictObject({
+    buildMinute: decimal("Price of a begun minute of a build.").optional(),
+    backupGbHour: decimal("Price of a GB of a backup for a begun hour that it is kept.").optional(),
+  })
+  .describe("In BRL cents; what has none, or 0, is not charged.");
+
 /** What all prices and amounts are in. */
 export const CURRENCY = "brl";
 
@@ -265,6 +273,7 @@ export const catalogFields = z.strictObject({
   storagePlans: z.array(storagePlan).min(1),
   databasePlans: z.array(databasePlan),
   engines: z.array(engine),
+  resourcePrices: resourcePrices.optional(),
   templates: z.array(template).max(200).default([]),
   organizationLimits: organizationLimits.prefault({}),
 });

@@ -15,6 +15,8 @@ export const costKinds = [
   "job_storage",
   "instance_hour",
   "storage_hour",
+  "build_minute",
+  "backup_hour",
   "term",
   "credit",
 ] as const;
@@ -50,12 +52,14 @@ const DAY_MS = 86_400_000;
 const REST_MS = 2 * 3_600_000;
 /** Kinds of charges that arise where plans are not metered, too. */
 const UNMETERED: readonly CostKind[] = ["job_run", "job_storage"];
-/** Whole days whose mean a day to come is expected to cost. Runs differ from day to day; hours do not, unless something changes. */
+/** Whole days whose mean a day to come is expected to cost. Runs and builds differ from day to day; hours do not, unless something changes. */
 const MEAN_OF_DAYS: Readonly<Partial<Record<CostKind, number>>> = {
   job_run: 7,
   job_storage: 1,
   instance_hour: 1,
   storage_hour: 1,
+  build_minute: 7,
+  backup_hour: 1,
 };
 const MOST_DAYS = 7;
 /** Decimals of a cent of a mean. */

@@ -27,6 +27,20 @@ export {
   planChargeKinds,
   planCharges,
 } from "./plan-charges.ts";
-export { type PlanPrices, type PriceList, planPrices, priceListOf } from "./prices.ts";
+export {
+  type PlanPrices,
+  type PriceList,
+  planPrices,
+  priceListOf,
+  pricedResources,
+  type ResourcePrice,
+} from "./prices.ts";
+export {
+  buildCharge,
+  type EndedBuild,
+  type ResourceCharge,
+  type ResourceChargeKind,
+  resourceChargeKinds,
+} from "./resource-charges.ts";
 export { billableState, statusState } from "./state.ts";
 export { type TaxLine, type TaxRate, type TaxTable, taxCents, taxLines, taxRatesOf } from "./taxes.ts";
