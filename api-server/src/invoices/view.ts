@@ -36,7 +36,16 @@ export const invoiceItemSchema = z.object({
 const line = z.object({
   line: z.int().min(1),
   project_id: z.string(),
-  kind: z.enum(["job_run", "storage", "instance_hour", "storage_hour", "term", "credit"]),
+  kind: z.enum([
+    "job_run",
+    "storage",
+    "instance_hour",
+    "storage_hour",
+    "build_minute",
+    "backup_hour",
+    "term",
+    "credit",
+  ]),
   plan: z.string().optional(),
   unit: z.enum(["minute", "gb_hour", "instance_hour", "term", "credit"]),
   quantity: z.number(),
@@ -100,6 +109,8 @@ export const units: Readonly<Record<string, z.output<typeof line>["unit"]>> = {
   storage: "gb_hour",
   instance_hour: "instance_hour",
   storage_hour: "gb_hour",
+  build_minute: "minute",
+  backup_hour: "gb_hour",
   term: "term",
   credit: "credit",
 };

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { priceListOf } from "./prices.ts";
-import type { PriceList } from "./prices.ts";
+import { type PriceList, priceListOf } from "./prices.ts";
 import { buildCharge } from "./resource-charges.ts";
 
 const list = (from: number, buildMinute?: string): PriceList => ({

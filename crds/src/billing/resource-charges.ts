@@ -52,8 +52,11 @@ export function buildCharge(
   const minutes = Math.min(Math.max(Math.ceil((finishedAt - from) / MINUTE_MS), 1), MAX_BUILD_MINUTES);
   const to = from + minutes * MINUTE_MS;
   const finalAt = Math.min(Math.max(from, finishedAt), to);
-  const fact = { kind: "build_minute", key: `${projectUid}/build_minute/${buildId}`, from, to, finalAt } as const;
-  return chargeOf(fact, { quantity: `${minutes}`, lists, name: "buildMinute" });
+  const key = `${projectUid}/build_minute/${buildId}`;
+  return chargeOf(
+    { kind: "build_minute", key, from, to, finalAt },
+    { quantity: `${minutes}`, lists, name: "buildMinute" },
+  );
 }
 
 function chargeOf(

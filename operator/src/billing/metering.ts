@@ -4,6 +4,7 @@ import type { Manager, Store } from "@slipway/controller-runtime";
 import { type Catalog, type Project, priceListOf } from "@slipway/crds";
 import {
   billableHistories,
+  chargeBuilds,
   type Ledger,
   lastBillableChanges,
   listPrices,
@@ -22,6 +23,7 @@ import { type ChangeOutcome, ChangeRecorder } from "./change-recorder.ts";
 import { type OpenHistories, runEndedProjects } from "./ended-projects.ts";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
 import { PlanMeter } from "./plan-meter.ts";
+import { runResourceMeter } from "./resource-meter.ts";
 
 /** Ledger operations of metering. */
 export interface MeteringLedger {
@@ -45,6 +47,7 @@ export const ledgerMetering = (ledger: Ledger): MeteringLedger => ({
     record: (windows) => recordPlanCharges(ledger, windows),
     recorded: (projectUid, hoursSince) => recordedPlanCharges(ledger, projectUid, hoursSince),
     adjust: (project) => recordPlanAdjustments(ledger, project),
+    chargeBuilds: () => chargeBuilds(ledger),
   },
 });
 
@@ -70,7 +73,7 @@ export interface MeteringOptions {
   isOn: boolean;
 }
 
-/** Each shard records the changes and the charges of its own projects, and their deletions wait for the changes. The first one records prices. */
+/** Each shard records the changes and the charges of its own projects, and their deletions wait for the changes. The first one records prices, and charges what projects use beside their plans. */
 export function addMetering(
   manager: Manager,
   { ledger, projects, catalog, isOn }: MeteringOptions,
@@ -87,7 +90,7 @@ export function addMetering(
   }
   const charges = new Counter({
     name: "slipway_plan_charges_total",
-    help: "Charges of plans by outcome: recorded, recorded as the difference that a late change makes, found otherwise in the ledger, or refused.",
+    help: "Charges of plans, and of what projects use beside them, by outcome: recorded, recorded as the difference that a late change makes, found otherwise in the ledger, or refused.",
     labelNames: ["outcome"],
     registers: [registry],
   });
@@ -127,6 +130,19 @@ export function addMetering(
     onOutcome: (outcome, count) => charges.inc({ outcome }, count),
   });
   manager.addRunnable({ name: "plan-meter", everyShard: true, run: (signal) => meter.run(signal) });
+  manager.addRunnable({
+    name: "resource-meter",
+    run: (signal) =>
+      runResourceMeter(
+        {
+          ledger: ledger.charges,
+          clock,
+          log,
+          onOutcome: (outcome, count) => charges.inc({ outcome }, count),
+        },
+        signal,
+      ),
+  });
   manager.addRunnable({
     name: "prices",
     run: (signal) => runPrices({ ledger: ledger.charges, catalog, clock, log }, signal),

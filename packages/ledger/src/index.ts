@@ -126,6 +126,7 @@ export {
   isTooSlow,
   recordInParts,
 } from "./refused-rows.ts";
+export { type ChargedResources, chargeBuilds } from "./resource-charges.ts";
 export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";
 export type {
   Build,

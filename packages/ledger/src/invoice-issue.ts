@@ -96,7 +96,7 @@ async function takeCharges(
       where c.settle_cycle = ${cycle}::date and c.organization_id = ${organizationId} and c.kind = 'storage' and c.amount > 0
       union all
       select p.key, p.project_id, p.kind, p.plan, p.starts_at,
-        case when whole then coalesce(p.gb, 1) else 1 end,
+        case when whole then coalesce(p.quantity, p.gb, 1) else 1 end,
         case when p.kind = 'credit' then -p.amount when whole then p.price else p.amount end,
         case p.kind when 'credit' then -p.amount else p.amount end,
         not whole

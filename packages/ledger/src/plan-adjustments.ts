@@ -34,7 +34,7 @@ interface Row {
 }
 
 /**
- * What is recorded of a project, adjustments too, oldest first: all of its terms and credits, and the hours that ended at an instant or later.
+ * What is recorded of a project's plan and storage, adjustments too, oldest first: all of its terms and credits, and the hours that ended at an instant or later.
  * Keys of a project begin with its uid: they are found by them.
  */
 export async function recordedPlanCharges(
@@ -45,7 +45,7 @@ export async function recordedPlanCharges(
   const { rows } = await sql<Row>`
     select key, kind, starts_at, ends_at, final_at, plan, instance, gb, trim_scale(price)::text as price,
       trim_scale(amount)::text as amount, adjusts
-    from plan_charges where key >= ${`${projectUid}/`} and key < ${`${projectUid}0`}
+    from plan_charges where key >= ${`${projectUid}/`} and key < ${`${projectUid}0`} and quantity is null
       and (split_part(coalesce(adjusts, key), '/', 2) not in ('instance_hour', 'storage_hour') or ends_at >= ${hoursSince})
     order by late_at nulls first, key`.execute(ledger);
   return rows.map((row) => ({

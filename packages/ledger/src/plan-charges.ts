@@ -253,9 +253,18 @@ export function rowOf(
 
 /** Prices by date, oldest first. */
 export async function listPrices(ledger: Ledger): Promise<PriceList[]> {
-  const { rows } = await sql<{ from_at: Date; plans: Record<string, PlanPrices>; gb_hour: string }>`
-    select from_at, plans, gb_hour from price_lists order by from_at`.execute(ledger);
-  return rows.map(({ from_at, plans, gb_hour }) => ({ from: from_at.getTime(), plans, gbHour: gb_hour }));
+  const { rows } = await sql<{
+    from_at: Date;
+    plans: Record<string, PlanPrices>;
+    gb_hour: string;
+    resources: NonNullable<PriceList["resources"]>;
+  }>`select from_at, plans, gb_hour, resources from price_lists order by from_at`.execute(ledger);
+  return rows.map(({ from_at, plans, gb_hour, resources }) => ({
+    from: from_at.getTime(),
+    plans,
+    gbHour: gb_hour,
+    ...(Object.keys(resources).length === 0 ? {} : { resources }),
+  }));
 }
 
 /**
@@ -264,10 +273,11 @@ export async function listPrices(ledger: Ledger): Promise<PriceList[]> {
  */
 export async function recordPrices(ledger: Ledger, list: PriceList): Promise<boolean> {
   const plans = JSON.stringify(list.plans);
+  const resources = JSON.stringify(list.resources ?? {});
   const { numAffectedRows = 0n } = await sql`
-    insert into price_lists (from_at, plans, gb_hour)
-    select ${new Date(list.from)}::timestamptz, ${plans}::jsonb, ${list.gbHour}::text
+    insert into price_lists (from_at, plans, gb_hour, resources)
+    select ${new Date(list.from)}::timestamptz, ${plans}::jsonb, ${list.gbHour}::text, ${resources}::jsonb
     where not exists (select from (select * from price_lists order by from_at desc limit 1) l
-      where l.plans = ${plans}::jsonb and l.gb_hour = ${list.gbHour}::text)`.execute(ledger);
+      where l.plans = ${plans}::jsonb and l.gb_hour = ${list.gbHour}::text and l.resources = ${resources}::jsonb)`.execute(ledger);
   return numAffectedRows > 0n;
 }

@@ -4,6 +4,7 @@ import { connectLedger } from "./connect.ts";
 import { retireReservations } from "./domain-reservations.ts";
 import { retireMetricSamples } from "./metric-samples.ts";
 import { ensurePartitions } from "./partitions.ts";
+import { retireEndedBuilds } from "./resource-charges.ts";
 import { retireAuditLog, retireJobRuns } from "./retention.ts";
 
 /** The retention job: `node packages/ledger/src/retire.ts`, once a day. Ends with 1 when something went wrong; the next one continues. */
@@ -11,6 +12,8 @@ import { retireAuditLog, retireJobRuns } from "./retention.ts";
 const STATEMENT_TIMEOUT_MS = 300_000;
 /** How long the samples of an instance are kept that nobody samples any more, in days. */
 const SAMPLES_DAYS = 90;
+/** How long a build that ended waits to be charged, in days: where plans are not metered any more, none is. */
+const ENDED_BUILDS_DAYS = 90;
 /** How long a hook's delivery is known, in days: senders try again for hours at most. */
 const DELIVERIES_DAYS = 7;
 
@@ -39,6 +42,7 @@ try {
   const retired = {
     sampled_instances: await retireMetricSamples(ledger, before(SAMPLES_DAYS)),
     builds: await retireBuilds(ledger, now),
+    ended_builds: await retireEndedBuilds(ledger, before(ENDED_BUILDS_DAYS)),
     audit_log: await retireAuditLog(ledger, before(auditDays)),
     domain_reservations: await retireReservations(ledger, now),
     git_deliveries: await retireGitDeliveries(ledger, before(DELIVERIES_DAYS)),

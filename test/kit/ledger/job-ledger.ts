@@ -36,7 +36,7 @@ export async function startJobLedger(): Promise<TestJobLedger> {
         await sql`set local session_replication_role = replica`.execute(transaction);
         await sql`
           truncate job_runs, job_run_logs, charges, storage_hours, settlements, billing_cycles, retirements,
-            billable_changes, price_lists, plan_charges, plan_meters, usage_by_project, usage_by_day, invoicing, invoice_cycles, document_numbers, invoices,
+            billable_changes, price_lists, plan_charges, plan_meters, ended_builds, usage_by_project, usage_by_day, invoicing, invoice_cycles, document_numbers, invoices,
             invoice_lines, invoice_charges, invoice_payments, credit_notes, organization_countries,
             payment_events, unpaid_invoices, overdue_notices, overdue_waivers, overdue_blocks, billing_seals, billing_seal_leaves`.execute(
           transaction,

@@ -10,6 +10,8 @@ import { expect, test } from "vitest";
 const CONTRACTIONS: Readonly<Record<string, string>> = {
   "0023-late-changes.ts":
     "constraints of plan_charges are replaced by ones that accept all rows that they did, and more",
+  "0028-resource-charges.ts":
+    "constraints of plan_charges and invoice_lines are replaced by ones that accept all rows that they did, and more",
 };
 
 /** The last migration of 0.1.0: there was no release before it that could run beside. */

@@ -28,6 +28,7 @@ import * as meteringCheckpoints from "./0024-metering-checkpoints.ts";
 import * as budgets from "./0025-budgets.ts";
 import * as paymentEvents from "./0026-payment-events.ts";
 import * as billingSeals from "./0027-billing-seals.ts";
+import * as resourceCharges from "./0028-resource-charges.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -58,6 +59,7 @@ export const migrations: Record<string, Migration> = {
   "0025-budgets": budgets,
   "0026-payment-events": paymentEvents,
   "0027-billing-seals": billingSeals,
+  "0028-resource-charges": resourceCharges,
 };
 
 /** What a later release has applied is known by its name alone, and never applied or reverted here. */

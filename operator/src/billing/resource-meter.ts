@@ -1,0 +1,45 @@
+/** Charges what projects use beside their plans, from facts in the ledger: docs/billing.md. */
+
+import { isRefusedRow } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
+import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
+
+export interface ResourceMeterOptions {
+  ledger: Pick<PlanChargeLedger, "chargeBuilds">;
+  /** One that throws while it may not be acted on. */
+  clock: Clock;
+  log: Logger;
+  onOutcome?: (outcome: PlanChargeOutcome, charges: number) => void;
+}
+
+const PERIOD_MS = 60_000;
+/** The least time between two transactions that write, in milliseconds. */
+const PACE_MS = 1_000;
+
+/**
+ * Charges what is final until the signal aborts, what an outage delayed, too. What there is to charge is in the ledger, and so is the time: a second
+ * process, and one that starts again, charge what is left.
+ */
+export async function runResourceMeter(
+  { ledger, clock, log, onOutcome }: ResourceMeterOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    let isMore = false;
+    try {
+      const charged = await ledger.chargeBuilds();
+      isMore = charged.isMore;
+      if (charged.recorded > 0) {
+        onOutcome?.("recorded", charged.recorded);
+      }
+    } catch (error) {
+      if (isRefusedRow(error)) {
+        onOutcome?.("refused", 1);
+      }
+      if (!signal.aborted) {
+        log.warn({ err: error }, "resources could not be charged");
+      }
+    }
+    await sleep(clock, isMore ? PACE_MS : PERIOD_MS, signal);
+  }
+}

@@ -1,0 +1,182 @@
+import { priceListOf } from "@slipway/crds";
+import { sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import {
+  type BuildRow,
+  beginInvoicing,
+  chargeBuilds,
+  findInvoice,
+  issueInvoice,
+  listInvoiceLines,
+  listPrices,
+  organizationCost,
+  recordBuild,
+  recordedPlanCharges,
+  recordPrices,
+  retireBuilds,
+  settleCycle,
+} from "./index.ts";
+import { retireEndedBuilds } from "./resource-charges.ts";
+
+let server: TestJobLedger;
+
+beforeAll(async () => {
+  server = await startJobLedger();
+});
+afterAll(() => server?.stop());
+beforeEach(async () => {
+  await server.empty();
+  await sql`delete from builds`.execute(server.ledger);
+});
+
+const MINUTE = 60_000;
+/** The middle of a month that is over. */
+const BEGIN = Date.UTC(2026, 0, 15, 12);
+
+/** Prices from an instant of the past on, which the ledger refuses but from a test. */
+async function pricesFrom(from: number, resources: object): Promise<void> {
+  await server.ledger.transaction().execute(async (transaction) => {
+    await sql`set local session_replication_role = replica`.execute(transaction);
+    await sql`
+      insert into price_lists (from_at, plans, gb_hour, resources)
+      values (${new Date(from)}, '{}', '0', ${JSON.stringify(resources)}::jsonb)`.execute(transaction);
+  });
+}
+
+const build = (id: string, facts: Partial<BuildRow> = {}): BuildRow => ({
+  organization_id: "acme",
+  project_id: "shop",
+  project_uid: "u1",
+  id,
+  triggered_by: "manual",
+  branch: null,
+  tag: null,
+  commit_sha: null,
+  commit_message: null,
+  status: "success",
+  digest: null,
+  error_code: null,
+  error_message: null,
+  created_at: new Date(BEGIN - MINUTE),
+  started_at: new Date(BEGIN),
+  finished_at: new Date(BEGIN + 2 * MINUTE + 1),
+  ...facts,
+});
+
+async function charged(): Promise<string[]> {
+  const { rows } = await sql<{ text: string }>`
+    select concat_ws(' ', key, cycle_start, trim_scale(quantity), trim_scale(price), trim_scale(amount)) as text
+    from plan_charges order by key`.execute(server.ledger);
+  return rows.map(({ text }) => text);
+}
+
+const waiting = async () => (await sql`select from ended_builds`.execute(server.ledger)).rows.length;
+
+// Shows: docs/billing.md#build-minutes: Each begun minute of a build is charged
+test("builds are charged once by several processes, also those that the history has forgotten", async () => {
+  await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.05" });
+  await recordBuild(server.ledger, build("b1", { status: "building", finished_at: null }));
+  expect(await waiting()).toBe(0);
+  await recordBuild(server.ledger, build("b1"));
+  await recordBuild(server.ledger, build("b1"));
+  await recordBuild(server.ledger, build("b2", { status: "failed", error_code: "BUILD_FAILED" }));
+  await recordBuild(server.ledger, build("b3", { status: "superseded" }));
+  await recordBuild(server.ledger, build("b4", { status: "failed", error_code: "BUILD_ENGINE_FAILED" }));
+  await recordBuild(server.ledger, build("b5", { status: "superseded", started_at: null }));
+  await retireBuilds(server.ledger, new Date());
+  expect((await sql`select from builds`.execute(server.ledger)).rows).toEqual([]);
+  const pools = [server.ledger, server.connect(), server.connect()];
+  const answers = await Promise.all(pools.map((pool) => chargeBuilds(pool, 2)));
+  answers.push(await chargeBuilds(server.ledger));
+  expect(answers.reduce((sum, { recorded }) => sum + recorded, 0)).toBe(3);
+  const all = [
+    "u1/build_minute/b1 2026-01-01 3 0.05 0.15",
+    "u1/build_minute/b2 2026-01-01 3 0.05 0.15",
+    "u1/build_minute/b3 2026-01-01 3 0.05 0.15",
+  ];
+  expect(await charged()).toEqual(all);
+  expect(await waiting()).toBe(0);
+  // A process that ends a forgotten build again changes nothing.
+  await recordBuild(server.ledger, build("b1"));
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, isMore: false });
+  expect(await charged()).toEqual(all);
+});
+
+test("a build has the price of its start, and none where nothing costs or it has just ended", async () => {
+  await recordBuild(server.ledger, build("before"));
+  expect(await waiting()).toBe(0);
+  await pricesFrom(BEGIN, { buildMinute: "2" });
+  await pricesFrom(BEGIN + 1, {});
+  await recordBuild(server.ledger, build("b1"));
+  await recordBuild(server.ledger, build("b2", { started_at: new Date(BEGIN + 1) }));
+  const now = new Date();
+  await recordBuild(server.ledger, build("b3", { started_at: now, finished_at: now }));
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 1, isMore: false });
+  expect(await charged()).toEqual(["u1/build_minute/b1 2026-01-01 3 2 6"]);
+  expect(await waiting()).toBe(1);
+  expect(await retireEndedBuilds(server.ledger, new Date(Date.now() + MINUTE))).toBe(1);
+});
+
+// Shows: docs/billing.md#build-minutes: in usage, in budgets and on invoices
+test("builds are in the sums and on the invoice of their cycle, and no late change concerns them", async () => {
+  await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.5" });
+  await recordBuild(server.ledger, build("b1"));
+  await recordBuild(server.ledger, build("b2", { finished_at: new Date(BEGIN + MINUTE) }));
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 2, isMore: false });
+  const cycle = new Date("2026-01-01T00:00:00Z");
+  const cost = await organizationCost(server.ledger, {
+    organizationId: "acme",
+    cycle,
+    offset: 0,
+    limit: 10,
+  });
+  expect(cost.kinds).toEqual([{ kind: "build_minute", amount: "2", charges: 2 }]);
+  expect(await recordedPlanCharges(server.ledger, "u1", cycle)).toEqual([]);
+
+  await beginInvoicing(server.ledger, cycle);
+  await settleCycle(server.ledger, cycle);
+  const terms = { issuer: "", dueDays: 14, taxes: { default: [], countries: {} } };
+  const number = await issueInvoice(
+    server.ledger,
+    { organizationId: "acme", cycle: "2026-01-01" },
+    terms,
+  );
+  const invoice = await findInvoice(server.ledger, number ?? "");
+  if (!invoice) {
+    throw new Error("no invoice");
+  }
+  const lines = await listInvoiceLines(server.ledger, invoice, { after: 0, limit: 10 });
+  expect(lines).toMatchObject([
+    { projectId: "shop", kind: "build_minute", quantity: "4", unitPrice: "0.5", amount: "2", chargeCount: 2 },
+  ]);
+});
+
+test("prices of resources are recorded when they change", async () => {
+  const catalog = { httpPlans: [], databasePlans: [], storagePlans: [] } as unknown as Parameters<
+    typeof priceListOf
+  >[0];
+  const priced = { ...catalog, resourcePrices: { buildMinute: "0.5" } };
+  const now = Date.now();
+  expect(await recordPrices(server.ledger, priceListOf(catalog, now))).toBe(true);
+  expect(await recordPrices(server.ledger, priceListOf(catalog, now + 1))).toBe(false);
+  expect(await recordPrices(server.ledger, priceListOf(priced, now + 2))).toBe(true);
+  expect(await recordPrices(server.ledger, priceListOf(priced, now + 3))).toBe(false);
+  expect((await listPrices(server.ledger)).map(({ resources }) => resources)).toEqual([
+    undefined,
+    { buildMinute: "0.5" },
+  ]);
+});
+
+test.each([
+  ["without a quantity", null, "quantity_of_resources"],
+  ["of another amount", "2", "amount_of_price"],
+])("a charge %s is refused", async (_, quantity, constraint) => {
+  const at = new Date(BEGIN);
+  const inserted = sql`
+    insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start,
+      quantity, price, amount)
+    values ('acme', 'shop', 'u1', 'u1/build_minute/b1', 'build_minute', ${at}, ${new Date(BEGIN + MINUTE)}, ${at},
+      billing_cycle(${at}), ${quantity}::numeric, 1, 1)`.execute(server.ledger);
+  await expect(inserted).rejects.toMatchObject({ constraint });
+});
