@@ -253,7 +253,6 @@ export type OrganizationLimits = z.output<typeof organizationLimits>;
 export const resourcePrices = z
   .strictObject({
     buildMinute: decimal("Price of a begun minute of a build.").optional(),
-    backupGbHour: decimal("Price of a GB of a backup for a begun hour that it is kept.").optional(),
   })
   .describe("In BRL cents; what has none, or 0, is not charged.");
 

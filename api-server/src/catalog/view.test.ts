@@ -57,6 +57,13 @@ describe("the catalogs as clients see them", () => {
     expect(plans[0]).toMatchObject({ plan: "free", prices: { hourly: 0, monthly: 0, yearly: 0 } });
   });
 
+  it("HTTP plans: prices of what is used beside them, where the catalog has some", () => {
+    const [priced] = httpPlansView({ ...catalog, resourcePrices: { buildMinute: "0.25" } });
+    expect(priced).toMatchObject({ resource_prices: { build_minute: 0.25 } });
+    const [free] = httpPlansView({ ...catalog, resourcePrices: { buildMinute: "0" } });
+    expect(free).not.toHaveProperty("resource_prices");
+  });
+
   // Shows: docs/applications.md#endpoints: `GET /v1/project/job/plans` | the job plans
   // Shows: docs/applications.md#conventions: amounts are BRL cents as JSON numbers, also fractions
   it("job plans: a price a minute, which may be a fraction of a cent, in brl", () => {

@@ -9,6 +9,7 @@ import {
   type JobPlan,
   type Prices,
   parseDecimal,
+  pricedResources,
   type StoragePlan,
 } from "@slipway/crds";
 import { z } from "zod";
@@ -21,7 +22,20 @@ const prices = z
 const features = z.array(z.string());
 const permissions = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
-export const httpPlanSchema = z.object({ plan: z.string(), prices, features, permissions, capabilities });
+/** Absent where nothing of it costs. */
+const resourcePrices = z
+  .object({ build_minute: z.number().optional().describe("A begun minute of a build.") })
+  .optional()
+  .describe("BRL cents, which may be fractions, for what is used beside the plan; what is absent costs nothing.");
+
+export const httpPlanSchema = z.object({
+  plan: z.string(),
+  prices,
+  features,
+  permissions,
+  capabilities,
+  resource_prices: resourcePrices,
+});
 
 export const jobPlanSchema = z.object({
   plan: z.string(),
@@ -76,8 +90,9 @@ const byHourlyPrice = (a: { prices: Prices }, b: { prices: Prices }): number =>
   compareDecimal(parseDecimal(a.prices.hourly), parseDecimal(b.prices.hourly));
 
 /** Sorted by hourly price, as the specification says. */
-export function httpPlansView({ httpPlans }: Catalog) {
-  return [...httpPlans]
+export function httpPlansView(catalog: Catalog) {
+  const { buildMinute } = pricedResources(catalog);
+  return [...catalog.httpPlans]
     .sort(byHourlyPrice)
     .map(({ plan, prices, features, permissions, capabilities }: HttpPlan) => ({
       plan,
@@ -85,6 +100,7 @@ export function httpPlansView({ httpPlans }: Catalog) {
       features,
       permissions,
       capabilities,
+      ...(buildMinute === undefined ? {} : { resource_prices: { build_minute: Number(buildMinute) } }),
     }));
 }
 

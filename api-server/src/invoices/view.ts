@@ -42,7 +42,6 @@ const line = z.object({
     "instance_hour",
     "storage_hour",
     "build_minute",
-    "backup_hour",
     "term",
     "credit",
   ]),
@@ -110,7 +109,6 @@ export const units: Readonly<Record<string, z.output<typeof line>["unit"]>> = {
   instance_hour: "instance_hour",
   storage_hour: "gb_hour",
   build_minute: "minute",
-  backup_hour: "gb_hour",
   term: "term",
   credit: "credit",
 };

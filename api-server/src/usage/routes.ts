@@ -47,7 +47,7 @@ export const readUsage = defineRoute({
   path: "/v1/organization/usage",
   summary: "Read what an organization was charged in a billing cycle",
   description:
-    "By kind, by day and by project, exactly as the ledger has it; with a forecast of the current cycle. Deleted projects are included. The kinds of plans (`instance_hour`, `storage_hour`, `term`, `credit`) are in no settlement yet.",
+    "By kind, by day and by project, exactly as the ledger has it; with a forecast of the current cycle. Deleted projects are included. The kinds of plans (`instance_hour`, `storage_hour`, `term`, `credit`) and `build_minute` are in no settlement yet.",
   tags: TAGS,
   query: z.strictObject({
     cycle: cycleParameter,
@@ -84,7 +84,7 @@ export const readProjectCost = defineProjectRoute({
   path: "/v1/project/:id/cost",
   summary: "Read what a project was charged in a billing cycle",
   description:
-    "By kind and by day, exactly as the ledger has it; with a forecast of the current cycle. The kinds of plans (`instance_hour`, `storage_hour`, `term`, `credit`) are in no settlement yet.",
+    "By kind and by day, exactly as the ledger has it; with a forecast of the current cycle. The kinds of plans (`instance_hour`, `storage_hour`, `term`, `credit`) and `build_minute` are in no settlement yet.",
   tags: TAGS,
   query: z.strictObject({ cycle: cycleParameter }),
   responses: {

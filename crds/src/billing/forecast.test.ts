@@ -85,6 +85,7 @@ describe("a forecast", () => {
       { kind: "job_storage", amount: String(7 + 7 * 21) },
       { kind: "instance_hour", amount: "7" },
       { kind: "storage_hour", amount: "7" },
+      { kind: "build_minute", amount: "7" },
       { kind: "term", amount: "7" },
       { kind: "credit", amount: "-1" },
     ]);

@@ -16,7 +16,6 @@ export const costKinds = [
   "instance_hour",
   "storage_hour",
   "build_minute",
-  "backup_hour",
   "term",
   "credit",
 ] as const;
@@ -59,7 +58,6 @@ const MEAN_OF_DAYS: Readonly<Partial<Record<CostKind, number>>> = {
   instance_hour: 1,
   storage_hour: 1,
   build_minute: 7,
-  backup_hour: 1,
 };
 const MOST_DAYS = 7;
 /** Decimals of a cent of a mean. */

@@ -3,7 +3,7 @@
 import type { Catalog, Prices, Refund } from "../catalog.ts";
 
 /** What is priced beside plans and storage. */
-export const resourcePrices = ["buildMinute", "backupGbHour"] as const;
+export const resourcePrices = ["buildMinute"] as const;
 export type ResourcePrice = (typeof resourcePrices)[number];
 
 export interface PlanPrices extends Prices {

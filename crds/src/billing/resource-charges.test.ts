@@ -48,7 +48,8 @@ test("prices of 0 are in no list", () => {
   const catalog = { httpPlans: [], databasePlans: [], storagePlans: [] } as unknown as Parameters<
     typeof priceListOf
   >[0];
-  const priced = { ...catalog, resourcePrices: { buildMinute: "0.5", backupGbHour: "0" } };
-  expect(priceListOf(priced, 1).resources).toEqual({ buildMinute: "0.5" });
+  const priced = { ...catalog, resourcePrices: { buildMinute: "0.50" } };
+  expect(priceListOf(priced, 1).resources).toEqual({ buildMinute: "0.50" });
+  expect(priceListOf({ ...catalog, resourcePrices: { buildMinute: "0.0" } }, 1).resources).toBeUndefined();
   expect(priceListOf(catalog, 1)).toEqual({ from: 1, plans: {}, gbHour: "0" });
 });

@@ -3,7 +3,7 @@
 import { formatDecimal, parseDecimal, timesDecimal } from "../billing.ts";
 import { type PriceList, type ResourcePrice, resourcePrice } from "./prices.ts";
 
-export const resourceChargeKinds = ["build_minute", "backup_hour"] as const;
+export const resourceChargeKinds = ["build_minute"] as const;
 export type ResourceChargeKind = (typeof resourceChargeKinds)[number];
 
 /** One fact and what it costs. Instants are milliseconds, money is BRL cents as a plain decimal. */
@@ -16,7 +16,7 @@ export interface ResourceCharge {
   readonly to: number;
   /** From when on nothing can alter it. */
   readonly finalAt: number;
-  /** Minutes, or GB times hours: a plain decimal. */
+  /** Minutes, a plain decimal. */
   readonly quantity: string;
   readonly price: string;
   /** Exactly the quantity times the price. */

@@ -13,9 +13,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       drop constraint plan_charges_kind_check,
       drop constraint amount_of_price,
       add constraint plan_charges_kind_check
-        check (kind in ('instance_hour', 'storage_hour', 'term', 'credit', 'build_minute', 'backup_hour')) not valid,
+        check (kind in ('instance_hour', 'storage_hour', 'term', 'credit', 'build_minute')) not valid,
       add constraint quantity_of_resources
-        check (case when kind in ('build_minute', 'backup_hour') then (quantity > 0) is true else quantity is null end) not valid,
+        check (case when kind = 'build_minute' then (quantity > 0) is true else quantity is null end) not valid,
       add constraint amount_of_price check (adjusts is not null or case
         when kind = 'storage_hour' then amount = gb * price and plan is null and instance is null
         when kind = 'credit' then amount <= price and plan is not null and instance is not null and gb is null
@@ -27,7 +27,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     alter table invoice_lines
       drop constraint invoice_lines_kind_check,
       add constraint invoice_lines_kind_check check (kind in ('job_run', 'storage', 'instance_hour', 'storage_hour', 'term',
-        'credit', 'build_minute', 'backup_hour')) not valid`.execute(db);
+        'credit', 'build_minute')) not valid`.execute(db);
   await sql`
     create table ended_builds (
       organization_id text collate "C" not null,
