@@ -9,6 +9,7 @@ import { root } from "../../hack/lib/paths.ts";
 interface WrittenPrices {
   from: string;
   gb_hour: string;
+  resources?: { build_minute?: string };
   plans: Record<string, { hourly: string; monthly: string; yearly: string; refund?: "none" | "prorated" }>;
 }
 
@@ -51,6 +52,14 @@ export const instant = (text: string): number => Date.parse(text);
 
 export const examples = blocks("yaml") as Example[];
 
+export interface BuildExample {
+  example: string;
+  builds: { id: string; began: string; ended: string; code?: string }[];
+  charges: { kind: string; build: string; from: string; quantity: string; amount: string }[];
+}
+
+export const buildExamples = blocks("yaml builds") as BuildExample[];
+
 export interface WrittenInvoiceCharge {
   kind: "instance_hour" | "storage_hour" | "term" | "credit";
   plan?: string;
@@ -89,9 +98,10 @@ export const invoiceExamples = blocks("yaml invoices") as InvoiceExample[];
 /** The prices of all examples. */
 export const prices: PriceList[] = (blocks("yaml prices") as WrittenPrices[][])
   .flat()
-  .map(({ from, gb_hour, plans }) => ({
+  .map(({ from, gb_hour, resources, plans }) => ({
     from: instant(from),
     gbHour: gb_hour,
+    ...(resources?.build_minute === undefined ? {} : { resources: { buildMinute: resources.build_minute } }),
     plans: Object.fromEntries(
       Object.entries(plans).map(([plan, each]) => [plan, { ...each, refund: each.refund ?? "none" }]),
     ),

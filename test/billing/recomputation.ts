@@ -22,6 +22,7 @@ interface Change {
 interface Prices {
   from: number;
   gbHour: string;
+  resources?: { readonly buildMinute?: string };
   plans: Readonly<
     Record<string, { hourly: string; monthly: string; yearly: string; refund: "none" | "prorated" }>
   >;
@@ -189,6 +190,25 @@ function pricesOf(prices: readonly Prices[], plan: string, at: number): Prices["
 
 function gbPrice(prices: readonly Prices[], at: number): string {
   return (prices.filter(({ from }) => from <= at).at(-1) ?? prices[0])?.gbHour ?? "0";
+}
+
+/** Amounts of builds by id, in 10^-18 cents. */
+export function recomputeBuilds(
+  builds: readonly { id: string; began: number; ended: number; code?: string | undefined }[],
+  prices: readonly Prices[],
+): Map<string, bigint> {
+  const amounts = builds.map(({ id, began, ended, code }): [string, bigint] => {
+    const price = cents(prices.filter(({ from }) => from <= began).at(-1)?.resources?.buildMinute ?? "0");
+    if (code === "BUILD_ENGINE_FAILED" || code === "PROJECT_PUBLISH_FAILED") {
+      return [id, 0n];
+    }
+    let minutes = 1;
+    while (minutes < 1440 && began + minutes * 60 * 1000 < ended) {
+      minutes += 1;
+    }
+    return [id, price * BigInt(minutes)];
+  });
+  return new Map(amounts.filter(([, amount]) => amount > 0n));
 }
 
 /** A decimal of cents with at most 18 decimals. */
