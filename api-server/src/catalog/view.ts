@@ -26,7 +26,9 @@ const permissions = z.record(z.string(), z.union([z.string(), z.number(), z.bool
 const resourcePrices = z
   .object({ build_minute: z.number().optional().describe("A begun minute of a build.") })
   .optional()
-  .describe("BRL cents, which may be fractions, for what is used beside the plan; what is absent costs nothing.");
+  .describe(
+    "BRL cents, which may be fractions, for what is used beside the plan; what is absent costs nothing.",
+  );
 
 export const httpPlanSchema = z.object({
   plan: z.string(),

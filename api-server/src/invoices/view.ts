@@ -36,15 +36,7 @@ export const invoiceItemSchema = z.object({
 const line = z.object({
   line: z.int().min(1),
   project_id: z.string(),
-  kind: z.enum([
-    "job_run",
-    "storage",
-    "instance_hour",
-    "storage_hour",
-    "build_minute",
-    "term",
-    "credit",
-  ]),
+  kind: z.enum(["job_run", "storage", "instance_hour", "storage_hour", "build_minute", "term", "credit"]),
   plan: z.string().optional(),
   unit: z.enum(["minute", "gb_hour", "instance_hour", "term", "credit"]),
   quantity: z.number(),

@@ -31,8 +31,8 @@ export {
   type PlanPrices,
   type PriceList,
   planPrices,
-  priceListOf,
   pricedResources,
+  priceListOf,
   type ResourcePrice,
 } from "./prices.ts";
 export {

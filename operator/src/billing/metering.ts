@@ -23,12 +23,13 @@ import { type ChangeOutcome, ChangeRecorder } from "./change-recorder.ts";
 import { type OpenHistories, runEndedProjects } from "./ended-projects.ts";
 import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
 import { PlanMeter } from "./plan-meter.ts";
-import { runResourceMeter } from "./resource-meter.ts";
+import { type ResourceLedger, runResourceMeter } from "./resource-meter.ts";
 
 /** Ledger operations of metering. */
 export interface MeteringLedger {
   changes: OpenHistories;
   charges: PlanChargeLedger;
+  resources: ResourceLedger;
 }
 
 /** Metering on the PostgreSQL ledger. */
@@ -47,8 +48,8 @@ export const ledgerMetering = (ledger: Ledger): MeteringLedger => ({
     record: (windows) => recordPlanCharges(ledger, windows),
     recorded: (projectUid, hoursSince) => recordedPlanCharges(ledger, projectUid, hoursSince),
     adjust: (project) => recordPlanAdjustments(ledger, project),
-    chargeBuilds: () => chargeBuilds(ledger),
   },
+  resources: { chargeBuilds: () => chargeBuilds(ledger) },
 });
 
 const CHANGE_OUTCOMES: readonly ChangeOutcome[] = [
@@ -135,7 +136,7 @@ export function addMetering(
     run: (signal) =>
       runResourceMeter(
         {
-          ledger: ledger.charges,
+          ledger: ledger.resources,
           clock,
           log,
           onOutcome: (outcome, count) => charges.inc({ outcome }, count),

@@ -3,7 +3,6 @@
 import type { BillableHistory, PriceList, RecordedPlanCharge } from "@slipway/crds";
 import type {
   AdjustedProject,
-  ChargedResources,
   MeteredHistory,
   MeteredProject,
   MeteredWindow,
@@ -25,8 +24,6 @@ export interface PlanChargeLedger {
   recorded(projectUid: string, hoursSince: Date): Promise<readonly RecordedPlanCharge[]>;
   /** @returns how many are recorded; undefined where they are to be computed again */
   adjust(project: AdjustedProject): Promise<number | undefined>;
-  /** Charges some of the builds that ended. */
-  chargeBuilds(): Promise<ChargedResources>;
 }
 
 export type PlanChargeOutcome = "recorded" | "adjusted" | "differs" | "refused";

@@ -1,11 +1,17 @@
 /** Charges what projects use beside their plans, from facts in the ledger: docs/billing.md. */
 
-import { isRefusedRow } from "@slipway/ledger";
+import { type ChargedResources, isRefusedRow } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
-import type { PlanChargeLedger, PlanChargeOutcome } from "./plan-charge-ledger.ts";
+import type { PlanChargeOutcome } from "./plan-charge-ledger.ts";
+
+/** The ledger's charges of resources. Each call may throw when the ledger is unavailable. */
+export interface ResourceLedger {
+  /** Charges some of the builds that ended. */
+  chargeBuilds(): Promise<ChargedResources>;
+}
 
 export interface ResourceMeterOptions {
-  ledger: Pick<PlanChargeLedger, "chargeBuilds">;
+  ledger: ResourceLedger;
   /** One that throws while it may not be acted on. */
   clock: Clock;
   log: Logger;

@@ -278,6 +278,8 @@ export async function recordPrices(ledger: Ledger, list: PriceList): Promise<boo
     insert into price_lists (from_at, plans, gb_hour, resources)
     select ${new Date(list.from)}::timestamptz, ${plans}::jsonb, ${list.gbHour}::text, ${resources}::jsonb
     where not exists (select from (select * from price_lists order by from_at desc limit 1) l
-      where l.plans = ${plans}::jsonb and l.gb_hour = ${list.gbHour}::text and l.resources = ${resources}::jsonb)`.execute(ledger);
+      where l.plans = ${plans}::jsonb and l.gb_hour = ${list.gbHour}::text and l.resources = ${resources}::jsonb)`.execute(
+    ledger,
+  );
   return numAffectedRows > 0n;
 }

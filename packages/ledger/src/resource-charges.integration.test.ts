@@ -137,11 +137,7 @@ test("builds are in the sums and on the invoice of their cycle, and no late chan
   await beginInvoicing(server.ledger, cycle);
   await settleCycle(server.ledger, cycle);
   const terms = { issuer: "", dueDays: 14, taxes: { default: [], countries: {} } };
-  const number = await issueInvoice(
-    server.ledger,
-    { organizationId: "acme", cycle: "2026-01-01" },
-    terms,
-  );
+  const number = await issueInvoice(server.ledger, { organizationId: "acme", cycle: "2026-01-01" }, terms);
   const invoice = await findInvoice(server.ledger, number ?? "");
   if (!invoice) {
     throw new Error("no invoice");
@@ -169,14 +165,15 @@ test("prices of resources are recorded when they change", async () => {
 });
 
 test.each([
-  ["without a quantity", null, "quantity_of_resources"],
-  ["of another amount", "2", "amount_of_price"],
-])("a charge %s is refused", async (_, quantity, constraint) => {
+  ["of a build without a quantity", "build_minute", null, "amount_of_price"],
+  ["of a build of another amount", "build_minute", "2", "amount_of_price"],
+  ["of a plan with a quantity", "instance_hour", "1", "quantity_of_resources"],
+])("a charge %s is refused", async (_, kind, quantity, constraint) => {
   const at = new Date(BEGIN);
   const inserted = sql`
     insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start,
       quantity, price, amount)
-    values ('acme', 'shop', 'u1', 'u1/build_minute/b1', 'build_minute', ${at}, ${new Date(BEGIN + MINUTE)}, ${at},
+    values ('acme', 'shop', 'u1', ${`u1/${kind}/b1`}, ${kind}, ${at}, ${new Date(BEGIN + MINUTE)}, ${at},
       billing_cycle(${at}), ${quantity}::numeric, 1, 1)`.execute(server.ledger);
   await expect(inserted).rejects.toMatchObject({ constraint });
 });

@@ -90,10 +90,7 @@ function chargeRow({ organization_id, project_id, project_uid }: Owner, charge: 
 }
 
 /** @returns how many were not there */
-async function insertCharges(
-  ledger: Ledger,
-  rows: readonly ReturnType<typeof chargeRow>[],
-): Promise<number> {
+async function insertCharges(ledger: Ledger, rows: readonly ReturnType<typeof chargeRow>[]): Promise<number> {
   if (rows.length === 0) {
     return 0;
   }
@@ -112,7 +109,8 @@ async function insertCharges(
  * @returns how many
  */
 export async function retireEndedBuilds(ledger: Ledger, before: Date): Promise<number> {
-  const { numAffectedRows = 0n } =
-    await sql`delete from ended_builds where finished_at < ${before}`.execute(ledger);
+  const { numAffectedRows = 0n } = await sql`delete from ended_builds where finished_at < ${before}`.execute(
+    ledger,
+  );
   return Number(numAffectedRows);
 }
