@@ -106,7 +106,8 @@ function operatorRegistry(): Registry {
     issue: async () => undefined,
     complete: async () => {},
   });
-  addMetering(manager, { ledger: { changes, charges }, projects, catalog, isOn: true });
+  const resources = { chargeBuilds: async () => ({ recorded: 0, isMore: false }) };
+  addMetering(manager, { ledger: { changes, charges, resources }, projects, catalog, isOn: true });
   manager.addController({ name: "jobrun", reconcile: async () => ({}), sources: [], workers: 1 });
   manager.metrics.leader.set({ name: "slipway-operator" }, 1);
   return manager.registry;

@@ -12,7 +12,6 @@ export interface ResourceLedger {
 
 export interface ResourceMeterOptions {
   ledger: ResourceLedger;
-  /** One that throws while it may not be acted on. */
   clock: Clock;
   log: Logger;
   onOutcome?: (outcome: PlanChargeOutcome, charges: number) => void;
