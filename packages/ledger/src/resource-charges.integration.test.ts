@@ -118,7 +118,7 @@ test("a build has the price of its start, and none where nothing costs or it has
   expect(await retireEndedBuilds(server.ledger, new Date(Date.now() + MINUTE))).toBe(1);
 });
 
-// Shows: docs/billing.md#build-minutes: in usage, in budgets and on invoices
+// Shows: docs/billing.md#build-minutes: The charge is in `plan_charges` as others are
 test("builds are in the sums and on the invoice of their cycle, and no late change concerns them", async () => {
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.5" });
   await recordBuild(server.ledger, build("b1"));
