@@ -23,8 +23,11 @@ const isBlocked = sql<boolean>`(o.blocked or exists (select from overdue_blocks 
 
 /** Which of these organizations are blocked, by an administrator or for an overdue invoice. */
 export async function listBlockedOrganizations(ledger: Ledger, ids: readonly string[]): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select o.id from organizations o where o.id = any (${ids}::text[]) and ${isBlocked}`.execute(ledger);
+  const rows = await ledger
+    .selectFrom("organizations as o")
+    .select("o.id")
+    .where(sql<boolean>`o.id = any (${ids}::text[]) and ${isBlocked}`)
+    .execute();
   return rows.map(({ id }) => id);
 }
 

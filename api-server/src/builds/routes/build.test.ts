@@ -53,9 +53,11 @@ const query: object = new Proxy(() => query, {
   get: (_, name) =>
     name === "executeTakeFirst"
       ? async () => ({ id: ORGANIZATION, blocked: false, blocked_at: null })
-      : name === "then"
-        ? undefined
-        : () => query,
+      : name === "execute"
+        ? async () => []
+        : name === "then"
+          ? undefined
+          : () => query,
 });
 const notBlocked = { selectFrom: () => query };
 
