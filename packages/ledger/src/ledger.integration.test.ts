@@ -81,6 +81,7 @@ describe("migrations", () => {
       "0025-budgets",
       "0026-payment-events",
       "0027-billing-seals",
+      "0028-resource-charges",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
