@@ -38,7 +38,7 @@ import { startPostgres, type TestPostgres } from "../../../test/kit/servers/post
 const JANUARY = new Date("2026-01-01T00:00:00Z");
 const FEBRUARY = new Date("2026-02-01T00:00:00Z");
 /** One for each test, whose invoice is due as soon as it is issued. */
-const ORGANIZATIONS = Array.from({ length: 40 }, (_, index) => `org${index}`);
+const ORGANIZATIONS = Array.from({ length: 60 }, (_, index) => `org${index}`);
 const TERMS: OverdueTerms = { noticeDays: [7, 1], blockDays: 14 };
 const TOTAL = 301n;
 const { webhooks } = new Stripe("sk_test_none");
@@ -152,11 +152,12 @@ function stripe(invoice: string, change: Sent = {}) {
   return post("stripe", payload, { "stripe-signature": signature }, change.app);
 }
 
-/** A refund of all of a payment or of a part, as of a charge without metadata. */
-function refund(number: string, change: Sent & { part?: number } = {}) {
-  const { reference = `pi_${number}`, amount = Number(TOTAL), part, ...sent } = change;
+/** A refund of all of a payment or of a part, as of a charge without metadata unless it names an invoice. */
+function refund(number: string, change: Sent & { part?: number; names?: string } = {}) {
+  const { reference = `pi_${number}`, amount = Number(TOTAL), part, names, ...sent } = change;
   const refunded = { amount_refunded: part ?? amount, refunded: part === undefined };
-  const object = { id: "ch_1", payment_intent: reference, ...refunded, metadata: {} };
+  const metadata = names === undefined ? {} : { slipway_invoice: names };
+  const object = { id: "ch_1", payment_intent: reference, ...refunded, metadata };
   return stripe(number, { ...sent, type: "charge.refunded", object });
 }
 
@@ -365,6 +366,41 @@ describe("a payment webhook", () => {
       ...[200, "refused", "PAYMENT_OF_OTHER_INVOICE"],
     ]);
     expect(await paid(other.number)).toBe(0n);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: a refund of Stripe is of the invoice
+  test("of a refund takes back the payment of the invoice that has it, whichever it names", async () => {
+    const [one, other] = [await invoiced(), await invoiced()];
+    const reference = `pi_${one.number}`;
+    await stripe(one.number);
+    await stripe(other.number, { reference });
+    expect(await outcomeOf(refund(one.number, { names: other.number }))).toEqual([200, "applied"]);
+    expect([await paid(one.number), await paid(other.number)]).toEqual([0n, 0n]);
+    expect(await outcomeOf(stripe(other.number, { reference }))).toEqual([
+      ...[200, "refused", "PAYMENT_OF_OTHER_INVOICE"],
+    ]);
+  });
+
+  // Shows: docs/invoices.md#payment-webhooks: a refund of Stripe is of the invoice
+  test("of a refund takes back what a person recorded of an event that never came", async () => {
+    const { number } = await invoiced();
+    await payInvoice(ledger, { number, reference: `pi_${number}` });
+    expect(await outcomeOf(refund(number))).toEqual([200, "applied"]);
+    expect(await paid(number)).toBe(0n);
+    const failed = {
+      id: "re_1",
+      payment_intent: `pi_${number}`,
+      amount: 301,
+      status: "failed",
+      metadata: {},
+    };
+    expect(await outcomeOf(stripe(number, { type: "refund.failed", object: failed }))).toEqual([
+      ...[200, "refused", "PAYMENT_REFUND_FAILED"],
+    ]);
+    const { number: other } = await invoiced();
+    expect(await outcomeOf(stripe(other, { reference: `pi_${number}` }))).toEqual([
+      ...[200, "refused", "PAYMENT_TAKEN_BACK"],
+    ]);
   });
 
   // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_TAKEN_BACK`

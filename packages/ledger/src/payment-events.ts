@@ -43,13 +43,45 @@ export function recordPaymentEvent(ledger: Ledger, event: PaymentEvent): Promise
         return recordTest(transaction, event);
       }
       const earlier = await listEarlier(transaction, event);
-      const claimed = event.invoice ?? earlier.find(({ kind }) => kind === "payment")?.invoice;
+      const claimed = await claimedInvoice(transaction, event, earlier);
       if (claimed === undefined) {
         await insertEvent(transaction, event, { outcome: "unmatched" });
         return "unrelated";
       }
       return apply(transaction, event, { claimed, earlier });
     });
+}
+
+/**
+ * The invoice that an event is of. A refund of Stripe is of the one that has its payment, also where a person recorded it, whichever it names: what has it
+ * is paid by what went back. A name of the generic form may be of a transfer that pays several, and each event names one.
+ */
+async function claimedInvoice(
+  transaction: Ledger,
+  event: PaymentEvent,
+  earlier: readonly EarlierEvent[],
+): Promise<string | undefined> {
+  if (event.provider !== "stripe" || event.kind === "payment") {
+    return event.invoice;
+  }
+  // What changed an invoice comes first.
+  const known = earlier.filter(({ invoice }) => invoice !== undefined);
+  return (
+    (await findPaidInvoice(transaction, event.reference)) ??
+    known.find(isOfItsInvoice)?.invoice ??
+    event.invoice ??
+    (known.find(({ kind }) => kind === "payment") ?? known[0])?.invoice
+  );
+}
+
+const isOfItsInvoice = ({ outcome }: EarlierEvent): boolean => outcome === "applied" || outcome === "already";
+
+/** The invoice that has a payment of this name, where it is one alone. */
+async function findPaidInvoice(transaction: Ledger, reference: string): Promise<string | undefined> {
+  const { rows } = await sql<{ number: string }>`
+    select invoice_number as number from invoice_payments where reference = ${reference}
+    group by invoice_number having count(*) = 1 limit 2`.execute(transaction);
+  return rows.length === 1 ? rows[0]?.number : undefined;
 }
 
 /** One of a test mode says nothing of an invoice, and one that names none is not kept. */
@@ -72,10 +104,12 @@ async function apply(
   const known: KnownPayment = {
     invoice: invoice && { ...invoice, openCents: openCents(invoice) },
     payment,
-    earlier: earlier.filter((one) => one.invoice === undefined || one.invoice === claimed),
+    // A name of Stripe's is of one payment, whichever invoice an event of it names.
+    earlier: earlier.filter(
+      ({ invoice: named }) => event.provider === "stripe" || named === undefined || named === claimed,
+    ),
     isElsewhere: earlier.some(
-      ({ kind: of, outcome: had, invoice: at }) =>
-        of === "payment" && (had === "applied" || had === "already") && at !== claimed,
+      (one) => one.kind === "payment" && isOfItsInvoice(one) && one.invoice !== claimed,
     ),
     isByHand:
       kind === "refund" && payment === undefined && (await isRecordedByHand(transaction, event, claimed)),

@@ -63,7 +63,7 @@ export interface KnownPayment {
   invoice: { number: string; currency: string; openCents: bigint } | undefined;
   /** What the invoice has under the event's reference. */
   payment: { amountCents: bigint; isReversed: boolean } | undefined;
-  /** Of the same payment, and of this or no invoice. */
+  /** Of the same payment: of Stripe's all, of a name that several payments may have those of this or no invoice. */
   earlier: readonly EarlierEvent[];
   /** Whether another invoice has the payment by an event. */
   isElsewhere: boolean;
