@@ -403,6 +403,23 @@ describe("a payment webhook", () => {
     ]);
   });
 
+  // Shows: docs/operations/alerts.md#slipwaypaymentsnotapplied: `other_invoice`
+  test("of a refund takes back what a person moved to another invoice, and reports it under another name", async () => {
+    const [one, other] = [await invoiced(), await invoiced()];
+    const reference = `pi_${one.number}`;
+    await stripe(one.number);
+    await stripe(other.number, { reference });
+    await reversePayment(ledger, { number: one.number, reference });
+    await payInvoice(ledger, { number: other.number, reference });
+    expect(await outcomeOf(refund(one.number, { names: one.number }))).toEqual([200, "applied"]);
+    expect(await paid(other.number)).toBe(0n);
+    const { number } = await invoiced();
+    await stripe(number);
+    await reversePayment(ledger, { number, reference: `pi_${number}` });
+    await payInvoice(ledger, { number, reference: "corrected" });
+    expect(await outcomeOf(refund(number))).toEqual([200, "refused", "PAYMENT_UNKNOWN"]);
+  });
+
   // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_TAKEN_BACK`
   test("of a payment whose refund came before it pays nothing", async () => {
     const { number } = await invoiced();

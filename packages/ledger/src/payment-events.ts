@@ -112,7 +112,9 @@ async function apply(
       (one) => one.kind === "payment" && isOfItsInvoice(one) && one.invoice !== claimed,
     ),
     isByHand:
-      kind === "refund" && payment === undefined && (await isRecordedByHand(transaction, event, claimed)),
+      kind === "refund" &&
+      payment?.isReversed !== false &&
+      (await isRecordedByHand(transaction, event, claimed)),
   };
   const outcome = paymentOutcome(event, known);
   if (invoice !== undefined && outcome === "applied") {

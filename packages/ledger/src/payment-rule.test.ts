@@ -79,6 +79,18 @@ test.each<[string, PaymentEvent, KnownPayment, string]>([
   ["that comes again", REFUND, after(REVERSED, before(REFUND, "applied")), "already"],
   ["of a part that comes after the one of all", PART, after(REVERSED, before(REFUND, "applied")), "already"],
   ["that a person recorded before", REFUND, REVERSED, "already"],
+  [
+    "of what a person took back and recorded otherwise",
+    REFUND,
+    { ...REVERSED, isByHand: true },
+    "unknown_payment",
+  ],
+  [
+    "that comes again, after a person recorded another payment",
+    REFUND,
+    { ...after(REVERSED, before(REFUND, "applied")), isByHand: true },
+    "already",
+  ],
   ["of a part of what a person took back", PART, REVERSED, "partial_refund"],
   [
     "of the rest, after a person recorded a part",

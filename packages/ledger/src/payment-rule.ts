@@ -67,7 +67,7 @@ export interface KnownPayment {
   earlier: readonly EarlierEvent[];
   /** Whether another invoice has the payment by an event. */
   isElsewhere: boolean;
-  /** Of a refund: that since its payment was refused, a person recorded one that may be it. */
+  /** Of a refund whose payment was refused or taken back: that a person recorded one since it was reported that may be it. */
   isByHand: boolean;
 }
 
@@ -138,7 +138,7 @@ function outcomeOfRefund(
     return "wrong_currency";
   }
   if (payment.isReversed) {
-    return outcomeOfAnotherRefund(event, earlier);
+    return outcomeOfAnotherRefund(event, { earlier, isByHand });
   }
   if (event.isPartial) {
     return "partial_refund";
@@ -146,11 +146,11 @@ function outcomeOfRefund(
   return event.amount === String(payment.amountCents) ? "applied" : "wrong_amount";
 }
 
-/**
- * A refund of what was taken back. After a refund of a part, or one that failed, a person may have recorded what was left under another reference: this
- * may be a refund of that.
- */
-function outcomeOfAnotherRefund(event: PaymentEvent, earlier: readonly EarlierEvent[]): DecidedOutcome {
+/** A refund of what was taken back: it may be one of what a person recorded of the same money since, under another reference. */
+function outcomeOfAnotherRefund(
+  event: PaymentEvent,
+  { earlier, isByHand }: Pick<KnownPayment, "earlier" | "isByHand">,
+): DecidedOutcome {
   const hasFailed = earlier.some(({ kind }) => kind === "refund_failed");
   const isOurs = earlier.some(({ kind, outcome }) => kind === "refund" && outcome === "applied");
   if (isOurs && !hasFailed) {
@@ -160,5 +160,5 @@ function outcomeOfAnotherRefund(event: PaymentEvent, earlier: readonly EarlierEv
     return "partial_refund";
   }
   const wasPartial = earlier.some(({ outcome }) => outcome === "partial_refund");
-  return hasFailed || wasPartial ? "unknown_payment" : "already";
+  return isByHand || hasFailed || wasPartial ? "unknown_payment" : "already";
 }
