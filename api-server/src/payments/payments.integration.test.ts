@@ -433,6 +433,15 @@ describe("a payment webhook", () => {
     expect(await paid(number)).toBe(0n);
   });
 
+  // Shows: docs/invoices.md#payment-webhooks: a refund that comes before its payment
+  test("of a payment whose refund of a part came before it and named its invoice pays nothing", async () => {
+    const { number } = await invoiced();
+    const refused = [200, "refused", "PAYMENT_REFUND_PARTIAL"];
+    expect(await outcomeOf(refund(number, { part: 100, names: number }))).toEqual(refused);
+    expect(await outcomeOf(stripe(number))).toEqual(refused);
+    expect(await paid(number)).toBe(0n);
+  });
+
   // Shows: docs/invoices.md#payment-webhooks: a payment is recorded when currency and amount are exactly
   // Shows: docs/invoices.md#payment-webhooks: one that does not fit its invoice is in the ledger
   // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_INVOICE_UNKNOWN`

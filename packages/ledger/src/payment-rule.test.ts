@@ -50,6 +50,12 @@ test.each<[string, PaymentEvent, KnownPayment, string]>([
     "partial_refund",
   ],
   [
+    "was refunded in part before, with its invoice",
+    PAYMENT,
+    after(OPEN, before(PART, "partial_refund")),
+    "partial_refund",
+  ],
+  [
     "had a refund of another amount, which was reported",
     PAYMENT,
     after(OPEN, before({ ...REFUND, amount: "7" }, "unknown_payment")),
@@ -120,6 +126,7 @@ test.each<[string, PaymentEvent, KnownPayment, string]>([
     "unknown_payment",
   ],
   ["of nothing that is known", REFUND, OPEN, "unknown_payment"],
+  ["of a part of what is not reported yet", PART, OPEN, "partial_refund"],
   ["of no invoice that is known", REFUND, { ...OPEN, invoice: undefined }, "unknown_invoice"],
   ["that failed", { ...REFUND, kind: "refund_failed" }, PAID, "refund_failed"],
 ])("a refund %s", (_, event, known, outcome) => {

@@ -113,8 +113,13 @@ function outcomeOfPayment(
   if (refunds.some((refund) => isWhole(refund, event))) {
     return "taken_back";
   }
-  // One that named an invoice was reported when it came.
-  if (refunds.some((refund) => refund.invoice === undefined)) {
+  // Of all others, one that named an invoice was reported when it came.
+  if (
+    refunds.some(
+      ({ invoice: named, isPartial, currency }) =>
+        named === undefined || (isPartial && currency === event.currency),
+    )
+  ) {
     return "partial_refund";
   }
   if (invoice.openCents === 0n) {
@@ -132,7 +137,10 @@ function outcomeOfRefund(
     if (!isByHand && refused.some((one) => isWhole(event, one))) {
       return "already";
     }
-    return invoice === undefined ? "unknown_invoice" : "unknown_payment";
+    if (invoice === undefined) {
+      return "unknown_invoice";
+    }
+    return event.isPartial && refused.length === 0 ? "partial_refund" : "unknown_payment";
   }
   if (invoice !== undefined && event.currency !== invoice.currency.toLowerCase()) {
     return "wrong_currency";
