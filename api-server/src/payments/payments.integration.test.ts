@@ -729,6 +729,20 @@ describe("an overdue invoice", () => {
     expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
   });
 
+  // Shows: docs/invoices.md#overdue: an invoice whose payment is taken back
+  test("whose payment is taken back keeps its organization blocked no more, though it was blocked for it", async () => {
+    const { id, number } = await invoiced();
+    const other = await invoicedAgain(id, 0);
+    await block(id);
+    await payInvoice(ledger, { number, reference: "r" });
+    await reversePayment(ledger, { number, reference: "r" });
+    expect(await listBlocks(ledger, { limit: 100, offset: 0 })).toContainEqual(
+      expect.objectContaining({ id, invoices: [other] }),
+    );
+    await payInvoice(ledger, { number: other, reference: "r" });
+    expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
+  });
+
   // Shows: docs/invoices.md#overdue: `admin organization unblock` ends both
   test("blocks no more once an administrator has unblocked its organization", async () => {
     const { id, number } = await invoiced();

@@ -193,10 +193,13 @@ function eventOf(
   };
 }
 
-/** Of an unpaid invoice `i` and a block `b`: that it is blocked for it, or would be by now. So not for one that is to block later. */
-const keepsBlocked = sql`(i.number = b.invoice_number or exists (
+/**
+ * Of an unpaid invoice `i` and a block `b`: that it blocks by now, as that of the block did when it blocked. So not one that is to block later, nor one
+ * whose payment was taken back, before it is notified of again.
+ */
+const keepsBlocked = sql`exists (
   select from overdue_notices o where o.invoice_number = i.number and o.notice like '%/' || p.reversals
-  having max(o.blocks_at) <= greatest(now(), b.blocked_at) and bool_or(o.notice = 'overdue/' || p.reversals)))`;
+  having max(o.blocks_at) <= greatest(now(), b.blocked_at) and bool_or(o.notice = 'overdue/' || p.reversals))`;
 
 /**
  * Ends the block of an organization for overdue invoices, with its event, once none is left that blocks and is not waived. A block that an administrator
