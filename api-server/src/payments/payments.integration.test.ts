@@ -729,6 +729,23 @@ describe("an overdue invoice", () => {
     expect(await listBlockedOrganizations(ledger, [id])).toEqual([]);
   });
 
+  // Shows: docs/webhooks.md#events: `invoice.due`, `invoice.overdue`
+  test("that an administrator has waived is notified of again without a time at which it blocks", async () => {
+    const { id, number } = await invoiced();
+    await block(id);
+    await setOrganizationBlocked(ledger, id, false);
+    await payInvoice(ledger, { number, reference: "r" });
+    await reversePayment(ledger, { number, reference: "r" });
+    expect(await recordOverdue(ledger, id, TERMS, inDays(20))).toEqual({ notices: 1, blocks: 0 });
+    const all = { organizationId: id, webhookId: `w-${id}`, status: undefined, limit: 50, offset: 0 };
+    const { deliveries } = await listWebhookDeliveries(ledger, all);
+    const notices = deliveries.filter(({ event_type: type }) => type === "invoice.overdue");
+    const [again, first] = notices.map(({ payload }) => JSON.parse(payload).data);
+    expect(first).toMatchObject({ invoice_id: number, open_amount: "301", blocks_at: expect.any(String) });
+    expect(again).toMatchObject({ invoice_id: number, open_amount: "301" });
+    expect(again).not.toHaveProperty("blocks_at");
+  });
+
   // Shows: docs/invoices.md#overdue: an invoice whose payment is taken back
   test("whose payment is taken back keeps its organization blocked no more, though it was blocked for it", async () => {
     const { id, number } = await invoiced();

@@ -176,7 +176,7 @@ function eventOf(
   { step, notice, blocksAt }: OverdueStep,
   now: Date,
 ): NotificationEvent {
-  const { organizationId, number, dueAt, openCents, currency } = invoice;
+  const { organizationId, number, dueAt, openCents, currency, isWaived } = invoice;
   return {
     organizationId,
     projectId: null,
@@ -188,7 +188,7 @@ function eventOf(
       due_at: dueAt.toISOString(),
       open_amount: String(openCents),
       currency,
-      ...(step === "block" ? {} : { blocks_at: blocksAt.toISOString() }),
+      ...(step === "block" || isWaived ? {} : { blocks_at: blocksAt.toISOString() }),
     },
   };
 }
