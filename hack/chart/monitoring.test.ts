@@ -78,6 +78,13 @@ test.each(queries)("%s asks for what is there: %s", (_, expr) => {
   }
 });
 
+test("one call that is not signed sets off no alert: what increased by one is extrapolated to a little more", () => {
+  const expr = rules.find(({ alert }) => alert === "SlipwayPaymentsUnsigned")?.expr ?? "";
+  const [, threshold] = /outcome="unsigned"\}\[1h\]\)\) > (\S+)/.exec(expr) ?? [];
+  expect(Number(threshold)).toBeGreaterThan(1.1);
+  expect(Number(threshold)).toBeLessThan(2);
+});
+
 test("every reason of a missed occurrence but Overlap is in exactly one alert", () => {
   const selectors = rules.flatMap(({ expr }) => [
     ...expr.matchAll(/slipway_job_missed_total\{reason(=~|!~)"([^"]+)"/g),
