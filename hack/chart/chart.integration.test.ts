@@ -189,6 +189,15 @@ describe("rendering", () => {
     }
   });
 
+  test("notices of unpaid invoices come when they do by default where reused values have no days of them, and not where there are none", async () => {
+    const terms = async (...sets: string[]) => {
+      const objects = await renderChart(valuesOf("everything"), sets);
+      return /name: SLIPWAY_BILLING_OVERDUE\s+value: '([^']+)'/.exec(stringify(objects))?.[1];
+    };
+    expect(await terms("billing.invoices.overdue.noticeDays=null")).toBe('{"blockDays":14,"noticeDays":[7,1]}');
+    expect(await terms("billing.invoices.overdue.noticeDays=[]")).toBe('{"blockDays":14,"noticeDays":[]}');
+  });
+
   test("values of a release without log drains have none", async () => {
     const nameOf = ({ metadata }: Rendered) => metadata.name;
     const drains = async (...sets: string[]) =>
