@@ -10,6 +10,7 @@ const paymentWebhookOutcomes = [
   "duplicate",
   "ignored",
   "refused",
+  "unavailable",
   "unreadable",
   "unsigned",
 ] as const;
@@ -41,7 +42,7 @@ export class ApiMetrics {
     });
     this.#payments = new Counter({
       name: "slipway_api_payment_webhooks_total",
-      help: "Webhooks of payments by what became of them: applied, duplicate, ignored, refused, unreadable although signed, or unsigned.",
+      help: "Webhooks of payments by what became of them: applied, duplicate, ignored, refused, unavailable where they could not be recorded, unreadable although signed, or unsigned.",
       labelNames: ["provider", "outcome"],
       registers,
     });

@@ -601,6 +601,9 @@ describe("a payment webhook", () => {
         headers: signedHeaders({ id: "evt", at: new Date(), payload }, [GENERIC]),
       });
       expect(statusAndCode(answer)).toEqual([503, "LEDGER_UNAVAILABLE"]);
+      expect(await away.services.metrics.registry.metrics()).toContain(
+        'slipway_api_payment_webhooks_total{provider="generic",outcome="unavailable"} 1\n',
+      );
     } finally {
       await away.close();
     }

@@ -59,9 +59,12 @@ export async function receivePayment(
   const recorded =
     read.kind === "ignored"
       ? "unrelated"
-      : await payments.recording.run(provider, () =>
-          withLedgerErrors(() => recordPaymentEvent(ledger, read.event)),
-        );
+      : await payments.recording
+          .run(provider, () => withLedgerErrors(() => recordPaymentEvent(ledger, read.event)))
+          .catch((error: unknown) => {
+            metrics.paymentEvent(provider, "unavailable");
+            throw error;
+          });
   if (read.kind === "ignored" || recorded === "unrelated") {
     metrics.paymentEvent(provider, "ignored");
     return { outcome: "ignored" };
