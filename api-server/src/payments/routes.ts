@@ -9,7 +9,7 @@ import type { PaymentProvider } from "./secrets.ts";
 export const PAYMENT_WEBHOOK_LIMIT = 256 * 1024;
 
 const MESSAGES = {
-  applied: "the payment is recorded",
+  applied: "the event is recorded",
   duplicate: "the event was recorded before",
   ignored: "the event is about no invoice",
   refused: "the event is recorded, and changes no invoice",
