@@ -5,7 +5,7 @@ const TERMS: OverdueTerms = { noticeDays: [7, 1], blockDays: 14 };
 const dueAt = new Date("2026-03-15T12:00:00Z");
 const day = (days: number) => new Date(dueAt.getTime() + days * 86_400_000);
 
-/** What is recorded of an invoice that is looked at on these days. */
+/** What is recorded of an invoice that is read on these days. */
 function recorded(days: readonly number[], change: Partial<UnpaidInvoice> = {}, terms = TERMS): string[] {
   const notices = new Map(change.notices ?? []);
   const steps: string[] = [];
@@ -51,7 +51,7 @@ test("of notices that are late the last one alone is sent", () => {
   expect(recorded([-0.5, -0.4])).toEqual(["-0.5 due due/1/0 14"]);
 });
 
-// Shows: docs/invoices.md#overdue: nobody is blocked sooner than the latest `blocks_at`
+// Shows: docs/invoices.md#overdue: no organization is blocked sooner than the latest `blocks_at`
 test("an invoice that is long overdue blocks a day after the notice that says so", () => {
   expect(recorded([40, 40.1, 40.9, 41])).toEqual(["40 overdue overdue/0 41", "41 block  41"]);
 });
@@ -62,7 +62,7 @@ test("other days than an organization was notified of count where they are more"
   expect(recorded([14, 20], { notices }, { noticeDays: [], blockDays: 20 })).toEqual(["20 block  20"]);
 });
 
-// Shows: docs/invoices.md#overdue: nobody is blocked sooner than the latest `blocks_at`
+// Shows: docs/invoices.md#overdue: no organization is blocked sooner than the latest `blocks_at`
 test("what a later notice, or one before it was due, has said holds when fewer days are set", () => {
   const overdue = { recordedAt: day(0.1), blocksAt: day(14) };
   const deferred = new Map([

@@ -63,8 +63,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Invoices of which something is open, so that no round reads those of the past. Rows follow what is recorded of an invoice, in its transaction, whoever
- * records it.
+ * Invoices of which something is open, so that no round reads those of the past. Rows follow what is recorded of an invoice, in its transaction,
+ * whichever process or release records it.
  */
 async function unpaidInvoices(db: Kysely<unknown>): Promise<void> {
   await sql`
