@@ -34,8 +34,6 @@ export async function writeBuildSecrets(cluster: Cluster, registry: BuildsRegist
   const items = [
     secret(registryKeySecret.name, { [registryKeySecret.key]: key }),
     secret(buildToolsSecret, await buildTools()),
-    // Another one with each start: the API server reads it again.
-    secret(paymentSecrets.name, { [paymentSecrets.key]: `whsec_${randomBytes(32).toString("base64")}` }),
   ];
   const there = await cluster.kubectl([
     "get",
@@ -48,7 +46,20 @@ export async function writeBuildSecrets(cluster: Cluster, registry: BuildsRegist
   if (there.trim() === "") {
     await cluster.kubectl(["create", "namespace", systemNamespace]);
   }
+  if (!(await hasSecret(cluster, paymentSecrets.name))) {
+    items.push(
+      secret(paymentSecrets.name, { [paymentSecrets.key]: `whsec_${randomBytes(32).toString("base64")}` }),
+    );
+  }
   await applyManifests(cluster.kubectl, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+}
+
+/** One that is there stays: running processes have a new one only when the kubelet has read it again, which takes a minute or more. */
+async function hasSecret(cluster: Cluster, name: string): Promise<boolean> {
+  const found = await cluster.kubectl([
+    ...["get", "secret", name, "--namespace", systemNamespace, "--ignore-not-found", "-o", "name"],
+  ]);
+  return found.trim() !== "";
 }
 
 /** What the chart needs of builds. The builder's image is known before it is built. */
