@@ -3,14 +3,24 @@ export class LoadOrder {
   #begun = 0;
   #shown = 0;
 
-  /** Begins a load. @returns whether its answer is to be shown now, which it counts as from then on */
-  begin(): () => boolean {
+  /** Begins a load. */
+  begin(): BegunLoad {
     this.#begun += 1;
     const own = this.#begun;
-    return () => {
-      const isNewest = own >= this.#shown;
-      this.#shown = Math.max(own, this.#shown);
-      return isNewest;
+    return {
+      isNewest: () => own >= this.#shown,
+      show: () => {
+        const isNewest = own >= this.#shown;
+        this.#shown = Math.max(own, this.#shown);
+        return isNewest;
+      },
     };
   }
+}
+
+export interface BegunLoad {
+  /** Whether nothing is shown that was requested later, so that its failure says something of what is. */
+  isNewest: () => boolean;
+  /** Whether its answer is to be shown now, which it counts as from then on. */
+  show: () => boolean;
 }

@@ -35,13 +35,21 @@ export function refreshed<Value>(
   let isOutdated = false;
   const loads = new LoadOrder();
   replace(place, loading());
+  const overtaken = new WeakSet<object>();
   const load = async () => {
-    const isNewest = loads.begin();
-    return { value: await of.load(), isNewest };
+    const begun = loads.begin();
+    try {
+      return { value: await of.load(), begun };
+    } catch (error) {
+      if (error instanceof Error && !begun.isNewest()) {
+        overtaken.add(error);
+      }
+      throw error;
+    }
   };
-  const show = ({ value, isNewest }: Awaited<ReturnType<typeof load>>) => {
+  const show = ({ value, begun }: Awaited<ReturnType<typeof load>>) => {
     // A poll that began before a change, and is answered after it, has what was there before.
-    if (!isNewest()) {
+    if (!begun.show()) {
       return;
     }
     const text = JSON.stringify(value);
@@ -53,6 +61,10 @@ export function refreshed<Value>(
     return of.isFinal?.(value);
   };
   const fail = (error: unknown) => {
+    // What is shown was requested later, and is current.
+    if (error instanceof Error && overtaken.has(error) && isPassing(error)) {
+      return;
+    }
     // The last value stays during a temporary failure.
     if (shown === undefined || !isPassing(error)) {
       shown = undefined;
