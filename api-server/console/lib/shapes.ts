@@ -160,6 +160,7 @@ export interface InvoiceItem {
   cycle_started_at: string;
   issued_at: string;
   due_at: string;
+  blocks_at?: string;
   net_amount: string;
   tax_amount: string;
   total_amount: string;

@@ -79,6 +79,7 @@ function summary(one: Invoice): HTMLElement {
       ["Still to pay", h("strong", {}, brl(one.open_amount))],
       ["Issued", fullMoment(one.issued_at)],
       ["Due", fullMoment(one.due_at)],
+      ["Blocks the organization", one.blocks_at && fullMoment(one.blocks_at)],
       ["To", text(organization.name || organization.id)],
       ["Country", organization.country && text(organization.country)],
       ["From", h("span", { class: "lines" }, one.issuer.split("\n").map(text).join("\n"))],
