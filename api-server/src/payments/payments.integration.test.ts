@@ -19,6 +19,7 @@ import {
   payInvoice,
   recordJobRuns,
   recordOverdue,
+  retireUnmatchedPayments,
   reversePayment,
   setOrganizationBlocked,
   settleCycle,
@@ -297,6 +298,41 @@ describe("a payment webhook", () => {
       ]);
     }
     expect(await outcomeOf(generic({ type: "payment.received", data }))).toEqual([200, "applied"]);
+  });
+
+  // Shows: docs/ledger.md#tables: `payment_events`
+  test("of a refund of other business is removed by retention, and no other event by anything", async () => {
+    const { number } = await invoiced();
+    await stripe(number);
+    const [eventId, kept] = [newEvent(), newEvent()];
+    await refund(number, { eventId, reference: "pi_of_a_shop" });
+    const between = new Date();
+    await eventually("a later moment of the ledger", async () => {
+      const { rows } = await sql<{ later: boolean }>`select now() > ${between} as later`.execute(ledger);
+      return rows[0]?.later;
+    });
+    await refund(number, { eventId: kept, reference: "pi_of_a_shop" });
+    const count = async (which = sql`true`) => {
+      const { rows } = await sql<{ count: number }>`
+        select count(*)::int as count from payment_events where ${which}`.execute(ledger);
+      return rows[0]?.count;
+    };
+    const matched = await count(sql`outcome <> 'unmatched'`);
+    await expect(sql`delete from payment_events where event_id = ${eventId}`.execute(ledger)).rejects.toThrow(
+      "append-only",
+    );
+    expect(await retireUnmatchedPayments(ledger, between)).toBeGreaterThan(0);
+    expect(await count(sql`event_id = ${eventId}`)).toBe(0);
+    expect(await count(sql`event_id = ${kept}`)).toBe(1);
+    expect(await count(sql`outcome <> 'unmatched'`)).toBe(matched);
+    await expect(
+      ledger.transaction().execute(async (transaction) => {
+        await sql`select set_config('slipway.retire_before', ${inDays(1).toISOString()}, true)`.execute(
+          transaction,
+        );
+        await sql`delete from payment_events where invoice_number = ${number}`.execute(transaction);
+      }),
+    ).rejects.toThrow("append-only");
   });
 
   // Shows: docs/operations/alerts.md#slipwaypaymentsnotapplied: `not_open`

@@ -127,7 +127,7 @@ export {
   recordInParts,
 } from "./refused-rows.ts";
 export { type ChargedResources, chargeBuilds } from "./resource-charges.ts";
-export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";
+export { type Retired, retireAuditLog, retireJobRuns, retireUnmatchedPayments } from "./retention.ts";
 export type {
   Build,
   BuildStatus,

@@ -157,6 +157,24 @@ async function retireStorageHours(ledger: Ledger, before: Date): Promise<number>
   return removed;
 }
 
+/**
+ * Removes events of refunds for which no payment was reported before a moment.
+ * @returns how many
+ */
+export async function retireUnmatchedPayments(ledger: Ledger, before: Date): Promise<number> {
+  let removed = 0;
+  for (let step = STEP_ROWS; step === STEP_ROWS; removed += step) {
+    step = await remove(
+      ledger,
+      before,
+      sql`
+        delete from payment_events where ctid = any (array(
+          select ctid from payment_events where outcome = 'unmatched' and recorded_at < ${before} limit ${STEP_ROWS}))`,
+    );
+  }
+  return removed;
+}
+
 /** Deletes from an append-only table, which allows it in a transaction that says up to when. */
 async function remove(ledger: Ledger, before: Date, statement: ReturnType<typeof sql>): Promise<number> {
   return ledger.transaction().execute(async (transaction) => {

@@ -5,7 +5,7 @@ import { retireReservations } from "./domain-reservations.ts";
 import { retireMetricSamples } from "./metric-samples.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { retireEndedBuilds } from "./resource-charges.ts";
-import { retireAuditLog, retireJobRuns } from "./retention.ts";
+import { retireAuditLog, retireJobRuns, retireUnmatchedPayments } from "./retention.ts";
 
 /** The retention job: `node packages/ledger/src/retire.ts`, once a day. Ends with 1 when something went wrong; the next one continues. */
 
@@ -14,6 +14,8 @@ const STATEMENT_TIMEOUT_MS = 300_000;
 const SAMPLES_DAYS = 90;
 /** How long a build that ended waits to be charged, in days: where plans are not metered any more, none is. */
 const ENDED_BUILDS_DAYS = 90;
+/** How long a refund waits for its payment, in days: senders try again for days, and send again for a month on demand. */
+const UNMATCHED_DAYS = 90;
 /** How long a hook's delivery is known, in days: senders try again for hours at most. */
 const DELIVERIES_DAYS = 7;
 
@@ -45,6 +47,7 @@ try {
     ended_builds: await retireEndedBuilds(ledger, before(ENDED_BUILDS_DAYS)),
     audit_log: await retireAuditLog(ledger, before(auditDays)),
     domain_reservations: await retireReservations(ledger, now),
+    unmatched_payments: await retireUnmatchedPayments(ledger, before(UNMATCHED_DAYS)),
     git_deliveries: await retireGitDeliveries(ledger, before(DELIVERIES_DAYS)),
   };
   console.log(`ledger: retired ${JSON.stringify(retired)}`);

@@ -44,12 +44,27 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       invoice_number text collate "C" primary key references invoices (number),
       recorded_at timestamptz not null default now()
     )`.execute(db);
-  for (const name of ["payment_events", "overdue_notices", "overdue_waivers"]) {
-    const table = sql.table(name);
+  // Refunds of other business at the provider name no invoice: what retention removes of them is of no payment by then.
+  await sql`
+    create index payment_events_unmatched on payment_events (recorded_at) where outcome = 'unmatched'`.execute(
+    db,
+  );
+  await sql`create trigger no_update before update on payment_events for each row execute function refuse_change()`.execute(
+    db,
+  );
+  await sql`
+    create trigger no_delete before delete on payment_events for each row
+    when (old.outcome <> 'unmatched' or old.recorded_at >=
+      coalesce(nullif(current_setting('slipway.retire_before', true), '')::timestamptz, '-infinity'))
+    execute function refuse_change()`.execute(db);
+  for (const name of ["overdue_notices", "overdue_waivers"]) {
     await sql`
-      create trigger no_change before update or delete on ${table} for each row execute function refuse_change()`.execute(
+      create trigger no_change before update or delete on ${sql.table(name)} for each row execute function refuse_change()`.execute(
       db,
     );
+  }
+  for (const name of ["payment_events", "overdue_notices", "overdue_waivers"]) {
+    const table = sql.table(name);
     await sql`create trigger no_truncate before truncate on ${table} execute function refuse_change()`.execute(
       db,
     );
