@@ -7,14 +7,13 @@ export class LoadOrder {
   begin(): BegunLoad {
     this.#begun += 1;
     const own = this.#begun;
-    return {
-      isNewest: () => own >= this.#shown,
-      show: () => {
-        const isNewest = own >= this.#shown;
-        this.#shown = Math.max(own, this.#shown);
-        return isNewest;
-      },
+    const isNewest = () => own >= this.#shown;
+    const show = () => {
+      const isShown = isNewest();
+      this.#shown = Math.max(own, this.#shown);
+      return isShown;
     };
+    return { isNewest, show };
   }
 }
 
