@@ -194,7 +194,9 @@ describe("rendering", () => {
       const objects = await renderChart(valuesOf("everything"), sets);
       return /name: SLIPWAY_BILLING_OVERDUE\s+value: '([^']+)'/.exec(stringify(objects))?.[1];
     };
-    expect(await terms("billing.invoices.overdue.noticeDays=null")).toBe('{"blockDays":14,"noticeDays":[7,1]}');
+    expect(await terms("billing.invoices.overdue.noticeDays=null")).toBe(
+      '{"blockDays":14,"noticeDays":[7,1]}',
+    );
     expect(await terms("billing.invoices.overdue.noticeDays=[]")).toBe('{"blockDays":14,"noticeDays":[]}');
   });
 
