@@ -1,7 +1,9 @@
 import { type BillableState, type PriceList, planAdjustments, planCharges } from "@slipway/crds";
 import {
+  type BuildRow,
   beginInvoicing,
   billableHistories,
+  chargeBuilds,
   completeInvoiceCycle,
   insertOrganization,
   issueCreditNote,
@@ -12,6 +14,7 @@ import {
   payInvoice,
   projectsToMeter,
   recordBillableChanges,
+  recordBuild,
   recordedPlanCharges,
   recordJobRuns,
   recordPlanAdjustments,
@@ -32,16 +35,17 @@ const at = (text: string): number => Date.parse(`2026-${text}Z`);
 /** Up to when all is charged. */
 const END = at("03-01T00:00:00");
 
-const prices = (basic: number, gbHour: string, from: number): PriceList => ({
+const prices = (basic: number, gbHour: string, buildMinute: string, from: number): PriceList => ({
   from,
   gbHour,
+  resources: { buildMinute },
   plans: {
     basic: { hourly: `${basic}`, monthly: `${basic * 720}`, yearly: `${basic * 8640}`, refund: "none" },
     premium: { hourly: "8.35", monthly: "5760", yearly: "69120", refund: "prorated" },
     free: { hourly: "0", monthly: "0", yearly: "0", refund: "none" },
   },
 });
-const lists = [prices(3, "0.1", Date.UTC(2025, 0)), prices(4, "0.2", at("02-10T12:00:00"))];
+const lists = [prices(3, "0.1", "0.05", Date.UTC(2025, 0)), prices(4, "0.2", "0.07", at("02-10T12:00:00"))];
 
 type Change = Partial<BillableState> & { at: number; deleted?: boolean };
 const STATE: BillableState = {
@@ -119,6 +123,7 @@ export async function recordBilledMonths(ledger: Ledger): Promise<void> {
   for (const project of projects) {
     await meterProject(ledger, project);
   }
+  await recordBuilds(ledger);
   await asRecordedInTime(ledger);
   await setOrganizationCountry(ledger, "acme", "BR");
   await beginInvoicing(ledger, new Date(at("01-01T00:00:00")));
@@ -136,8 +141,13 @@ async function recordPastPrices(ledger: Ledger): Promise<void> {
     forge(
       transaction,
       ...lists.map(
-        ({ from, plans, gbHour }) => `insert into price_lists (from_at, plans, gb_hour, recorded_at)
-          values (to_timestamp(${from / 1_000}), '${JSON.stringify(plans)}', '${gbHour}', to_timestamp(${from / 1_000}))`,
+        ({
+          from,
+          plans,
+          gbHour,
+          resources,
+        }) => `insert into price_lists (from_at, plans, gb_hour, resources, recorded_at)
+          values (to_timestamp(${from / 1_000}), '${JSON.stringify(plans)}', '${gbHour}', '${JSON.stringify(resources)}', to_timestamp(${from / 1_000}))`,
       ),
     ),
   );
@@ -164,6 +174,47 @@ async function recordRuns(ledger: Ledger): Promise<void> {
       storageHour({ organization_id: "gamma", from: new Date(at("01-31T00:00:00") + hour * HOUR) }),
     ),
   );
+}
+
+/** Builds of apps with their own history, with a late change, and of a job, which has none. */
+const builds: readonly (Pick<BuildRow, "organization_id" | "project_id"> & {
+  at: number;
+} & Partial<BuildRow>)[] = [
+  { organization_id: "acme", project_id: "shop", at: at("01-28T10:20:00.250") },
+  { organization_id: "acme", project_id: "late", at: at("02-01T03:00:00"), status: "superseded" },
+  { organization_id: "gamma", project_id: "nightly", at: at("01-31T23:59:30") },
+  { organization_id: "beta", project_id: "site", at: at("02-10T11:59:59.999") },
+  { organization_id: "beta", project_id: "site", at: at("02-10T12:00:00") },
+  {
+    organization_id: "acme",
+    project_id: "shop",
+    at: at("02-01T08:00:00"),
+    error_code: "BUILD_ENGINE_FAILED",
+  },
+  { organization_id: "acme", project_id: "shop", at: at("02-01T09:00:00"), started_at: null },
+];
+
+async function recordBuilds(ledger: Ledger): Promise<void> {
+  for (const [index, { at: begun, ...build }] of builds.entries()) {
+    await recordBuild(ledger, {
+      project_uid: `u-${build.project_id}`,
+      id: `b${index + 1}`,
+      triggered_by: "manual",
+      branch: null,
+      tag: null,
+      commit_sha: null,
+      commit_message: null,
+      status: "failed",
+      digest: null,
+      error_code: null,
+      error_message: null,
+      created_at: new Date(begun - 1_000),
+      started_at: new Date(begun),
+      finished_at: new Date(begun + 150_000 * (index + 1)),
+      ...build,
+    });
+  }
+  await chargeBuilds(ledger);
 }
 
 /** Runs that are charged once their month is settled: with the next one. */

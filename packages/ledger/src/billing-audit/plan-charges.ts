@@ -172,7 +172,7 @@ async function auditStrays(
   report: Report,
 ): Promise<void> {
   const inScope = sql`organization_id = ${scope.organizationId} and cycle_start >= ${scope.from}::date
-    and cycle_start < ${scope.to}::date`;
+    and cycle_start < ${scope.to}::date and quantity is null`;
   const { rows: counted } = await sql<{ count: string }>`
     select count(*) as count from plan_charges where ${inScope}`.execute(ledger);
   if (Number(counted[0]?.count) === compared) {

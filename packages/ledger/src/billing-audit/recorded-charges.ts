@@ -4,7 +4,7 @@ import type { AuditedCharge } from "./facts.ts";
 import type { Meter, Metered } from "./histories.ts";
 import type { AuditScope } from "./scope.ts";
 
-/** Recorded charges of plans, as an audit reads them. */
+/** Recorded charges of plans, as an audit reads them: what has a quantity is of no history. */
 
 interface Row {
   project_uid: string;
@@ -44,7 +44,7 @@ export async function readMonth(
   const { rows } = await sql<Row>`
     select ${columns} from plan_charges join unnest(${ids}::text[], ${uids}::text[]) own (project_id, project_uid)
       using (project_id, project_uid)
-    where organization_id = ${organizationId} and cycle_start = ${month}::date order by key limit ${MOST_CHARGES + 1}`.execute(
+    where organization_id = ${organizationId} and cycle_start = ${month}::date and quantity is null order by key limit ${MOST_CHARGES + 1}`.execute(
     ledger,
   );
   const grouped = Map.groupBy(refuseMany(rows), ({ project_uid }) => project_uid);
@@ -64,7 +64,8 @@ export async function readFacts(
   const { rows } = await sql<Row>`
     select ${columns} from plan_charges cross join lateral (select ${HOUR} as hour) h
     where ${ofProject(project_uid)}
-      and (organization_id, project_id, project_uid) = (${organization_id}, ${project_id}, ${project_uid}) and ${isWanted}
+      and (organization_id, project_id, project_uid) = (${organization_id}, ${project_id}, ${project_uid}) and quantity is null
+      and ${isWanted}
     order by late_at nulls first, key limit ${MOST_CHARGES + 1}`.execute(ledger);
   return refuseMany(rows).map(chargeOf);
 }
