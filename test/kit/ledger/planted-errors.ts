@@ -173,6 +173,54 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
     "update charges set due_at = due_at + interval '1 minute' where kind = 'storage' and due_at = '2026-01-31T05:00Z'",
   ],
   [
+    "builds that cost nothing by other prices",
+    "CHARGE_DIFFERS",
+    `update price_lists set resources = '{"buildMinute": "0"}'`,
+  ],
+  [
+    "a build at the price of its end",
+    "CHARGE_DIFFERS",
+    "update plan_charges set price = 0.07, amount = quantity * 0.07 where key = 'u-site/build_minute/b4'",
+  ],
+  [
+    "a build of more minutes",
+    "CHARGE_DIFFERS",
+    "update plan_charges set quantity = quantity * 100, amount = amount * 100 where key = 'u-shop/build_minute/b1'",
+  ],
+  [
+    "more minutes of a build that the history has forgotten",
+    "CHARGE_DIFFERS",
+    "delete from builds",
+    "alter table plan_charges drop constraint amount_of_price",
+    "update plan_charges set amount = amount * 100 where key = 'u-shop/build_minute/b1'",
+  ],
+  [
+    "a build in another month",
+    "CHARGE_DIFFERS",
+    "update plan_charges set starts_at = starts_at - interval '1 month', cycle_start = '2025-12-01' where key = 'u-nightly/build_minute/b3'",
+  ],
+  [
+    "a build of another project",
+    "CHARGE_DIFFERS",
+    "update plan_charges set project_id = 'other' where key = 'u-nightly/build_minute/b3'",
+  ],
+  [
+    "a build of another project that has a history",
+    "CHARGE_UNEXPECTED",
+    "delete from builds",
+    "update plan_charges set project_id = 'other' where key = 'u-shop/build_minute/b1'",
+  ],
+  [
+    "a build without its charge",
+    "BUILD_CHARGE_MISSING",
+    "delete from plan_charges where key = 'u-nightly/build_minute/b3'",
+  ],
+  [
+    "a charge of a build that the platform failed",
+    "CHARGE_UNEXPECTED",
+    "update builds set error_code = 'BUILD_ENGINE_FAILED' where id = 'b1'",
+  ],
+  [
     "a sum of a project",
     "SUM_DIFFERS",
     "update usage_by_project set amount = amount + 0.1 where project_id = 'shop'",

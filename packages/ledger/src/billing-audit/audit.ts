@@ -10,6 +10,7 @@ import { chargesOnInvoices, invoicedCharges, lines, numbers, payments, totals } 
 import { withAuditLock, withinTime } from "./lock.ts";
 import { auditPart } from "./parts.ts";
 import { auditPlanCharges } from "./plan-charges.ts";
+import { auditBuilds, quantityCharges } from "./resource-charges.ts";
 import { dayOf, nextCycle, scopeOf, spansOf } from "./scope.ts";
 import { type AuditedSeals, auditSeals } from "./seals.ts";
 import { auditTaxes } from "./taxes.ts";
@@ -49,7 +50,7 @@ const LIMITS = [
 const CHARGES = 200_000;
 
 const checks: Readonly<Record<string, Check>> = {
-  ...{ runCharges, storageCharges, sums, settlements },
+  ...{ quantityCharges, runCharges, storageCharges, sums, settlements },
   ...{ chargesOnInvoices, invoicedCharges, lines, totals, payments },
 };
 
@@ -145,6 +146,7 @@ async function auditOrganization(
       await part(name, () => runCheck(ledger, check({ organizationId, ...span }), report, organizationId));
     }
   }
+  await part("builds", () => auditBuilds(ledger, { organizationId, from: begin, to: end }, lists, report));
   await part("taxes", async () => {
     result.invoices += await auditTaxes(ledger, scope, report);
   });
@@ -166,7 +168,7 @@ async function ledgerNow(ledger: Ledger): Promise<Date> {
 /** Tables in which an organization that was ever billed is. */
 const TABLES = [
   ...["plan_meters", "billable_changes", "plan_charges", "usage_by_project", "charges"],
-  ...["settlements", "invoices", "invoice_charges", "job_runs", "storage_hours", "usage_by_day"],
+  ...["settlements", "invoices", "invoice_charges", "job_runs", "storage_hours", "usage_by_day", "builds"],
 ] as const;
 
 /** Jumps from one to the next where there is an index. */

@@ -138,7 +138,8 @@ export const isSameCharge = (a: PlanCharge, b: PlanCharge): boolean =>
 /** Whether it is an instant of the calendar: PostgreSQL also has infinite ones. */
 const isTime = (at: number): boolean => Math.abs(at) < 8e15;
 
-const timeOf = (at: number): string => (isTime(at) ? new Date(at).toISOString() : String(at));
+/** An instant as text. */
+export const timeOf = (at: number): string => (isTime(at) ? new Date(at).toISOString() : String(at));
 
 const dayOf = (at: Date): string => at.toISOString().slice(0, 10);
 
