@@ -66,6 +66,7 @@ export async function auditBillingCommand(
       invoices: counts.invoices,
       seals: seals.seals,
       sealed_until: seals.until ?? null,
+      catching_up: seals.isCatchingUp,
       first_sealed_at: seals.firstAt ?? null,
       last_sealed_at: seals.lastAt ?? null,
       sealed_rows: seals.rows,

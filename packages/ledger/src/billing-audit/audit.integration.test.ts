@@ -289,7 +289,9 @@ describe("seals", () => {
     ],
     [
       "an end that was removed",
-      "with other as (delete from billing_seal_leaves where number > 3) delete from billing_seals where number > 3",
+      `with other as (delete from billing_seal_leaves where number > 3),
+        older as (update billing_seals set sealed_at = sealed_at - interval '2 hours' where number <= 3)
+        delete from billing_seals where number > 3`,
       "SEAL_MISSING",
     ],
     ["a removed seal", "delete from billing_seals where number = 3", "SEAL_DIFFERS"],
@@ -323,6 +325,17 @@ describe("seals", () => {
       firstAt: second(rows[0]?.first),
       lastAt: second(rows[0]?.last),
     });
+  });
+
+  // Shows: docs/billing-audit.md#seals: While seals are made
+  test("are not missed while they are being made", async () => {
+    const { findings, seals } = await auditForged([
+      "delete from billing_seal_leaves where number > 3",
+      "delete from billing_seals where number > 3",
+    ]);
+    expect(findings.kept).toEqual([]);
+    expect(seals.isCatchingUp).toBe(true);
+    expect((await auditForged([])).seals.isCatchingUp).toBe(false);
   });
 
   // Shows: docs/billing-audit.md#seals: `--head` says whether it is still in the chain

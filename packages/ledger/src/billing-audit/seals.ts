@@ -28,6 +28,8 @@ export interface AuditedSeals {
   /** When the first seal was made, and the last one. */
   firstAt: string | undefined;
   lastAt: string | undefined;
+  /** Whether seals are being made of what was recorded more than a day ago: after an upgrade, or while none were made. */
+  isCatchingUp: boolean;
   /** Sealed rows that were compared. */
   rows: number;
   /** Hashes of an organization's rows of which some or all were deleted as they aged. */
@@ -41,6 +43,8 @@ const SEALS = 48;
 const ROWS = 500_000;
 /** How long what was recorded may be in no seal. */
 const UNSEALED = sql`interval '1 day'`;
+/** How long ago the last seal was made where more are being made. */
+const SEALING = sql`interval '1 hour'`;
 /** Findings of one table of such seals that are described: the others are counted. */
 const LISTED = 100;
 
@@ -61,7 +65,9 @@ export async function auditSeals(ledger: Ledger, scope: SealScope, report: Repor
     await auditHead(ledger, scope.head, report);
   }
   const result = await knownSeals(ledger);
-  await auditPart(ledger, { key: "billing_seals" }, report, () => auditUnsealed(ledger, scope, report));
+  await auditPart(ledger, { key: "billing_seals" }, report, async () => {
+    result.isCatchingUp = await auditUnsealed(ledger, scope, report);
+  });
   for (let after = "0"; ; ) {
     const seals = await nextSeals(ledger, scope, after);
     const end = seals.at(-1);
@@ -88,17 +94,28 @@ async function knownSeals(ledger: Ledger): Promise<AuditedSeals> {
     until: last?.until,
     firstAt: last?.first,
     lastAt: last?.last,
+    isCatchingUp: false,
     rows: 0,
     retired: 0,
   };
 }
 
-/** What was recorded since the last seal, and is not new: all of it, where there are no seals. */
+/**
+ * What was recorded since the last seal, and is not new: all of it, where there are no seals. It is no finding while seals are made, a day of it after the
+ * other.
+ * @returns whether that is so
+ */
 async function auditUnsealed(
   ledger: Ledger,
   { organizationId, scheme = sealScheme }: SealScope,
   report: Report,
-): Promise<void> {
+): Promise<boolean> {
+  const { rows: last } = await sql`
+    select from billing_seals where number = (select max(number) from billing_seals) and sealed_at > now() - ${SEALING}`.execute(
+    ledger,
+  );
+  const isSealing = last.length > 0;
+  let isBehind = false;
   // Lines and charges of invoices are sealed with these.
   for (const { name, recordedAt, organization } of tablesOf(scheme, scheme.format).filter(
     ({ ofInvoice }) => !ofInvoice,
@@ -113,16 +130,19 @@ async function auditUnsealed(
       where ${time} >= coalesce((select max(sealed_to) from billing_seals), '-infinity') and ${time} < now() - ${UNSEALED}
         and ${isWanted}`.execute(ledger);
     const first = rows[0]?.first;
-    if (first) {
+    isBehind ||= first !== undefined && first !== null;
+    if (first && !isSealing) {
       report({
         code: "SEAL_MISSING",
         organizationId: organization === false ? undefined : organizationId,
         key: name,
-        expected: "a seal within a day",
+        expected:
+          "a seal within a day: `billing sealed` in the operator's log, or why not as `billing could not be sealed`",
         found: `rows since ${first} are in none`,
       });
     }
   }
+  return isSealing && isBehind;
 }
 
 /** The next ones that are wanted: one, or those that have no more rows together than are read at a time. */
