@@ -7,6 +7,10 @@ export interface PlantedError {
   statements: readonly string[];
 }
 
+/** Adjustments are due where some project was metered within a day. */
+const METERED_NOW =
+  "insert into plan_meters (organization_id, project_id, project_uid, metered_until) values ('other', 'other', 'u-other', now())";
+
 /** `u-shop` has hours from 28 January 10:30 on: hour 5 has one instance, hour 20 three. */
 const errors: readonly [what: string, code: BillingFindingCode, ...statements: string[]][] = [
   ["a lost hour", "CHARGE_MISSING", "delete from plan_charges where key = 'u-shop/instance_hour/5/0'"],
@@ -124,11 +128,13 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
   [
     "a late change without its adjustment",
     "ADJUSTMENT_OVERDUE",
+    METERED_NOW,
     "update plan_meters set late_from = metered_until, late_since = now() - interval '25 hours', late_arrival = arrivals where project_uid = 'u-late'",
   ],
   [
     "an adjustment that nothing made necessary",
     "ADJUSTMENT_OVERDUE",
+    METERED_NOW,
     "update plan_meters set late_from = metered_until, late_arrival = arrivals where project_uid = 'u-shop'",
   ],
   [

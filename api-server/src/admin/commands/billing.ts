@@ -64,6 +64,7 @@ export async function auditBillingCommand(
       organizations: counts.organizations,
       plan_charges: counts.planCharges,
       invoices: counts.invoices,
+      pending_adjustments: counts.pendingAdjustments,
       seals: seals.seals,
       sealed_until: seals.until ?? null,
       catching_up: seals.isCatchingUp,

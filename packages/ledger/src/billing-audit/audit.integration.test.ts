@@ -135,6 +135,15 @@ test("a project may wait for its adjustment for a day, also without a late chang
   await expect(waits).rejects.toThrow("taken back");
 });
 
+// Shows: docs/billing-audit.md#what-is-compared: Where nothing was metered for a day
+test("a project waits for its adjustment for as long as nothing is metered", async () => {
+  const { findings, pendingAdjustments } = await auditForged([
+    "update plan_meters set late_from = metered_until, late_since = now() - interval '25 hours', late_arrival = arrivals where project_uid = 'u-late'",
+  ]);
+  expect(findings.kept).toEqual([]);
+  expect(pendingAdjustments).toBe(1);
+});
+
 // Shows: docs/billing-audit.md#what-is-compared: an audit goes on after a part that fails
 test.each([
   ["a first month", "plan_charges", "cycle_start = '0001-01-01'"],

@@ -36,6 +36,8 @@ export interface BillingAudit {
   /** Charges of plans that were compared. */
   planCharges: number;
   invoices: number;
+  /** Projects that wait for their adjustment, those that are overdue too. */
+  pendingAdjustments: number;
   seals: AuditedSeals;
   findings: BillingFindings;
 }
@@ -94,10 +96,14 @@ export async function auditSnapshot(
   const begin = from && dayOf(billingCycle(from).startedAt);
   const seals = await auditSeals(ledger, { organizationId, from: begin, head }, report);
   onProgress?.(`${seals.seals} seals, ${findings.total} findings`);
-  const result: BillingAudit = { organizations: 0, planCharges: 0, invoices: 0, seals, findings };
+  const counts = { organizations: 0, planCharges: 0, invoices: 0, pendingAdjustments: 0 };
+  const result: BillingAudit = { ...counts, seals, findings };
   let lists: PriceList[] = [];
   await auditPart(ledger, { key: "price_lists" }, report, async () => {
     lists = await listPrices(ledger);
+  });
+  await auditPart(ledger, { key: "plan_meters" }, report, async () => {
+    result.pendingAdjustments = await countPending(ledger, organizationId);
   });
   const organizations = organizationId === undefined ? await billedOrganizations(ledger) : [organizationId];
   const now = await ledgerNow(ledger);
@@ -157,6 +163,15 @@ async function chargesByCycle(ledger: Ledger, organizationId: string): Promise<M
     select cycle_start::text as cycle, sum(charges) as charges from usage_by_project
     where organization_id = ${organizationId} group by cycle_start`.execute(ledger);
   return new Map(rows.map(({ cycle, charges }) => [cycle, Number(charges)]));
+}
+
+async function countPending(ledger: Ledger, organizationId: string | undefined): Promise<number> {
+  const { rows } = await sql<{ pending: number }>`
+    select count(*)::int as pending from plan_meters where late_from is not null
+      and (${organizationId ?? null}::text is null or organization_id = ${organizationId ?? null}::text)`.execute(
+    ledger,
+  );
+  return rows[0]?.pending ?? 0;
 }
 
 /** When the snapshot was taken. */

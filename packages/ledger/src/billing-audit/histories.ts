@@ -10,7 +10,7 @@ const MAX_STATES = 100;
 const MOST_YEARS = 10;
 const MOST_INSTANCES = 1_000;
 const DAY_MS = 86_400_000;
-/** How long a project may wait for its adjustment, in milliseconds. */
+/** How long a project may wait for its adjustment where projects are metered, in milliseconds. */
 const PENDING_MS = 86_400_000;
 
 /** Up to when a project is charged, as the audit reads it. */
@@ -23,6 +23,8 @@ export interface Meter {
   arrivals: string;
   late_from: Date | null;
   late_since: Date | null;
+  /** It waits for its adjustment while projects are metered. */
+  is_due: boolean;
   adjustments: number;
 }
 
@@ -71,7 +73,7 @@ export function auditHistory(
     found.push({ code: "CHANGE_DIFFERS", key, expected: what(meter.deleted), found: what(end) });
   }
   // What the ledger has not written itself has no `late_since`.
-  if (meter.late_from !== null && !(now.getTime() - Number(meter.late_since) < PENDING_MS)) {
+  if (meter.is_due && !(now.getTime() - Number(meter.late_since) < PENDING_MS)) {
     found.push({ code: "ADJUSTMENT_OVERDUE", key, found: `it waits since ${String(meter.late_since)}` });
   }
   const invalid = invalidChange(changes, now);

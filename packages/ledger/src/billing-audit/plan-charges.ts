@@ -17,6 +17,9 @@ const CHARGES = 20_000;
 /** Changes of a history that are read: as the meter reads them of an hour. */
 const MOST_CHANGES = 100_000;
 
+/** How long ago some project was metered last where projects are metered, by an operator that was not away. */
+const METERED = sql`interval '1 day'`;
+
 type Report = (finding: BillingFinding) => void;
 
 /** @returns how many rows were compared */
@@ -31,7 +34,8 @@ export async function auditPlanCharges(
   for (;;) {
     const { rows: meters } = await sql<Meter>`
       select organization_id, project_id, project_uid, (extract(epoch from metered_until) * 1000)::float8 as metered_until,
-        deleted, arrivals, late_from, late_since, adjustments
+        deleted, arrivals, late_from, late_since, adjustments,
+        late_from is not null and (select max(metered_until) from plan_meters) > now() - ${METERED} as is_due
       from plan_meters
       where project_uid > ${after} and organization_id = ${scope.organizationId}
       order by project_uid limit ${PROJECTS}`.execute(ledger);
