@@ -124,6 +124,16 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
     "HISTORY_INVALID",
     "update billable_changes set at = at + interval '30 days' where project_uid = 'u-shop' and number = 2",
   ],
+  [
+    "a project that is not metered any more",
+    "METERING_ENDED",
+    "update plan_meters set ended = true where project_uid = 'u-blog'",
+  ],
+  [
+    "a project that is not metered up to its end",
+    "METERING_ENDED",
+    "update plan_meters set metered_until = '2026-02-11T01:00Z' where project_uid = 'u-site'",
+  ],
   ["other prices", "CHARGE_DIFFERS", "update price_lists set gb_hour = '0.3'"],
   [
     "a late change without its adjustment",

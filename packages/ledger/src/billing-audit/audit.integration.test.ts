@@ -22,7 +22,10 @@ beforeAll(async () => {
   await recordBilledMonths(server.ledger);
   await sealAll(server.ledger);
   // The server does so itself once it has the time.
-  await sql`analyze`.execute(server.ledger);
+  await server.ledger.transaction().execute(async (transaction) => {
+    await sql`set local statement_timeout = '120s'`.execute(transaction);
+    await sql`analyze`.execute(transaction);
+  });
 });
 afterAll(() => server?.stop());
 

@@ -4,6 +4,7 @@ export const billingFindingCodes = [
   "CHANGE_MISSING",
   "CHANGE_DIFFERS",
   "HISTORY_INVALID",
+  "METERING_ENDED",
   "CHARGE_MISSING",
   "CHARGE_UNEXPECTED",
   "CHARGE_DIFFERS",

@@ -1,5 +1,6 @@
 import type { BillableHistory } from "@slipway/crds";
 import { type ChangeRow, historyOf } from "../billable-changes.ts";
+import { timeOf } from "./facts.ts";
 import type { BillingFinding } from "./findings.ts";
 
 /** Recorded histories, as an audit reads them. */
@@ -20,6 +21,8 @@ export interface Meter {
   project_uid: string;
   metered_until: number | null;
   deleted: boolean;
+  /** It is not metered any more. */
+  ended: boolean;
   arrivals: string;
   late_from: Date | null;
   late_since: Date | null;
@@ -71,6 +74,16 @@ export function auditHistory(
   if (end !== meter.deleted) {
     const what = (deleted: boolean) => (deleted ? "an end" : "no end");
     found.push({ code: "CHANGE_DIFFERS", key, expected: what(meter.deleted), found: what(end) });
+  }
+  const endsAt = changes.reduce((last, { deleted, at }) => (deleted ? Math.max(last, Number(at)) : last), 0);
+  if (meter.ended && !(end && (meter.metered_until ?? 0) > endsAt)) {
+    const until = end ? `charges up to ${timeOf(endsAt)} and beyond` : "metering, as its history has no end";
+    found.push({
+      code: "METERING_ENDED",
+      key,
+      expected: until,
+      found: `none after ${meter.metered_until === null ? "its begin" : timeOf(meter.metered_until)}`,
+    });
   }
   // What the ledger has not written itself has no `late_since`.
   if (meter.is_due && !(now.getTime() - Number(meter.late_since) < PENDING_MS)) {

@@ -34,7 +34,7 @@ export async function auditPlanCharges(
   for (;;) {
     const { rows: meters } = await sql<Meter>`
       select organization_id, project_id, project_uid, (extract(epoch from metered_until) * 1000)::float8 as metered_until,
-        deleted, arrivals, late_from, late_since, adjustments,
+        deleted, ended, arrivals, late_from, late_since, adjustments,
         late_from is not null and (select max(metered_until) from plan_meters) > now() - ${METERED} as is_due
       from plan_meters
       where project_uid > ${after} and organization_id = ${scope.organizationId}
