@@ -12,11 +12,13 @@ async function sealing(answers: readonly (SealedUntil | Error)[], seconds: numbe
   const clock = new FakeClock("2026-03-03T00:00:00Z");
   const began = clock.monotonic();
   const calls: number[] = [];
+  const hours: number[] = [];
   const until: (Date | undefined)[] = [];
   let made = 0;
   const ledger = {
     until: async () => sealed,
-    seal: async () => {
+    seal: async (longestMs: number) => {
+      hours.push(longestMs / 3_600_000);
       const answer = answers[Math.min(calls.length, answers.length - 1)];
       calls.push(Math.round((clock.monotonic() - began) / 1_000));
       if (answer === undefined || answer instanceof Error) {
@@ -38,7 +40,7 @@ async function sealing(answers: readonly (SealedUntil | Error)[], seconds: numbe
   }
   stop.abort();
   await running;
-  return { calls, until, sealed: made };
+  return { calls, hours, until, sealed: made };
 }
 
 test("what is left is sealed a second later, and then nothing for an hour", async () => {
@@ -60,4 +62,15 @@ test("a process that begins reports what was sealed before it, also while it can
   expect((await sealing([new Error("away")], 100, before)).until).toEqual([before]);
   const result = await sealing([{ seal, until: UNTIL, isMore: false }], 1, before);
   expect(result.until).toEqual([before, UNTIL]);
+});
+
+// Shows: docs/billing-audit.md#seals: Where the ledger takes too long for a day
+test("where the ledger takes too long for a day it seals half of it, down to an hour, until all is sealed", async () => {
+  const tooSlow = Object.assign(new Error("canceling statement due to statement timeout"), { code: "57014" });
+  const more = { seal, until: UNTIL, isMore: true };
+  const all = { seal, until: UNTIL, isMore: false };
+  const slow = Array.from({ length: 6 }, () => tooSlow);
+  const result = await sealing([new Error("away"), ...slow, more, all, all], 2 * 3_600);
+  expect(result.hours).toEqual([24, 24, 12, 6, 3, 1.5, 1, 1, 1, 24]);
+  expect(result.sealed).toBe(3);
 });

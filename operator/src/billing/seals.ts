@@ -1,7 +1,7 @@
 /** Adds the sealing of what money follows from to a manager: docs/billing-audit.md#seals. */
 
 import type { Manager } from "@slipway/controller-runtime";
-import { connectLedger, type Ledger, type SealedUntil, sealBilling, sealedUntil } from "@slipway/ledger";
+import { connectLedger, isTooSlow, type Ledger, type SealedUntil, sealBilling, sealedUntil } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Counter, Gauge } from "prom-client";
 
@@ -9,8 +9,8 @@ import { Counter, Gauge } from "prom-client";
 export interface SealLedger {
   /** Up to when all is sealed; undefined where nothing is. */
   until(): Promise<Date | undefined>;
-  /** Seals the oldest rows that no seal has. */
-  seal(): Promise<SealedUntil>;
+  /** Seals the oldest rows that no seal has, of so much time at most. */
+  seal(longestMs: number): Promise<SealedUntil>;
 }
 
 const STATEMENT_TIMEOUT_MS = 300_000;
@@ -28,7 +28,7 @@ export const connectSealLedger = (url: string, log: Logger): Ledger =>
 /** Seals in the PostgreSQL ledger. */
 export const ledgerSeals = (ledger: Ledger): SealLedger => ({
   until: () => sealedUntil(ledger),
-  seal: () => sealBilling(ledger),
+  seal: (longestMs) => sealBilling(ledger, { longestMs }),
 });
 
 interface Options {
@@ -41,6 +41,9 @@ interface Options {
 
 const PERIOD_MS = 3_600_000;
 const RETRY_MS = 60_000;
+/** The longest time of one seal, and what it is halved to where the ledger takes too long for it. */
+const LONGEST_MS = 86_400_000;
+const SHORTEST_MS = 3_600_000;
 /** Between two transactions, where there is more to seal. */
 const PACE_MS = 1_000;
 
@@ -70,7 +73,7 @@ export function addSeals(manager: Manager, ledger: SealLedger): void {
 }
 
 /**
- * Seals at start and hourly, until the signal aborts, and each minute while that fails. The hash of each seal is in the log: kept outside of the platform it
+ * Seals at start and hourly, until the signal aborts, and each minute while that fails: of half the time where the ledger takes too long, down to an hour. The hash of each seal is in the log: kept outside of the platform it
  * proves all that was sealed by then.
  */
 export async function runSeals(
@@ -78,6 +81,7 @@ export async function runSeals(
   signal: AbortSignal,
 ): Promise<void> {
   let isKnown = false;
+  let longestMs = LONGEST_MS;
   while (!signal.aborted) {
     let pauseMs = RETRY_MS;
     try {
@@ -88,7 +92,7 @@ export async function runSeals(
           onUntil?.(before);
         }
       }
-      const { seal, until, isMore } = await ledger.seal();
+      const { seal, until, isMore } = await ledger.seal(longestMs);
       if (seal) {
         const { number, hash, rows, to } = seal;
         onSealed?.();
@@ -97,10 +101,14 @@ export async function runSeals(
       if (until) {
         onUntil?.(until);
         pauseMs = isMore ? PACE_MS : PERIOD_MS;
+        longestMs = isMore ? longestMs : LONGEST_MS;
       }
     } catch (error) {
+      if (isTooSlow(error)) {
+        longestMs = Math.max(longestMs / 2, SHORTEST_MS);
+      }
       if (!signal.aborted) {
-        log.warn({ err: error }, "billing could not be sealed");
+        log.warn({ err: error, longestMs }, "billing could not be sealed");
       }
     }
     await sleep(clock, pauseMs, signal);

@@ -26,16 +26,16 @@ export interface SealedUntil {
 /** How long before now: longer than a transaction, and than clocks of the ledger's servers differ. As invoices have it. */
 const LAG_MS = 3_600_000;
 /** The longest time of one seal: what was recorded before there were seals is sealed in several. */
-const LONGEST = "1 day";
+const LONGEST_MS = 86_400_000;
 
 /**
- * Seals the oldest rows that no seal has, up to a day of them. Only what can get no more rows: an hour old, and from before all transactions that run,
+ * Seals the oldest rows that no seal has, up to a day of them or what is given. Only what can get no more rows: an hour old, and from before all transactions that run,
  * which have their beginning as the time of their rows.
  * @throws when the database is away or the answer was lost: the seal is there then, or nothing of it
  */
 export function sealBilling(
   ledger: Ledger,
-  { lagMs = LAG_MS }: { lagMs?: number } = {},
+  { lagMs = LAG_MS, longestMs }: { lagMs?: number; longestMs?: number } = {},
 ): Promise<SealedUntil> {
   return ledger
     .transaction()
@@ -43,7 +43,7 @@ export function sealBilling(
     .execute(async (transaction) => {
       const isOurs = await lockSeals(transaction);
       return isOurs
-        ? sealNext(transaction, { lagMs, scheme: sealScheme })
+        ? sealNext(transaction, { lagMs, longestMs, scheme: sealScheme })
         : { seal: undefined, until: undefined, isMore: false };
     });
 }
@@ -51,11 +51,15 @@ export function sealBilling(
 /** @internal Seals in a transaction, in which no other process seals. */
 export async function sealNext(
   transaction: Ledger,
-  { lagMs, scheme }: { lagMs: number; scheme: SealScheme },
+  {
+    lagMs,
+    longestMs = LONGEST_MS,
+    scheme,
+  }: { lagMs: number; longestMs?: number | undefined; scheme: SealScheme },
 ): Promise<SealedUntil> {
   // Hashes are of rows as text, in which times are in the session's zone.
   await sql`set local timezone = 'UTC'`.execute(transaction);
-  return seal(transaction, { cut: await cutOf(transaction, lagMs), scheme });
+  return seal(transaction, { cut: await cutOf(transaction, lagMs), longestMs, scheme });
 }
 
 /** All that was recorded before is sealed; undefined where there are no seals. */
@@ -87,7 +91,7 @@ async function cutOf(transaction: Ledger, lagMs: number): Promise<string> {
 
 async function seal(
   transaction: Ledger,
-  { cut, scheme }: { cut: string; scheme: SealScheme },
+  { cut, longestMs, scheme }: { cut: string; longestMs: number; scheme: SealScheme },
 ): Promise<SealedUntil> {
   const { rows: last } = await sql<{ number: string; to: string }>`
     select number, sealed_to::text as to from billing_seals order by number desc limit 1`.execute(
@@ -97,7 +101,7 @@ async function seal(
   const sealedFrom = last[0]?.to ?? "-infinity";
   let from = last[0]?.to ?? (await firstRecorded(transaction, scheme, "-infinity")) ?? cut;
   for (;;) {
-    const { to, until, isEmpty, isMore } = await windowOf(transaction, from, cut);
+    const { to, until, isEmpty, isMore } = await windowOf(transaction, { from, cut, longestMs });
     const count = isEmpty ? 0 : await writeLeaves(transaction, { number, scheme, bounds: [from, to] });
     if (count > 0) {
       const hash = await writeSeal(transaction, {
@@ -125,11 +129,15 @@ interface Window {
   isMore: boolean;
 }
 
-async function windowOf(transaction: Ledger, from: string, cut: string): Promise<Window> {
+async function windowOf(
+  transaction: Ledger,
+  { from, cut, longestMs }: { from: string; cut: string; longestMs: number },
+): Promise<Window> {
+  const longest = sql`make_interval(secs => ${longestMs / 1_000})`;
   const { rows } = await sql<Window>`
-    select least(c.cut, f.begins + ${LONGEST}::interval)::text as to,
-      greatest(f.begins, least(c.cut, f.begins + ${LONGEST}::interval)) as until,
-      f.begins >= c.cut as "isEmpty", f.begins + ${LONGEST}::interval < c.cut as "isMore"
+    select least(c.cut, f.begins + ${longest})::text as to,
+      greatest(f.begins, least(c.cut, f.begins + ${longest})) as until,
+      f.begins >= c.cut as "isEmpty", f.begins + ${longest} < c.cut as "isMore"
     from (select ${from}::timestamptz as begins) f, (select ${cut}::timestamptz as cut) c`.execute(
     transaction,
   );

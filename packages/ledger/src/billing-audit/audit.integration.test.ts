@@ -278,6 +278,19 @@ describe("seals", () => {
     expect(await sealAll(server.ledger)).toEqual([]);
   });
 
+  test("are of as much time as is wanted", async () => {
+    const shorter = server.ledger.transaction().execute(async (transaction) => {
+      await forge(transaction, "delete from billing_seal_leaves", "delete from billing_seals");
+      const { seal } = await sealNext(transaction, { lagMs: 0, longestMs: 7_200_000, scheme: sealScheme });
+      const { rows } = await sql<{ first: Date }>`select min(recorded_at) as first from price_lists`.execute(
+        transaction,
+      );
+      expect(seal?.to.getTime()).toBe((rows[0]?.first.getTime() ?? 0) + 7_200_000);
+      throw new Error("taken back");
+    });
+    await expect(shorter).rejects.toThrow("taken back");
+  });
+
   test("cannot be changed, removed, or made beside the chain", async () => {
     for (const statement of [
       "update billing_seals set rows = rows + 1",
