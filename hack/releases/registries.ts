@@ -95,7 +95,7 @@ function operatorRegistry(): Registry {
   };
   const catalog = () => ({}) as Catalog;
   addSeals(manager, {
-    until: async () => undefined,
+    last: async () => undefined,
     seal: async () => ({ seal: undefined, until: undefined, isMore: false }),
   });
   addInvoices(manager, {

@@ -1,5 +1,5 @@
-import type { SealedUntil } from "@slipway/ledger";
-import { silentLogger } from "@slipway/process";
+import type { BillingSeal, SealedUntil } from "@slipway/ledger";
+import { type Logger, silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { runSeals } from "./seals.ts";
@@ -8,15 +8,22 @@ const UNTIL = new Date("2026-03-01T00:00:00Z");
 const seal = { number: 1, hash: "00", rows: 3, to: UNTIL };
 
 /** Seals with these answers, one after the other, and the last one from then on; and when, in seconds. */
-async function sealing(answers: readonly (SealedUntil | Error)[], seconds: number, sealed?: Date) {
+async function sealing(
+  answers: readonly (SealedUntil | Error)[],
+  seconds: number,
+  before: readonly (BillingSeal | undefined)[] = [],
+) {
   const clock = new FakeClock("2026-03-03T00:00:00Z");
   const began = clock.monotonic();
   const calls: number[] = [];
   const hours: number[] = [];
   const until: (Date | undefined)[] = [];
   let made = 0;
+  let read = 0;
+  const logged: unknown[] = [];
+  const log = { ...silentLogger, info: (fields: unknown, text: string) => logged.push([text, fields]) } as unknown as Logger;
   const ledger = {
-    until: async () => sealed,
+    last: async () => before[Math.min((read += 1), before.length) - 1],
     seal: async (longestMs: number) => {
       hours.push(longestMs / 3_600_000);
       const answer = answers[Math.min(calls.length, answers.length - 1)];
@@ -32,7 +39,7 @@ async function sealing(answers: readonly (SealedUntil | Error)[], seconds: numbe
     made += 1;
   };
   const running = runSeals(
-    { ledger, clock, log: silentLogger, onSealed, onUntil: (at) => until.push(at) },
+    { ledger, clock, log, onSealed, onUntil: (at) => until.push(at) },
     stop.signal,
   );
   for (let second = 0; second < seconds; second += 1) {
@@ -40,7 +47,7 @@ async function sealing(answers: readonly (SealedUntil | Error)[], seconds: numbe
   }
   stop.abort();
   await running;
-  return { calls, hours, until, sealed: made };
+  return { calls, hours, until, logged, sealed: made };
 }
 
 test("what is left is sealed a second later, and then nothing for an hour", async () => {
@@ -59,8 +66,9 @@ test("it is tried again a minute after the ledger was away, or another process s
 
 test("a process that begins reports what was sealed before it, also while it cannot seal", async () => {
   const before = new Date("2026-02-27T00:00:00Z");
-  expect((await sealing([new Error("away")], 100, before)).until).toEqual([before]);
-  const result = await sealing([{ seal, until: UNTIL, isMore: false }], 1, before);
+  const sealed = [{ ...seal, to: before }];
+  expect((await sealing([new Error("away")], 50, sealed)).until).toEqual([before]);
+  const result = await sealing([{ seal, until: UNTIL, isMore: false }], 1, sealed);
   expect(result.until).toEqual([before, UNTIL]);
 });
 
@@ -73,4 +81,17 @@ test("where the ledger takes too long for a day it seals half of it, down to an 
   const result = await sealing([new Error("away"), ...slow, more, all, all], 2 * 3_600);
   expect(result.hours).toEqual([24, 24, 12, 6, 3, 1.5, 1, 1, 1, 24]);
   expect(result.sealed).toBe(3);
+});
+
+// Shows: docs/billing-audit.md#seals: Each one is in the operator's log, or one after it
+test("a seal is logged once, also where its answer was lost", async () => {
+  const [first, second, third] = [1, 2, 3].map((number) => ({ ...seal, number })) as [BillingSeal, BillingSeal, BillingSeal];
+  const all = { seal: third, until: UNTIL, isMore: false };
+  const answers = [{ ...all, seal: undefined }, new Error("lost"), new Error("away"), all];
+  const { logged } = await sealing(answers, 3_600 + 130, [first, second]);
+  expect(logged).toEqual([
+    ["billing sealed before", first],
+    ["billing sealed before", second],
+    ["billing sealed", third],
+  ]);
 });

@@ -1,14 +1,14 @@
 /** Adds the sealing of what money follows from to a manager: docs/billing-audit.md#seals. */
 
 import type { Manager } from "@slipway/controller-runtime";
-import { connectLedger, isTooSlow, type Ledger, type SealedUntil, sealBilling, sealedUntil } from "@slipway/ledger";
+import { type BillingSeal, connectLedger, isTooSlow, type Ledger, lastSeal, type SealedUntil, sealBilling } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Counter, Gauge } from "prom-client";
 
 /** The ledger's seals. Each call may throw when the ledger is unavailable, and may be repeated. */
 export interface SealLedger {
-  /** Up to when all is sealed; undefined where nothing is. */
-  until(): Promise<Date | undefined>;
+  /** The last seal; undefined where nothing is sealed. */
+  last(): Promise<BillingSeal | undefined>;
   /** Seals the oldest rows that no seal has, of so much time at most. */
   seal(longestMs: number): Promise<SealedUntil>;
 }
@@ -27,7 +27,7 @@ export const connectSealLedger = (url: string, log: Logger): Ledger =>
 
 /** Seals in the PostgreSQL ledger. */
 export const ledgerSeals = (ledger: Ledger): SealLedger => ({
-  until: () => sealedUntil(ledger),
+  last: () => lastSeal(ledger),
   seal: (longestMs) => sealBilling(ledger, { longestMs }),
 });
 
@@ -73,7 +73,7 @@ export function addSeals(manager: Manager, ledger: SealLedger): void {
 }
 
 /**
- * Seals at start and hourly, until the signal aborts, and each minute while that fails: of half the time where the ledger takes too long, down to an hour. The hash of each seal is in the log: kept outside of the platform it
+ * Seals at start and hourly, until the signal aborts, and each minute while that fails: of half the time where the ledger takes too long, down to an hour. The hash of each seal is in the log, or that of one after it: kept outside of the platform it
  * proves all that was sealed by then.
  */
 export async function runSeals(
@@ -81,15 +81,21 @@ export async function runSeals(
   signal: AbortSignal,
 ): Promise<void> {
   let isKnown = false;
+  let logged: number | undefined;
   let longestMs = LONGEST_MS;
   while (!signal.aborted) {
     let pauseMs = RETRY_MS;
     try {
       if (!isKnown) {
-        const before = await ledger.until();
+        const before = await ledger.last();
         isKnown = true;
         if (before) {
-          onUntil?.(before);
+          onUntil?.(before.to);
+        }
+        // One that was made is not in the log where its answer was lost, or its process ended.
+        if (before && before.number !== logged) {
+          log.info(before, "billing sealed before");
+          logged = before.number;
         }
       }
       const { seal, until, isMore } = await ledger.seal(longestMs);
@@ -97,6 +103,7 @@ export async function runSeals(
         const { number, hash, rows, to } = seal;
         onSealed?.();
         log.info({ number, hash, rows, to }, "billing sealed");
+        logged = number;
       }
       if (until) {
         onUntil?.(until);
@@ -104,6 +111,7 @@ export async function runSeals(
         longestMs = isMore ? longestMs : LONGEST_MS;
       }
     } catch (error) {
+      isKnown = false;
       if (isTooSlow(error)) {
         longestMs = Math.max(longestMs / 2, SHORTEST_MS);
       }

@@ -62,11 +62,14 @@ export async function sealNext(
   return seal(transaction, { cut: await cutOf(transaction, lagMs), longestMs, scheme });
 }
 
-/** All that was recorded before is sealed; undefined where there are no seals. */
-export async function sealedUntil(ledger: Ledger): Promise<Date | undefined> {
-  const { rows } = await sql<{ until: Date | null }>`
-    select max(sealed_to) as until from billing_seals`.execute(ledger);
-  return rows[0]?.until ?? undefined;
+/** Undefined where there are no seals. */
+export async function lastSeal(ledger: Ledger): Promise<BillingSeal | undefined> {
+  const { rows } = await sql<Record<"number" | "hash" | "rows", string> & { to: Date }>`
+    select number, encode(hash, 'hex') as hash, rows, sealed_to as to from billing_seals order by number desc limit 1`.execute(
+    ledger,
+  );
+  const [last] = rows;
+  return last && { ...last, number: Number(last.number), rows: Number(last.rows) };
 }
 
 async function lockSeals(transaction: Transaction<LedgerSchema>): Promise<boolean> {

@@ -18,7 +18,7 @@ export {
 } from "./billing-audit/findings.ts";
 export { AuditRunningError, AuditTimeoutError } from "./billing-audit/lock.ts";
 export { type AuditedObject, auditObjects } from "./billing-audit/objects.ts";
-export { type BillingSeal, type SealedUntil, sealBilling, sealedUntil } from "./billing-seals.ts";
+export { type BillingSeal, lastSeal, type SealedUntil, sealBilling } from "./billing-seals.ts";
 export * from "./budget-crossings.ts";
 export * from "./budgets.ts";
 export * from "./build-logs.ts";
