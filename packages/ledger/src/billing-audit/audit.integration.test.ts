@@ -11,6 +11,7 @@ import type { Ledger } from "../connect.ts";
 import { columnsOf, type SealScheme, sealScheme, tablesOf } from "../sealed-tables.ts";
 import { auditBilling, auditSnapshot, type BillingAuditOptions } from "./audit.ts";
 import { BillingFindings } from "./findings.ts";
+import { auditPart } from "./parts.ts";
 import { auditSeals } from "./seals.ts";
 
 /** The audit of billing, over two months of three organizations. */
@@ -166,6 +167,38 @@ test.each([
   expect(organizations).toBe(3);
   const counts = [...findings.counts.keys()];
   expect(counts).toEqual(expect.arrayContaining(["DATE_OUT_OF_RANGE", "CHARGE_DIFFERS", "HISTORY_INVALID"]));
+});
+
+test("an audit goes on without a table that it finds organizations in", async () => {
+  const { findings } = await auditForged(
+    [
+      "alter table settlements rename to other",
+      "update plan_charges set amount = 7, price = 7 where key = 'u-shop/instance_hour/20/0'",
+    ],
+    { from: new Date("2026-01-01T00:00:00Z") },
+  );
+  expect(findings.kept).toContainEqual(
+    expect.objectContaining({ code: "AUDIT_INCOMPLETE", key: "settlements" }),
+  );
+  expect(findings.counts.has("CHARGE_DIFFERS")).toBe(true);
+});
+
+test("an organization is given up after the second part that the ledger takes too long for", async () => {
+  const findings = new BillingFindings();
+  const timeouts = { count: 0 };
+  await server.ledger.transaction().execute(async (transaction) => {
+    for (const key of ["first", "second", "third"]) {
+      await auditPart(transaction, { organizationId: "acme", key, timeouts }, findings.report, async () => {
+        await sql`set local statement_timeout = 50`.execute(transaction);
+        await sql`select pg_sleep(60)`.execute(transaction);
+      });
+    }
+  });
+  const found = "canceling statement due to statement timeout";
+  expect(findings.kept).toMatchObject([
+    { code: "AUDIT_INCOMPLETE", key: "first", found },
+    { code: "AUDIT_INCOMPLETE", key: "second", found: `${found}: what follows of the organization is left out` },
+  ]);
 });
 
 async function checksOf(table: string): Promise<string[]> {

@@ -5,7 +5,7 @@ import { listPrices } from "../plan-charges.ts";
 import { RETIRED_AFTER_DAYS } from "../retention.ts";
 import { type Check, retirement, runCharges, runCheck, settlements, storageCharges, sums } from "./checks.ts";
 import { firstCycle } from "./dates.ts";
-import { BillingFindings } from "./findings.ts";
+import { type BillingFinding, BillingFindings } from "./findings.ts";
 import { chargesOnInvoices, invoicedCharges, lines, numbers, payments, totals } from "./invoice-checks.ts";
 import { withAuditLock, withinTime } from "./lock.ts";
 import { auditPart } from "./parts.ts";
@@ -105,11 +105,13 @@ export async function auditSnapshot(
   await auditPart(ledger, { key: "plan_meters" }, report, async () => {
     result.pendingAdjustments = await countPending(ledger, organizationId);
   });
-  const organizations = organizationId === undefined ? await billedOrganizations(ledger) : [organizationId];
+  const organizations = organizationId === undefined ? await billedOrganizations(ledger, report) : [organizationId];
   const now = await ledgerNow(ledger);
   const end = nextCycle(dayOf(to !== undefined && to < now ? to : now));
   for (const id of organizations) {
-    await auditOrganization(ledger, { organizationId: id, begin, end, now, lists, result });
+    await auditPart(ledger, { organizationId: id, key: "organization" }, report, () =>
+      auditOrganization(ledger, { organizationId: id, begin, end, now, lists, result }),
+    );
     result.organizations += 1;
     onProgress?.(`${result.organizations} of ${organizations.length}: ${id}, ${findings.total} findings`);
   }
@@ -135,18 +137,23 @@ async function auditOrganization(
   { organizationId, begin, end, now, lists, result }: Organization,
 ): Promise<void> {
   const { report } = result.findings;
+  const timeouts = { count: 0 };
   const part = (key: string, work: () => Promise<void>) =>
-    auditPart(ledger, { organizationId, key }, report, work);
+    auditPart(ledger, { organizationId, key, timeouts }, report, work);
   let first = begin ?? end;
   await part("dates", async () => {
     first = (await firstCycle(ledger, { organizationId, now }, report)) ?? end;
   });
   const from = begin !== undefined && begin > first ? begin : first;
-  const scope = scopeOf(organizationId, { from, to: end, now });
+  const scope = scopeOf(organizationId, { from, to: end, now, timeouts });
   await part("plan_charges", async () => {
     result.planCharges += await auditPlanCharges(ledger, scope, lists, report);
   });
-  for (const span of spansOf(scope.cycles, await chargesByCycle(ledger, organizationId), CHARGES)) {
+  let charges = new Map<string, number>();
+  await part("usage_by_project", async () => {
+    charges = await chargesByCycle(ledger, organizationId);
+  });
+  for (const span of spansOf(scope.cycles, charges, CHARGES)) {
     for (const [key, check] of Object.entries(checks)) {
       const name = `${key} from ${span.from} to ${span.to}`;
       await part(name, () => runCheck(ledger, check({ organizationId, ...span }), report, organizationId));
@@ -187,20 +194,29 @@ const TABLES = [
 ] as const;
 
 /** Jumps from one to the next where there is an index. */
-async function billedOrganizations(ledger: Ledger): Promise<string[]> {
+async function billedOrganizations(
+  ledger: Ledger,
+  report: (finding: BillingFinding) => void,
+): Promise<string[]> {
   const found = new Set<string>();
   for (const name of TABLES) {
-    const table = sql.table(name);
-    const { rows } = await sql<{ id: string }>`
+    await auditPart(ledger, { key: name }, report, async () => {
+      for (const id of await organizationsOf(ledger, name)) {
+        found.add(id);
+      }
+    });
+  }
+  return [...found].sort();
+}
+
+async function organizationsOf(ledger: Ledger, name: (typeof TABLES)[number]): Promise<string[]> {
+  const table = sql.table(name);
+  const { rows } = await sql<{ id: string }>`
       with recursive own as (
         select min(organization_id) as id from ${table}
         union all
         select (select min(t.organization_id) from ${table} t where t.organization_id > own.id) from own where own.id is not null
       )
       select id from own where id is not null`.execute(ledger);
-    for (const { id } of rows) {
-      found.add(id);
-    }
-  }
-  return [...found].sort();
+  return rows.map(({ id }) => id);
 }

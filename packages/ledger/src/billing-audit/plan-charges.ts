@@ -89,12 +89,12 @@ interface Projects {
 
 async function auditProjects(ledger: Ledger, projects: Projects, report: Report): Promise<number> {
   const { scope } = projects;
-  const { organizationId } = scope;
+  const { organizationId, timeouts } = scope;
   const [steady, adjusted] = await chargeableProjects(ledger, projects, report);
   let compared = 0;
   for (const project of adjusted) {
     const key = project.meter.project_uid;
-    await auditPart(ledger, { organizationId, key }, report, async () => {
+    await auditPart(ledger, { organizationId, key, timeouts }, report, async () => {
       compared += await auditAdjusted(ledger, { ...projects, project }, report);
     });
   }
@@ -103,7 +103,7 @@ async function auditProjects(ledger: Ledger, projects: Projects, report: Report)
     const countOf = ({ meter }: Metered) => counts.get(`${meter.project_id}/${month}`) ?? 0;
     for (const some of partsOf(steady, countOf, CHARGES)) {
       const key = `plan_charges of ${month}, ${some[0]?.meter.project_uid} and ${some.length - 1} more`;
-      await auditPart(ledger, { organizationId, key }, report, async () => {
+      await auditPart(ledger, { organizationId, key, timeouts }, report, async () => {
         const recorded = await readMonth(ledger, organizationId, month, some);
         for (const project of some) {
           const own = recorded.get(project.meter.project_uid) ?? [];

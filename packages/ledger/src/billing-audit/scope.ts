@@ -11,18 +11,20 @@ export interface AuditScope {
   cycles: readonly string[];
   /** The ledger's time. */
   now: Date;
+  /** How often the ledger took too long for a part of it. */
+  timeouts: { count: number };
 }
 
 /** The scope from one cycle's first day to another one's, which is not in it. */
 export function scopeOf(
   organizationId: string,
-  { from, to, now }: Pick<AuditScope, "from" | "to" | "now">,
+  { from, to, now, timeouts }: Pick<AuditScope, "from" | "to" | "now" | "timeouts">,
 ): AuditScope {
   const cycles: string[] = [];
   for (let cycle = from; cycle < to; cycle = nextCycle(cycle)) {
     cycles.push(cycle);
   }
-  return { organizationId, from, to, cycles, now };
+  return { organizationId, from, to, cycles, now, timeouts };
 }
 
 /** The date of an instant, in UTC. */

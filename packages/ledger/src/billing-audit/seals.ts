@@ -61,15 +61,22 @@ export async function auditSeals(ledger: Ledger, scope: SealScope, report: Repor
   // Hashes are of rows as text, in which times are in the session's zone.
   await sql`set local timezone = 'UTC'`.execute(ledger);
   await auditPart(ledger, { key: "billing_seals" }, report, () => auditChain(ledger, report));
-  if (scope.head !== undefined) {
-    await auditHead(ledger, scope.head, report);
+  const { head } = scope;
+  if (head !== undefined) {
+    await auditPart(ledger, { key: head }, report, () => auditHead(ledger, head, report));
   }
-  const result = await knownSeals(ledger);
+  const result: AuditedSeals = { ...NONE };
+  await auditPart(ledger, { key: "billing_seals" }, report, async () => {
+    Object.assign(result, await knownSeals(ledger));
+  });
   await auditPart(ledger, { key: "billing_seals" }, report, async () => {
     result.isCatchingUp = await auditUnsealed(ledger, scope, report);
   });
   for (let after = "0"; ; ) {
-    const seals = await nextSeals(ledger, scope, after);
+    let seals: Seal[] = [];
+    await auditPart(ledger, { key: `billing_seals after ${after}` }, report, async () => {
+      seals = await nextSeals(ledger, scope, after);
+    });
     const end = seals.at(-1);
     if (end === undefined) {
       return result;
@@ -81,7 +88,18 @@ export async function auditSeals(ledger: Ledger, scope: SealScope, report: Repor
   }
 }
 
-async function knownSeals(ledger: Ledger): Promise<AuditedSeals> {
+const NONE: AuditedSeals = {
+  seals: 0,
+  head: undefined,
+  until: undefined,
+  firstAt: undefined,
+  lastAt: undefined,
+  isCatchingUp: false,
+  rows: 0,
+  retired: 0,
+};
+
+async function knownSeals(ledger: Ledger): Promise<Partial<AuditedSeals>> {
   const text = (time: string) => sql`to_char(${sql.ref(time)}, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
   const { rows } = await sql<{ head: string; seals: number; until: string; last: string; first: string }>`
     select encode(hash, 'hex') as head, (select count(*)::int from billing_seals) as seals, ${text("sealed_to")} as until,
@@ -94,9 +112,6 @@ async function knownSeals(ledger: Ledger): Promise<AuditedSeals> {
     until: last?.until,
     firstAt: last?.first,
     lastAt: last?.last,
-    isCatchingUp: false,
-    rows: 0,
-    retired: 0,
   };
 }
 
