@@ -66,6 +66,7 @@ export async function auditBillingCommand(
       invoices: counts.invoices,
       pending_adjustments: counts.pendingAdjustments,
       seals: seals.seals,
+      chain_from: seals.chainFrom,
       sealed_until: seals.until ?? null,
       catching_up: seals.isCatchingUp,
       first_sealed_at: seals.firstAt ?? null,

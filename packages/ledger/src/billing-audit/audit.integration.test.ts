@@ -364,6 +364,23 @@ describe("seals", () => {
     expect([...findings.counts.keys()]).toContain(code);
   });
 
+  // Shows: docs/billing-audit.md#seals: With `--from`
+  test("are compared with the one before from the first one of the range on", async () => {
+    const { rows } = await sql<{ last: number }>`
+      select max(number)::int as last from billing_seals where sealed_to <= '2026-02-01Z'`.execute(server.ledger);
+    const last = rows[0]?.last ?? 0;
+    expect(last).toBeGreaterThan(5);
+    const from = new Date("2026-02-20T00:00:00Z");
+    const found = async (number: number, options: BillingAuditOptions) => {
+      const forged = `update billing_seals set rows = rows + 1 where number = ${number}`;
+      const { findings, seals } = await auditForged([forged], options);
+      return [findings.counts.has("SEAL_DIFFERS"), seals.chainFrom];
+    };
+    expect(await found(last, {})).toEqual([true, 1]);
+    expect(await found(last, { from })).toEqual([false, last + 1]);
+    expect(await found(last + 1, { from })).toEqual([true, last + 1]);
+  });
+
   // Shows: docs/billing-audit.md#seals: rows that are older than a day and in no seal are
   test("are missed where there are none", async () => {
     const removed = ["delete from billing_seal_leaves", "delete from billing_seals"];

@@ -18,13 +18,23 @@ interface Seal {
 
 type Report = (finding: BillingFinding) => void;
 
-/** Each seal follows the one before, and has the hash of its leaves. The session's time zone is UTC. */
-export async function auditChain(ledger: Ledger, report: Report): Promise<void> {
-  let last: Pick<Seal, "number" | "sealed_to" | "hash"> = {
-    number: "0",
-    sealed_to: "-infinity",
-    hash: "00".repeat(32),
-  };
+type Link = Pick<Seal, "number" | "sealed_to" | "hash">;
+
+/** What the first seal follows. */
+const BEGIN: Link = { number: "0", sealed_to: "-infinity", hash: "00".repeat(32) };
+
+/**
+ * Each seal follows the one before, and has the hash of its leaves. The session's time zone is UTC.
+ * @param from a date, of which the first seal is audited as what follows the one before, whose hash is taken as it is; all of them unless given
+ * @returns the number of the first one that is audited
+ */
+export async function auditChain(
+  ledger: Ledger,
+  { from }: { from?: string | undefined },
+  report: Report,
+): Promise<number> {
+  let last = (from === undefined ? undefined : await lastBefore(ledger, from)) ?? BEGIN;
+  const first = Number(last.number) + 1;
   for (;;) {
     const { rows } = await sql<Seal>`
       select number, sealed_to::text, encode(hash, 'hex') as hash, number = number_before + 1 as is_next,
@@ -52,9 +62,17 @@ export async function auditChain(ledger: Ledger, report: Report): Promise<void> 
     }
     if (rows.length < SEALS) {
       await auditLost(ledger, [last.number, undefined], report);
-      return;
+      return first;
     }
   }
+}
+
+/** The last seal all of whose rows were recorded before a date. */
+async function lastBefore(ledger: Ledger, from: string): Promise<Link | undefined> {
+  const { rows } = await sql<Link>`
+    select number, sealed_to::text, encode(hash, 'hex') as hash from billing_seals
+    where sealed_to <= ${from}::timestamp at time zone 'UTC' order by number desc limit 1`.execute(ledger);
+  return rows[0];
 }
 
 /** Leaves of seals that are missing between two, or after the last one. */

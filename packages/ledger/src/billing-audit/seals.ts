@@ -11,7 +11,7 @@ import { auditPart } from "./parts.ts";
 export interface SealScope {
   /** Rows of others are left out. The chain itself is of all. */
   organizationId?: string | undefined;
-  /** Rows that were recorded before are left out, as they are sealed: a date. */
+  /** Rows that were recorded before are left out, as they are sealed, and so is the chain: a date. */
   from?: string | undefined;
   /** A hash of the chain that was kept elsewhere, in hexadecimal. */
   head?: string | undefined;
@@ -21,6 +21,8 @@ export interface SealScope {
 
 export interface AuditedSeals {
   seals: number;
+  /** The number of the first seal that is compared with the one before. */
+  chainFrom: number;
   /** Of the last seal. */
   head: string | undefined;
   /** All that was recorded before is sealed; undefined where there are no seals. As text, as are those that follow. */
@@ -60,12 +62,14 @@ interface Seal {
 export async function auditSeals(ledger: Ledger, scope: SealScope, report: Report): Promise<AuditedSeals> {
   // Hashes are of rows as text, in which times are in the session's zone.
   await sql`set local timezone = 'UTC'`.execute(ledger);
-  await auditPart(ledger, { key: "billing_seals" }, report, () => auditChain(ledger, report));
+  const result: AuditedSeals = { ...NONE };
+  await auditPart(ledger, { key: "billing_seals" }, report, async () => {
+    result.chainFrom = await auditChain(ledger, scope, report);
+  });
   const { head } = scope;
   if (head !== undefined) {
     await auditPart(ledger, { key: head }, report, () => auditHead(ledger, head, report));
   }
-  const result: AuditedSeals = { ...NONE };
   await auditPart(ledger, { key: "billing_seals" }, report, async () => {
     Object.assign(result, await knownSeals(ledger));
   });
@@ -90,6 +94,7 @@ export async function auditSeals(ledger: Ledger, scope: SealScope, report: Repor
 
 const NONE: AuditedSeals = {
   seals: 0,
+  chainFrom: 1,
   head: undefined,
   until: undefined,
   firstAt: undefined,
