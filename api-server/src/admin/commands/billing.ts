@@ -58,7 +58,11 @@ export async function auditBillingCommand(
     }).catch((error: unknown) => {
       throw refusalOf(error);
     });
-    const objects = cluster ? await auditCluster(context, organization, findings.report) : undefined;
+    const objects = cluster
+      ? await auditCluster(context, { organization, began }, findings.report).catch((error: unknown) => {
+          throw refusalOf(error);
+        })
+      : undefined;
     return {
       clean: findings.total === 0,
       organizations: counts.organizations,
@@ -97,10 +101,16 @@ function refusalOf(error: unknown): unknown {
     : error;
 }
 
-/** Compares what Projects have in their status with the ledger. @returns how many there are */
-async function auditCluster(
-  context: AdminContext,
-  organization: string | undefined,
+/**
+ * Compares what Projects have in their status with the ledger.
+ * @param began when the command did, of whose time this has what is left
+ * @returns how many there are
+ * @throws AuditTimeoutError where that is over before an organization
+ * @internal
+ */
+export async function auditCluster(
+  context: Pick<AdminContext, "kube" | "ledger" | "progress" | "timeoutMs">,
+  { organization, began }: { organization: string | undefined; began: number },
   report: (finding: BillingFinding) => void,
 ): Promise<number> {
   const kube = await context.kube();
@@ -109,7 +119,11 @@ async function auditCluster(
       ? (await listOrganizations(context.ledger)).map(({ id }) => id)
       : [organization];
   let count = 0;
+  const { timeoutMs = Number.POSITIVE_INFINITY } = context;
   for (const id of ids) {
+    if (performance.now() - began > timeoutMs) {
+      throw new AuditTimeoutError(timeoutMs);
+    }
     const objects = await billedObjects(kube, id);
     count += objects.length;
     await auditObjects(context.ledger, id, objects, report);

@@ -11,6 +11,7 @@ import type { Ledger } from "../connect.ts";
 import { columnsOf, type SealScheme, sealScheme, tablesOf } from "../sealed-tables.ts";
 import { auditBilling, auditSnapshot, type BillingAuditOptions } from "./audit.ts";
 import { BillingFindings } from "./findings.ts";
+import { AuditRunningError } from "./lock.ts";
 import { auditPart } from "./parts.ts";
 import { auditSeals } from "./seals.ts";
 
@@ -219,6 +220,7 @@ test("an audit that takes longer than it may ends, and another one can begin", a
       await sql`set local idle_in_transaction_session_timeout = 0`.execute(transaction);
       await sql`lock table charges in access exclusive mode`.execute(transaction);
       await expect(audit({ timeoutMs: 1 })).rejects.toThrow("the audit takes longer than 0.001 s");
+      await expect(audit()).rejects.toThrow(AuditRunningError);
     });
   expect((await audit({ timeoutMs: 60_000 })).findings.kept).toEqual([]);
 });

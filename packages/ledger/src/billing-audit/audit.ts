@@ -7,7 +7,7 @@ import { type Check, retirement, runCharges, runCheck, settlements, storageCharg
 import { firstCycle } from "./dates.ts";
 import { type BillingFinding, BillingFindings } from "./findings.ts";
 import { chargesOnInvoices, invoicedCharges, lines, numbers, payments, totals } from "./invoice-checks.ts";
-import { withAuditLock, withinTime } from "./lock.ts";
+import { refuseLocked, withAuditLock, withinTime } from "./lock.ts";
 import { auditPart } from "./parts.ts";
 import { auditPlanCharges } from "./plan-charges.ts";
 import { auditBuilds, quantityCharges } from "./resource-charges.ts";
@@ -62,7 +62,7 @@ const KEPT = sql`lock table charges, job_runs in access share mode`;
 /**
  * Audits as of one moment. It reads a few projects, or a statement's result, at a time.
  * @param ledger a connection whose answers may take ten minutes
- * @throws AuditRunningError while another process audits
+ * @throws AuditRunningError while another process audits, or has locked what is read
  * @throws AuditTimeoutError when it takes longer than it may
  * @throws when the database is away
  */
@@ -75,9 +75,10 @@ export function auditBilling(ledger: Ledger, options: BillingAuditOptions = {}):
         .setIsolationLevel("repeatable read")
         .setAccessMode("read only")
         .execute(async (transaction) => {
-          for (const first of [...LIMITS, KEPT]) {
-            await first.execute(transaction);
+          for (const limit of LIMITS) {
+            await limit.execute(transaction);
           }
+          await refuseLocked(() => KEPT.execute(transaction));
           return auditSnapshot(transaction, options);
         });
     return timeoutMs === undefined ? audit() : withinTime(ledger, { connection, timeoutMs }, audit);

@@ -6,10 +6,10 @@ import { isLockTimeout } from "../refused-rows.ts";
 
 const KEY = sql`hashtextextended('billing audit', 0)`;
 
-/** Another process audits. */
+/** Another process audits, or has locked what an audit reads. */
 export class AuditRunningError extends Error {
   constructor() {
-    super("an audit of billing runs: try again when it has ended");
+    super("an audit of billing runs, or retention or an upgrade: try again when it has ended");
     this.name = "AuditRunningError";
   }
 }
@@ -19,6 +19,15 @@ export class AuditTimeoutError extends Error {
   constructor(timeoutMs: number) {
     super(`the audit takes longer than ${timeoutMs / 1_000} s`);
     this.name = "AuditTimeoutError";
+  }
+}
+
+/** @throws AuditRunningError where the ledger has a lock that work waits for for too long */
+export async function refuseLocked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isLockTimeout(error) ? new AuditRunningError() : error;
   }
 }
 
@@ -55,11 +64,7 @@ export async function withinTime<T>(
 export function withAuditLock<T>(ledger: Ledger, work: (connection: Ledger) => Promise<T>): Promise<T> {
   return ledger.connection().execute(async (connection) => {
     // Of the session, and not of the audit's transaction: to ask for it would begin that one's snapshot.
-    try {
-      await sql`select pg_advisory_lock(${KEY})`.execute(connection);
-    } catch (error) {
-      throw isLockTimeout(error) ? new AuditRunningError() : error;
-    }
+    await refuseLocked(() => sql`select pg_advisory_lock(${KEY})`.execute(connection));
     try {
       return await work(connection);
     } finally {
