@@ -16,7 +16,7 @@ export {
   BillingFindings,
   billingFindingCodes,
 } from "./billing-audit/findings.ts";
-export { AuditRunningError, AuditTimeoutError } from "./billing-audit/lock.ts";
+export { AUDIT_APPLICATION, AuditRunningError, AuditTimeoutError } from "./billing-audit/lock.ts";
 export { type AuditedObject, auditObjects } from "./billing-audit/objects.ts";
 export { type BillingSeal, lastSeal, type SealedUntil, sealBilling } from "./billing-seals.ts";
 export * from "./budget-crossings.ts";

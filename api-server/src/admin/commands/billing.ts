@@ -1,6 +1,7 @@
 import { type KubeClient, resources } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project, statusState } from "@slipway/crds";
 import {
+  AUDIT_APPLICATION,
   type AuditedObject,
   AuditRunningError,
   AuditTimeoutError,
@@ -43,7 +44,7 @@ export async function auditBillingCommand(
   }
   const ledger = connectLedger({
     url: context.env.SLIPWAY_LEDGER_URL ?? "",
-    applicationName: "slipway-audit",
+    applicationName: AUDIT_APPLICATION,
     // Another one ends an audit that takes too long.
     maxConnections: 2,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,

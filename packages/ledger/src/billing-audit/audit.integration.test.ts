@@ -7,11 +7,11 @@ import { prepareMutations } from "../../../../test/kit/ledger/mutations.ts";
 import { plantedErrors } from "../../../../test/kit/ledger/planted-errors.ts";
 import { isLong } from "../../../../test/kit/long.ts";
 import { type BillingSeal, sealBilling, sealNext } from "../billing-seals.ts";
-import type { Ledger } from "../connect.ts";
+import { connectLedger, type Ledger } from "../connect.ts";
 import { columnsOf, type SealScheme, sealScheme, tablesOf } from "../sealed-tables.ts";
 import { auditBilling, auditSnapshot, type BillingAuditOptions } from "./audit.ts";
 import { BillingFindings } from "./findings.ts";
-import { AuditRunningError } from "./lock.ts";
+import { AUDIT_APPLICATION, AuditRunningError, endAudits, withAuditLock } from "./lock.ts";
 import { auditPart } from "./parts.ts";
 import { auditSeals } from "./seals.ts";
 
@@ -223,6 +223,33 @@ test("an audit that takes longer than it may ends, and another one can begin", a
       await expect(audit()).rejects.toThrow(AuditRunningError);
     });
   expect((await audit({ timeoutMs: 60_000 })).findings.kept).toEqual([]);
+});
+
+// Shows: docs/billing-audit.md#the-command: An upgrade whose migrations
+test("a migration ends an audit that runs, and waits for none of its locks", async () => {
+  const audits = connectLedger({
+    url: server.postgres.url,
+    applicationName: AUDIT_APPLICATION,
+    statementTimeoutMs: 120_000,
+  });
+  const begun = Promise.withResolvers<void>();
+  const audit = withAuditLock(audits, (connection) =>
+    connection.transaction().execute(async (transaction) => {
+      await sql`lock table charges in access share mode`.execute(transaction);
+      begun.resolve();
+      await sql`select pg_sleep(100)`.execute(transaction);
+    }),
+  );
+  const ended = expect(audit).rejects.toThrow(/terminat/);
+  await begun.promise;
+  await server.ledger.transaction().execute(async (transaction) => {
+    await endAudits(transaction);
+    await sql`lock table charges in access exclusive mode`.execute(transaction);
+    // Another one waits for the migration.
+    await expect(withAuditLock(audits, async () => undefined)).rejects.toThrow(AuditRunningError);
+  });
+  await ended;
+  await audits.destroy();
 });
 
 test("an organization is audited of which there is nothing but a run, an hour of storage, or a sum of a day", async () => {

@@ -1,10 +1,17 @@
-import { sql } from "kysely";
+import { type QueryExecutorProvider, sql } from "kysely";
 import type { Ledger } from "../connect.ts";
 import { isLockTimeout } from "../refused-rows.ts";
 
 /** One audit of billing runs at a time, and nothing that it reads is dropped meanwhile. */
 
 const KEY = sql`hashtextextended('billing audit', 0)`;
+
+/** The name of an audit's connections, by which a migration ends them. */
+export const AUDIT_APPLICATION = "slipway-audit";
+
+/** How often connections are ended before what has the lock is waited for, and how long it is between. */
+const MOST_ENDS = 100;
+const END_SECONDS = 0.1;
 
 /** Another process audits, or has locked what an audit reads. */
 export class AuditRunningError extends Error {
@@ -91,4 +98,23 @@ export function dropUnlessAudited(ledger: Ledger, table: string): Promise<boolea
     }
     return isFree;
   });
+}
+
+/**
+ * Keeps audits from running until a transaction ends, and ends one that runs: what a migration locks all that is charged would wait for as well, behind
+ * the audit.
+ */
+export async function endAudits(transaction: QueryExecutorProvider): Promise<void> {
+  for (let tried = 0; tried < MOST_ENDS; tried += 1) {
+    const { rows } = await sql<{ locked: boolean }>`
+      select pg_try_advisory_xact_lock(${KEY}) as locked`.execute(transaction);
+    if (rows[0]?.locked) {
+      return;
+    }
+    await sql`
+      select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and usename = current_user
+        and application_name = ${AUDIT_APPLICATION}`.execute(transaction);
+    await sql`select pg_sleep(${END_SECONDS})`.execute(transaction);
+  }
+  await sql`select pg_advisory_xact_lock(${KEY})`.execute(transaction);
 }

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
+import { endAudits } from "../billing-audit/lock.ts";
 import type { Ledger } from "../connect.ts";
 import * as organizationsAndCredentials from "./0001-organizations-and-credentials.ts";
 import * as writes from "./0002-writes.ts";
@@ -67,6 +68,14 @@ const OF_A_LATER_RELEASE: Migration = {
   up: () => Promise.reject(new Error("a migration of a later release")),
 };
 
+/** No audit of billing runs meanwhile, which reads for hours what a migration may lock. */
+const withoutAudits = ({ up }: Migration): Migration => ({
+  up: async (db) => {
+    await endAudits(db);
+    await up(db);
+  },
+});
+
 /**
  * Those of this release, and those that the ledger has beyond them: during an upgrade, and after one has gone back, processes run on the schema
  * of a later release. What it adds, these do not read; what they need, it keeps (docs/releases/README.md).
@@ -74,12 +83,16 @@ const OF_A_LATER_RELEASE: Migration = {
 async function knownMigrations(ledger: Ledger): Promise<Record<string, Migration>> {
   const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(ledger);
   const later = rows.map(({ name }) => name).filter((name) => !(name in migrations));
-  return { ...migrations, ...Object.fromEntries(later.map((name) => [name, OF_A_LATER_RELEASE])) };
+  return {
+    ...Object.fromEntries(Object.entries(migrations).map(([name, own]) => [name, withoutAudits(own)])),
+    ...Object.fromEntries(later.map((name) => [name, OF_A_LATER_RELEASE])),
+  };
 }
 
 /**
  * Migrates the ledger to the newest version. Safe to run from several processes concurrently: kysely's migrator holds a
- * PostgreSQL advisory lock, so one works and the others find nothing left to do. Takes two connections.
+ * PostgreSQL advisory lock, so one works and the others find nothing left to do. Where there is something to do it ends an audit of billing that
+ * runs. Takes two connections.
  *
  * @returns the names of the migrations that this call applied, in order
  * @throws the error of the first migration that failed; it and what follows are not applied
