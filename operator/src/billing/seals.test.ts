@@ -21,9 +21,15 @@ async function sealing(
   let made = 0;
   let read = 0;
   const logged: unknown[] = [];
-  const log = { ...silentLogger, info: (fields: unknown, text: string) => logged.push([text, fields]) } as unknown as Logger;
+  const log = {
+    ...silentLogger,
+    info: (fields: unknown, text: string) => logged.push([text, fields]),
+  } as unknown as Logger;
   const ledger = {
-    last: async () => before[Math.min((read += 1), before.length) - 1],
+    last: async () => {
+      read += 1;
+      return before[Math.min(read, before.length) - 1];
+    },
     seal: async (longestMs: number) => {
       hours.push(longestMs / 3_600_000);
       const answer = answers[Math.min(calls.length, answers.length - 1)];
@@ -38,10 +44,7 @@ async function sealing(
   const onSealed = () => {
     made += 1;
   };
-  const running = runSeals(
-    { ledger, clock, log, onSealed, onUntil: (at) => until.push(at) },
-    stop.signal,
-  );
+  const running = runSeals({ ledger, clock, log, onSealed, onUntil: (at) => until.push(at) }, stop.signal);
   for (let second = 0; second < seconds; second += 1) {
     await clock.advance(1_000);
   }
@@ -85,7 +88,11 @@ test("where the ledger takes too long for a day it seals half of it, down to an 
 
 // Shows: docs/billing-audit.md#seals: Each one is in the operator's log, or one after it
 test("a seal is logged once, also where its answer was lost", async () => {
-  const [first, second, third] = [1, 2, 3].map((number) => ({ ...seal, number })) as [BillingSeal, BillingSeal, BillingSeal];
+  const [first, second, third] = [1, 2, 3].map((number) => ({ ...seal, number })) as [
+    BillingSeal,
+    BillingSeal,
+    BillingSeal,
+  ];
   const all = { seal: third, until: UNTIL, isMore: false };
   const answers = [{ ...all, seal: undefined }, new Error("lost"), new Error("away"), all];
   const { logged } = await sealing(answers, 3_600 + 130, [first, second]);

@@ -1,7 +1,15 @@
 /** Adds the sealing of what money follows from to a manager: docs/billing-audit.md#seals. */
 
 import type { Manager } from "@slipway/controller-runtime";
-import { type BillingSeal, connectLedger, isTooSlow, type Ledger, lastSeal, type SealedUntil, sealBilling } from "@slipway/ledger";
+import {
+  type BillingSeal,
+  connectLedger,
+  isTooSlow,
+  type Ledger,
+  lastSeal,
+  type SealedUntil,
+  sealBilling,
+} from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Counter, Gauge } from "prom-client";
 

@@ -198,7 +198,11 @@ test("an organization is given up after the second part that the ledger takes to
   const found = "canceling statement due to statement timeout";
   expect(findings.kept).toMatchObject([
     { code: "AUDIT_INCOMPLETE", key: "first", found },
-    { code: "AUDIT_INCOMPLETE", key: "second", found: `${found}: what follows of the organization is left out` },
+    {
+      code: "AUDIT_INCOMPLETE",
+      key: "second",
+      found: `${found}: what follows of the organization is left out`,
+    },
   ]);
 });
 
@@ -396,7 +400,9 @@ describe("seals", () => {
   // Shows: docs/billing-audit.md#seals: With `--from`
   test("are compared with the one before from the first one of the range on", async () => {
     const { rows } = await sql<{ last: number }>`
-      select max(number)::int as last from billing_seals where sealed_to <= '2026-02-01Z'`.execute(server.ledger);
+      select max(number)::int as last from billing_seals where sealed_to <= '2026-02-01Z'`.execute(
+      server.ledger,
+    );
     const last = rows[0]?.last ?? 0;
     expect(last).toBeGreaterThan(5);
     const from = new Date("2026-02-20T00:00:00Z");

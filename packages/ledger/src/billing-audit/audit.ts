@@ -106,7 +106,8 @@ export async function auditSnapshot(
   await auditPart(ledger, { key: "plan_meters" }, report, async () => {
     result.pendingAdjustments = await countPending(ledger, organizationId);
   });
-  const organizations = organizationId === undefined ? await billedOrganizations(ledger, report) : [organizationId];
+  const organizations =
+    organizationId === undefined ? await billedOrganizations(ledger, report) : [organizationId];
   const now = await ledgerNow(ledger);
   const end = nextCycle(dayOf(to !== undefined && to < now ? to : now));
   for (const id of organizations) {
