@@ -33,6 +33,7 @@ async function send(port: number, secret: string): Promise<number> {
 }
 
 // Shows: docs/invoices.md#payment-webhooks: an address has 600 calls a minute of each form
+// Shows: docs/invoices.md#payment-webhooks: 413, 429
 test("calls that are signed do not count against the limit, and others do", async () => {
   // Three calls a minute.
   const port = await start({ rateLimitScale: 0.005 });
@@ -41,6 +42,16 @@ test("calls that are signed do not count against the limit, and others do", asyn
     statuses.push(await send(port, secret));
   }
   expect(statuses).toEqual([200, 200, 200, 200, 401, 200, 401, 401, 429]);
+  const url = `http://127.0.0.1:${port}${PATH}`;
+  const refused = async (body: string) => (await fetch(url, { method: "POST", body })).json();
+  expect(await refused("{}")).toMatchObject({ code: "RATE_LIMIT_EXCEEDED" });
+});
+
+// Shows: docs/invoices.md#payment-webhooks: 413, 429
+test("a body that is too large is refused before it is read", async () => {
+  const port = await start();
+  const answer = await fetch(`http://127.0.0.1:${port}${PATH}`, { method: "POST", body: "x".repeat(2 ** 20) });
+  expect([answer.status, await answer.json()]).toMatchObject([413, { code: "BODY_TOO_LARGE" }]);
 });
 
 test("slow bodies of payments leave the memory for bodies of others", async () => {
