@@ -1,21 +1,21 @@
-import { silentLogger } from "@slipway/process";
+import { type Logger, silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { runResourceMeter } from "./resource-meter.ts";
 
-test("all that is due is charged, also after the ledger was away, and what it refuses is counted", async () => {
+test("all that is due is charged, also after the ledger was away, and what it refuses is counted and named", async () => {
+  const refused = { organizationId: "acme", projectId: "shop", buildId: "b1", reason: "nothing_ahead" };
   const answers = [
-    () => ({ recorded: 500, isMore: true }),
-    () => ({ recorded: 0, isMore: false }),
+    () => ({ recorded: 500, refused: [], isMore: true }),
+    () => ({ recorded: 0, refused: [], isMore: false }),
     () => {
       throw new Error("away");
     },
-    () => {
-      throw Object.assign(new Error("refused"), { code: "23514" });
-    },
-    () => ({ recorded: 3, isMore: false }),
+    () => ({ recorded: 1, refused: [refused], isMore: false }),
+    () => ({ recorded: 3, refused: [], isMore: false }),
   ];
   const outcomes: string[] = [];
+  const lines: unknown[] = [];
   let calls = 0;
   const clock = new FakeClock();
   const stop = new AbortController();
@@ -24,11 +24,11 @@ test("all that is due is charged, also after the ledger was away, and what it re
       ledger: {
         chargeBuilds: async () => {
           calls += 1;
-          return answers[calls - 1]?.() ?? { recorded: 0, isMore: false };
+          return answers[calls - 1]?.() ?? { recorded: 0, refused: [], isMore: false };
         },
       },
       clock,
-      log: silentLogger,
+      log: { ...silentLogger, error: (...line: unknown[]) => lines.push(line) } as unknown as Logger,
       onOutcome: (outcome, count) => outcomes.push(`${outcome} ${count}`),
     },
     stop.signal,
@@ -40,9 +40,10 @@ test("all that is due is charged, also after the ledger was away, and what it re
   await clock.advance(60_000);
   expect([calls, outcomes]).toEqual([3, ["recorded 500"]]);
   await clock.advance(60_000);
-  expect([calls, outcomes]).toEqual([4, ["recorded 500", "refused 1"]]);
+  expect([calls, outcomes]).toEqual([4, ["recorded 500", "recorded 1", "refused 1"]]);
+  expect(lines).toEqual([[refused, expect.any(String)]]);
   await clock.advance(60_000);
-  expect([calls, outcomes]).toEqual([5, ["recorded 500", "refused 1", "recorded 3"]]);
+  expect([calls, outcomes]).toEqual([5, ["recorded 500", "recorded 1", "refused 1", "recorded 3"]]);
   stop.abort();
   await running;
 });

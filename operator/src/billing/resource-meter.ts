@@ -1,6 +1,6 @@
 /** Charges what projects use beside their plans, from facts in the ledger: docs/billing.md. */
 
-import { type ChargedResources, isRefusedRow } from "@slipway/ledger";
+import type { ChargedResources } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import type { PlanChargeOutcome } from "./plan-charge-ledger.ts";
 
@@ -37,10 +37,13 @@ export async function runResourceMeter(
       if (charged.recorded > 0) {
         onOutcome?.("recorded", charged.recorded);
       }
-    } catch (error) {
-      if (isRefusedRow(error)) {
-        onOutcome?.("refused", 1);
+      if (charged.refused.length > 0) {
+        onOutcome?.("refused", charged.refused.length);
       }
+      for (const build of charged.refused) {
+        log.error(build, "the ledger refuses the charge of a build, which is tried again after a day");
+      }
+    } catch (error) {
       if (!signal.aborted) {
         log.warn({ err: error }, "resources could not be charged");
       }

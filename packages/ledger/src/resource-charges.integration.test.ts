@@ -99,7 +99,7 @@ test("builds are charged once by several processes, also those that the history 
   expect(await waiting()).toBe(0);
   // A process that ends a forgotten build again changes nothing.
   await recordBuild(server.ledger, build("b1"));
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, refused: [], isMore: false });
   expect(await charged()).toEqual(all);
 });
 
@@ -112,10 +112,34 @@ test("a build has the price of its start, and none where nothing costs or it has
   await recordBuild(server.ledger, build("b2", { started_at: new Date(BEGIN + 1) }));
   const now = new Date();
   await recordBuild(server.ledger, build("b3", { started_at: now, finished_at: now }));
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 1, isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 1, refused: [], isMore: false });
   expect(await charged()).toEqual(["u1/build_minute/b1 2026-01-01 3 2 6"]);
   expect(await waiting()).toBe(1);
   expect(await retireEndedBuilds(server.ledger, new Date(Date.now() + MINUTE))).toBe(1);
+});
+
+test("a charge that the ledger refuses holds up no other one, and is tried again after a day", async () => {
+  await pricesFrom(BEGIN - MINUTE, { buildMinute: "1" });
+  const tomorrow = new Date(Date.now() + 86_400_000);
+  for (const id of ["b1", "b2", "b4"]) {
+    await recordBuild(server.ledger, build(id));
+  }
+  // Begun by a process whose clock was ahead.
+  await recordBuild(server.ledger, build("b3", { started_at: tomorrow }));
+  const refused = [{ organizationId: "acme", projectId: "shop", buildId: "b3", reason: "nothing_ahead" }];
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 3, refused, isMore: false });
+  expect(await charged()).toHaveLength(3);
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, refused: [], isMore: false });
+  expect(await waiting()).toBe(1);
+  await sql`update ended_builds set refused_at = refused_at - interval '25 hours'`.execute(server.ledger);
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, refused, isMore: false });
+  // Its instant is reached by then.
+  await sql`
+    update ended_builds set refused_at = refused_at - interval '25 hours', started_at = ${new Date(BEGIN)}`.execute(
+    server.ledger,
+  );
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 1, refused: [], isMore: false });
+  expect(await waiting()).toBe(0);
 });
 
 // Shows: docs/billing.md#build-minutes: The charge is in `plan_charges` as others are
@@ -123,7 +147,7 @@ test("builds are in the sums and on the invoice of their cycle, and no late chan
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.5" });
   await recordBuild(server.ledger, build("b1"));
   await recordBuild(server.ledger, build("b2", { finished_at: new Date(BEGIN + MINUTE) }));
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 2, isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 2, refused: [], isMore: false });
   const cycle = new Date("2026-01-01T00:00:00Z");
   const cost = await organizationCost(server.ledger, {
     organizationId: "acme",

@@ -1,7 +1,8 @@
-import { billingCycle, buildCharge, type ResourceCharge } from "@slipway/crds";
+import { billingCycle, buildCharge, type EndedBuild, type ResourceCharge } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { listPrices } from "./plan-charges.ts";
+import { recordInParts } from "./refused-rows.ts";
 
 /** Charges of what projects use beside their plans: docs/billing.md. They follow from facts in the ledger, and from prices by date. */
 
@@ -9,6 +10,8 @@ import { listPrices } from "./plan-charges.ts";
 const LAG_MINUTES = 10;
 /** Facts of one transaction. */
 const BATCH = 500;
+/** A charge that was refused is tried again after so long: what a clock ahead of the ledger's wrote is not ahead for ever. */
+const REFUSED_HOURS = 24;
 
 interface EndedBuildRow {
   organization_id: string;
@@ -20,18 +23,29 @@ interface EndedBuildRow {
   error_code: string | null;
 }
 
+/** A build whose charge the ledger refused. */
+export interface RefusedBuild {
+  organizationId: string;
+  projectId: string;
+  buildId: string;
+  /** The constraint, or what PostgreSQL says. */
+  reason: string;
+}
+
 /** What was dealt with in one transaction. */
 export interface ChargedResources {
   /** Charges that are recorded. */
   recorded: number;
+  /** Their notes are kept. */
+  refused: RefusedBuild[];
   /** Whether there may be more to deal with. */
   isMore: boolean;
 }
 
 /**
  * Charges builds that ended, the oldest first, and drops the notes of them: both, or neither. Several processes deal with others each, and what one
- * has recorded no other one does.
- * @throws when the database is away or the answer was lost, or when a charge breaks a rule of the ledger: nothing is recorded then
+ * has recorded no other one does. A charge that breaks a rule of the ledger holds up no other one: its note is kept, and tried again after a day.
+ * @throws when the database is away or the answer was lost: nothing is recorded then, or all of it
  */
 export async function chargeBuilds(ledger: Ledger, batch = BATCH): Promise<ChargedResources> {
   return ledger
@@ -40,33 +54,85 @@ export async function chargeBuilds(ledger: Ledger, batch = BATCH): Promise<Charg
     .execute(async (transaction) => {
       const { rows } = await sql<EndedBuildRow>`
         select * from ended_builds where finished_at < now() - make_interval(mins => ${LAG_MINUTES})
+          and (refused_at is null or refused_at < now() - make_interval(hours => ${REFUSED_HOURS}))
         order by finished_at, organization_id, project_id, build_id limit ${batch} for update skip locked`.execute(
         transaction,
       );
       if (rows.length === 0) {
-        return { recorded: 0, isMore: false };
+        return { recorded: 0, refused: [], isMore: false };
       }
       const lists = await listPrices(transaction);
-      const charges = rows.flatMap((row) => {
-        const charge = buildCharge(
-          {
-            projectUid: row.project_uid,
-            buildId: row.build_id,
-            startedAt: row.started_at.getTime(),
-            finishedAt: row.finished_at.getTime(),
-            errorCode: row.error_code ?? undefined,
-          },
-          lists,
-        );
-        return charge === undefined ? [] : [chargeRow(row, charge)];
+      const charged = rows.flatMap((build) => {
+        const charge = buildCharge(endedBuild(build), lists);
+        return charge === undefined ? [] : [{ build, row: chargeRow(build, charge) }];
       });
-      const recorded = await insertCharges(transaction, charges);
-      await sql`
-        delete from ended_builds using json_populate_recordset(null::ended_builds, ${JSON.stringify(rows)}) d
-        where (ended_builds.organization_id, ended_builds.project_id, ended_builds.build_id)
-          = (d.organization_id, d.project_id, d.build_id)`.execute(transaction);
-      return { recorded, isMore: rows.length === batch };
+      const refused = new Map<EndedBuildRow, string>();
+      const recorded = await recordInParts(charged, {
+        record: (part) =>
+          inSavepoint(transaction, () =>
+            insertCharges(
+              transaction,
+              part.map(({ row }) => row),
+            ),
+          ),
+        refused: ({ build }, { constraint, message }) => {
+          refused.set(build, constraint ?? message);
+          return 0;
+        },
+      });
+      await noteRefused(transaction, [...refused.keys()]);
+      await dropNotes(
+        transaction,
+        rows.filter((row) => !refused.has(row)),
+      );
+      return {
+        recorded: recorded.reduce((sum, count) => sum + count, 0),
+        refused: [...refused].map(([build, reason]) => ({
+          organizationId: build.organization_id,
+          projectId: build.project_id,
+          buildId: build.build_id,
+          reason,
+        })),
+        isMore: rows.length === batch,
+      };
     });
+}
+
+const endedBuild = (row: EndedBuildRow): EndedBuild => ({
+  projectUid: row.project_uid,
+  buildId: row.build_id,
+  startedAt: row.started_at.getTime(),
+  finishedAt: row.finished_at.getTime(),
+  errorCode: row.error_code ?? undefined,
+});
+
+const isNoteOf = (rows: readonly EndedBuildRow[]) => sql`
+  (ended_builds.organization_id, ended_builds.project_id, ended_builds.build_id) in (
+    select organization_id, project_id, build_id from json_populate_recordset(null::ended_builds, ${JSON.stringify(rows)}))`;
+
+async function noteRefused(ledger: Ledger, rows: readonly EndedBuildRow[]): Promise<void> {
+  if (rows.length > 0) {
+    await sql`update ended_builds set refused_at = now() where ${isNoteOf(rows)}`.execute(ledger);
+  }
+}
+
+async function dropNotes(ledger: Ledger, rows: readonly EndedBuildRow[]): Promise<void> {
+  if (rows.length > 0) {
+    await sql`delete from ended_builds where ${isNoteOf(rows)}`.execute(ledger);
+  }
+}
+
+/** Does a part of a transaction as a whole, or nothing of it. */
+async function inSavepoint<T>(ledger: Ledger, work: () => Promise<T>): Promise<T> {
+  await sql`savepoint charges`.execute(ledger);
+  try {
+    const result = await work();
+    await sql`release savepoint charges`.execute(ledger);
+    return result;
+  } catch (error) {
+    await sql`rollback to savepoint charges; release savepoint charges`.execute(ledger);
+    throw error;
+  }
 }
 
 type Owner = Pick<EndedBuildRow, "organization_id" | "project_id" | "project_uid">;

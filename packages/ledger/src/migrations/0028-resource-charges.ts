@@ -37,6 +37,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       started_at timestamptz not null,
       finished_at timestamptz not null,
       error_code text,
+      refused_at timestamptz,
       primary key (organization_id, project_id, build_id)
     )`.execute(db);
   await sql`create index ended_builds_age on ended_builds (finished_at)`.execute(db);
