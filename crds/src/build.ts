@@ -111,6 +111,10 @@ export const buildStatus = z
     podName: text(1, 253, "Pod that builds.").optional(),
     startedAt: timestamp("When the build began.").optional(),
     finishedAt: timestamp("When it ended.").optional(),
+    ranFrom: timestamp(
+      "When the first container of its pod started, by the node: minutes from then on are charged. Absent where the attempt failed and is made again.",
+    ).optional(),
+    ranUntil: timestamp("When the container that failed ended, or the last one.").optional(),
     errorCode: text(1, 64, "Machine-readable reason of a failure.").optional(),
     errorMessage: text(0, 1024, "Reason of a failure for people; it never holds a secret.").optional(),
   })

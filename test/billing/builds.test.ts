@@ -1,8 +1,20 @@
-import { buildCharge, type EndedBuild, type PriceList, type ResourceCharge } from "@slipway/crds";
+import { containers } from "@slipway/builder/contract";
+import {
+  type BuildStatus,
+  buildCharge,
+  type EndedBuild,
+  type PriceList,
+  type ResourceCharge,
+} from "@slipway/crds";
 import fc from "fast-check";
 import { expect, it, test } from "vitest";
+import { chargedTime, endedTime } from "../../operator/src/builds/charged-time.ts";
+import type { Decision } from "../../operator/src/builds/decide.ts";
+import { observedPod } from "../../operator/src/builds/observer.ts";
+import type { BuildPod } from "../../operator/src/builds/pod-state.ts";
 import { isLong } from "../kit/long.ts";
-import { buildExamples, instant, prices } from "./page.ts";
+import { exampleBuild } from "../kit/operator/builds.ts";
+import { buildExamples, instant, prices, type WrittenBuild } from "./page.ts";
 import { cents, recomputeBuilds } from "./recomputation.ts";
 
 const DAY = 86_400_000;
@@ -18,34 +30,75 @@ const charge = ({ id, began, ended, code }: Build, lists: readonly PriceList[]):
   const build: EndedBuild = {
     projectUid: "uid",
     buildId: id,
-    startedAt: began,
-    finishedAt: ended,
+    ranFrom: began,
+    ranUntil: ended,
     errorCode: code,
   };
   return [buildCharge(build, lists) ?? []].flat();
 };
 
+/** By what the operator reads of its pods. */
+function observed({ id, code, ...build }: WrittenBuild): Build {
+  if (!build.pods) {
+    return { id, code, began: instant(build.began), ended: instant(build.ended) };
+  }
+  let status: BuildStatus = { phase: "building" };
+  for (const { began, ended, lost } of build.pods) {
+    const pod = lost === undefined ? observedPod(podOf(began, ended ?? build.ended)) : undefined;
+    const decision: Decision = pod ? { do: "built", report: { digest } } : { do: "wait", reason: "Waiting" };
+    const running = observedPod(podOf(began));
+    status = { ...status, ...chargedTime({ build: { ...one, status }, pod: running }, building) };
+    status = { ...status, ...none, ...chargedTime({ build: { ...one, status }, pod }, decision) };
+  }
+  const { ranFrom = "", ranUntil = "" } = endedTime(status, {
+    now: () => new Date(build.ended),
+    deadlineSeconds: 1_800,
+  });
+  return { id, code, began: instant(ranFrom), ended: instant(ranUntil) };
+}
+
+const digest = `sha256:${"a".repeat(64)}`;
+const one = exampleBuild("b1", 0);
+const none = { ranFrom: undefined, ranUntil: undefined };
+const building: Decision = { do: "wait", reason: "Building" };
+
+/** A pod whose containers run, or have ended. */
+function podOf(startedAt: string, finishedAt?: string): BuildPod {
+  const message = JSON.stringify({ step: "push", digest });
+  const state = finishedAt
+    ? { terminated: { exitCode: 0, message, startedAt, finishedAt } }
+    : { running: { startedAt } };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p" },
+    status: { containerStatuses: containers.map((name) => ({ name, state })) },
+  };
+}
+
+/** As the page has it. */
+function written({ id, code, ...build }: WrittenBuild): Build {
+  const { began, ended = build.ended } = build.pods?.at(-1) ?? (build as { began: string; ended: string });
+  return { id, code, began: instant(began), ended: instant(ended) };
+}
+
 const amounts = (charges: readonly ResourceCharge[]): Map<string, bigint> =>
   new Map(charges.map(({ key, amount }) => [key.slice("uid/build_minute/".length), cents(amount)]));
 
-// Shows: docs/billing.md#build-minutes: Each begun minute of a build is charged
-// Shows: docs/billing.md#build-minutes: with the price that was in force when it began
+// Shows: docs/billing.md#build-minutes: Each begun minute in which a build's containers ran is charged
+// Shows: docs/billing.md#build-minutes: Only the attempt that ended the build counts
+// Shows: docs/billing.md#build-minutes: with the price that was in force when its containers started
 // Shows: docs/billing.md#build-minutes: neither does one that the platform failed
 it.each(buildExamples.map((example) => [example.example, example] as const))(
   "%s: the charges that the page has, also computed from the page alone",
   (_, example) => {
-    const builds = example.builds.map(({ began, ended, ...build }) => ({
-      ...build,
-      began: instant(began),
-      ended: instant(ended),
-    }));
-    const found = builds.flatMap((build) => charge(build, prices));
+    const found = example.builds.flatMap((build) => charge(observed(build), prices));
     expect(found).toEqual(
       example.charges.map(({ build, from, ...written }) =>
         expect.objectContaining({ key: `uid/build_minute/${build}`, from: instant(from), ...written }),
       ),
     );
-    expect(amounts(found)).toEqual(recomputeBuilds(builds, prices));
+    expect(amounts(found)).toEqual(recomputeBuilds(example.builds.map(written), prices));
   },
 );
 

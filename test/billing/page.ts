@@ -52,9 +52,23 @@ export const instant = (text: string): number => Date.parse(text);
 
 export const examples = blocks("yaml") as Example[];
 
+interface WrittenPod {
+  created: string;
+  began: string;
+  ended?: string;
+  /** With its node. */
+  lost?: string;
+}
+
+/** With the pods of its attempts, or with when the containers of the last one began and ended. */
+export type WrittenBuild = { id: string; ended: string; code?: string } & (
+  | { began: string; pods?: never }
+  | { pods: WrittenPod[] }
+);
+
 export interface BuildExample {
   example: string;
-  builds: { id: string; began: string; ended: string; code?: string }[];
+  builds: WrittenBuild[];
   charges: { kind: string; build: string; from: string; quantity: string; amount: string }[];
 }
 

@@ -21,6 +21,8 @@ const build: Build = {
   created_at: at,
   started_at: null,
   finished_at: null,
+  ran_from: null,
+  ran_until: null,
   updated_at: at,
 };
 

@@ -8,9 +8,9 @@ const list = (from: number, buildMinute?: string): PriceList => ({
   plans: {},
   ...(buildMinute === undefined ? {} : { resources: { buildMinute } }),
 });
-const build = { projectUid: "u1", buildId: "b1", startedAt: 100_000, finishedAt: 220_001 };
+const build = { projectUid: "u1", buildId: "b1", ranFrom: 100_000, ranUntil: 220_001 };
 
-test("a build is charged for each begun minute, by the price of its start", () => {
+test("a build is charged for each begun minute, of the time in which it ran, by the price of its start", () => {
   expect(buildCharge(build, [list(0, "0.25"), list(100_001, "9")])).toEqual({
     key: "u1/build_minute/b1",
     kind: "build_minute",
@@ -28,8 +28,8 @@ test.each([
   ["whose clock was set back", 7, 1],
   ["of a full minute", 160_000, 1],
   ["whose clock was set by a century", 100 * 365 * 86_400_000, 1_440],
-])("one %s", (_, finishedAt, minutes) => {
-  const charge = buildCharge({ ...build, finishedAt }, [list(0, "1")]);
+])("one %s", (_, ranUntil, minutes) => {
+  const charge = buildCharge({ ...build, ranUntil }, [list(0, "1")]);
   expect(charge).toMatchObject({ quantity: `${minutes}`, amount: `${minutes}` });
   const { from = 0, to = 0, finalAt = 0 } = charge ?? {};
   expect(from < to && from <= finalAt && finalAt <= to).toBe(true);

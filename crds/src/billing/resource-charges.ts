@@ -23,13 +23,13 @@ export interface ResourceCharge {
   readonly amount: string;
 }
 
-/** A build that has begun, and ended. */
+/** A build that has ended, and whose containers ran. */
 export interface EndedBuild {
   readonly projectUid: string;
   readonly buildId: string;
-  /** Milliseconds. */
-  readonly startedAt: number;
-  readonly finishedAt: number;
+  /** When they ran, in the attempt that ended it, in milliseconds. */
+  readonly ranFrom: number;
+  readonly ranUntil: number;
   /** Of one that failed. */
   readonly errorCode?: string | undefined;
 }
@@ -43,15 +43,15 @@ const MAX_BUILD_MINUTES = 1_440;
 
 /** The charge of a build; undefined of one that costs nothing. */
 export function buildCharge(
-  { projectUid, buildId, startedAt: from, finishedAt, errorCode = "" }: EndedBuild,
+  { projectUid, buildId, ranFrom: from, ranUntil, errorCode = "" }: EndedBuild,
   lists: readonly PriceList[],
 ): ResourceCharge | undefined {
   if ((platformBuildFailures as readonly string[]).includes(errorCode)) {
     return undefined;
   }
-  const minutes = Math.min(Math.max(Math.ceil((finishedAt - from) / MINUTE_MS), 1), MAX_BUILD_MINUTES);
+  const minutes = Math.min(Math.max(Math.ceil((ranUntil - from) / MINUTE_MS), 1), MAX_BUILD_MINUTES);
   const to = from + minutes * MINUTE_MS;
-  const finalAt = Math.min(Math.max(from, finishedAt), to);
+  const finalAt = Math.min(Math.max(from, ranUntil), to);
   const key = `${projectUid}/build_minute/${buildId}`;
   return chargeOf(
     { kind: "build_minute", key, from, to, finalAt },

@@ -13,6 +13,7 @@ import {
 import { eventually } from "../../../test/kit/operator/harness.ts";
 import { buildResource, projectResource } from "../resources.ts";
 import { ledgerBuilds } from "./ledger.ts";
+import { observedPod } from "./observer.ts";
 import type { BuildPod } from "./pod-state.ts";
 
 const sha = "0123456789abcdef0123456789abcdef01234567";
@@ -61,6 +62,8 @@ describe("on a real apiserver", () => {
     await stack.kubelet.run(pod, "push", line("push", 1, "push begins"));
     await stack.halt();
     await stack.kubelet.end(pod, "push", 0, { digest: digestOf("a") });
+    const built = await eventually(() => stack.podOf("bone"));
+    const { from = "", until = "" } = observedPod(built).ran ?? {};
     stack.begin();
     await eventually(async () => (await stack.project("pshop")).status?.build?.imageBuild === "bone");
     expect((await stack.project("pshop")).status?.build?.image).toEqual({
@@ -80,6 +83,9 @@ describe("on a real apiserver", () => {
       digest: digestOf("a"),
       commit_sha: sha,
       commit_message: "One",
+      // Of its containers: not of what operators did meanwhile.
+      ran_from: new Date(from),
+      ran_until: new Date(until),
     });
     expect(await stack.log("pshop", "bone")).toEqual([
       ...["fetch", "plan", "build"].flatMap((step) => [`${step}: ${step} begins`, `${step}: ${step} ends`]),
@@ -124,7 +130,11 @@ describe("on a real apiserver", () => {
     expect((await stack.project("pnew")).status).toMatchObject({
       buildFailure: { code: "PROJECT_PUBLISH_FAILED" },
     });
-    expect(await stack.row("pnew", "ba")).toMatchObject({ status: "superseded" });
+    const superseded = await stack.row("pnew", "ba");
+    expect(superseded).toMatchObject({ status: "superseded", ran_from: expect.any(Date) });
+    expect(superseded?.ran_until?.getTime()).toBeGreaterThanOrEqual(
+      superseded?.ran_from?.getTime() ?? Number.NaN,
+    );
     expect((await stack.log("pnew", "ba")).at(-1)).toMatch(/\(final\)$/);
     await stack.kubelet.reap();
   });
@@ -151,15 +161,20 @@ describe("on a real apiserver", () => {
   test("a pod that vanishes is recreated, but not for ever", async () => {
     // The build that waited in the queue.
     const first = await eventually(() => stack.podOf("bq2"));
+    await stack.kubelet.take(first);
+    await stack.kubelet.run(first, "fetch", "");
+    await eventually(async () => (await stack.build("bq2"))?.status?.ranFrom);
     await stack.cluster.client.delete(resources.pods, first.metadata, { gracePeriodSeconds: 0 });
     const second = await eventually(async () => {
       const now = await stack.podOf("bq2");
       return now && now.metadata.uid !== first.metadata.uid && now;
     });
     expect(second.metadata.name).toMatch(/-2$/);
+    await eventually(async () => (await stack.build("bq2"))?.status?.ranFrom === undefined);
     await stack.cluster.client.delete(resources.pods, second.metadata, { gracePeriodSeconds: 0 });
     await eventually(async () => (await stack.phase("bq2")) === "failed");
     expect((await stack.build("bq2"))?.status?.errorCode).toBe("BUILD_ENGINE_FAILED");
+    expect(await stack.row("pq2", "bq2")).toMatchObject({ ran_from: null, ran_until: null });
   });
 });
 

@@ -78,7 +78,7 @@ export interface BuildOptions {
 }
 
 export function addBuildController(manager: Manager, options: BuildOptions): void {
-  const { client, clock, log, recorder, registry } = manager;
+  const { client, clock, log, recorder, registry, trustedClock } = manager;
   const { projects, settings, record, storeLog } = options;
   const builds = manager.store<Build>(buildResource, { indexers: { namespace: byNamespace } });
   const labelValue = (name: string) => (pod: BuildPod) => [pod.metadata.labels?.[name] ?? []].flat();
@@ -134,6 +134,7 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
     reconcile: buildReconciler({
       client,
       clock,
+      trustedClock,
       recorder,
       stores,
       settings,

@@ -2,7 +2,7 @@
 
 import { type Failure, failure } from "@slipway/builder/contract";
 import type { Build } from "@slipway/crds";
-import type { PodState, StepReport } from "./pod-state.ts";
+import type { PodState, RanTime, StepReport } from "./pod-state.ts";
 import { isEnded } from "./queue.ts";
 
 export interface Observation {
@@ -14,7 +14,7 @@ export interface Observation {
   /** Number of the attempt; 0 before the first. */
   attempt: number;
   /** Of that attempt; undefined when the apiserver has none. */
-  pod: { state: PodState; createdAt: string } | undefined;
+  pod: { state: PodState; createdAt: string; ran?: RanTime | undefined } | undefined;
   /** Pods of other builds of the project, or of earlier attempts, still exist. */
   hasOtherPods: boolean;
   isAdmissible: boolean;

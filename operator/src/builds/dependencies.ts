@@ -11,6 +11,8 @@ import type { OpenSource } from "./sources.ts";
 export interface BuildDependencies {
   client: KubeClient;
   clock: Clock;
+  /** Of instants that are charged. */
+  trustedClock: Clock;
   recorder: EventRecorder;
   stores: BuildStores;
   settings: () => BuildSettings;

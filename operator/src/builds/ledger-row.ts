@@ -32,6 +32,8 @@ export function buildRow(
     created_at: new Date(requestedAt(build)),
     started_at: moment(status.startedAt),
     finished_at: moment(status.finishedAt),
+    ran_from: moment(status.ranFrom),
+    ran_until: moment(status.ranUntil),
   };
 }
 

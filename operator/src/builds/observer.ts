@@ -7,7 +7,7 @@ import type { Observation, ProjectState } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";
 import type { LogSource } from "./log-stream.ts";
 import { ATTEMPT_ANNOTATION, buildLabel, organizationOfBuild, podName } from "./names.ts";
-import { type BuildPod, podState, startedContainers } from "./pod-state.ts";
+import { type BuildPod, podState, ranTime, startedContainers } from "./pod-state.ts";
 import { hasNewer, isAdmissible, isEnded, PendingStarts, requestedAt } from "./queue.ts";
 
 export class BuildObserver {
@@ -42,7 +42,7 @@ export class BuildObserver {
       hasNewer: hasNewer(build, builds),
       project: projectState(build, project),
       attempt,
-      pod: pod && { state: podState(pod), createdAt: pod.metadata.creationTimestamp ?? "" },
+      pod: pod && observedPod(pod),
       hasOtherPods: others.length > 0,
       isAdmissible: this.#isItsTurn(build),
       isLogStored: !pod || follower.follow(logSource(build, pod, attempt), startedContainers(pod)),
@@ -59,6 +59,12 @@ export class BuildObserver {
     const { builds, starting } = this.pendingStarts.competing(build, stores.builds.list());
     return isAdmissible(build, builds, starting, { organization, platform });
   }
+}
+
+/** What is decided from a build's pod. */
+export function observedPod(pod: BuildPod): NonNullable<Observation["pod"]> {
+  const state = podState(pod);
+  return { state, createdAt: pod.metadata.creationTimestamp ?? "", ran: ranTime(pod, state) };
 }
 
 /** Number of the attempt in the status; 0 before the first. */

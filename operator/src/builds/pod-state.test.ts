@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type BuildPod, hasTerminated, podState, startedContainers } from "./pod-state.ts";
+import { type BuildPod, hasTerminated, podState, ranTime, startedContainers } from "./pod-state.ts";
 
 const sha = "0123456789abcdef0123456789abcdef01234567";
 const digest = `sha256:${"a".repeat(64)}`;
@@ -224,5 +224,54 @@ describe("why it failed", () => {
       failure: { code: "BUILD_TIMEOUT" },
     });
     expect(podState(pod({}, { phase: "Failed", reason: "NodeLost" }))).toMatchObject({ passing: true });
+  });
+});
+
+describe("the time in which containers ran", () => {
+  const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 10, minute)).toISOString();
+  const since = (minute: number) => ({ running: { startedAt: at(minute) } });
+  const over = (from: number | undefined, until: number, exitCode = 0) => ({
+    terminated: {
+      exitCode,
+      startedAt: from === undefined ? null : at(from),
+      finishedAt: at(until),
+      message: JSON.stringify({ step: "push", digest }),
+    },
+  });
+
+  test.each<[string, BuildPod, object | undefined]>([
+    ["none, of a pod that waits", pod({ fetch: { waiting: {} } }), undefined],
+    [
+      "the start of the first one",
+      pod({ fetch: since(3), build: since(2), push: { waiting: {} } }),
+      { from: at(2) },
+    ],
+    [
+      "up to the end of the last one",
+      pod({ fetch: over(1, 2), build: over(1, 5), push: over(2, 6) }),
+      { from: at(1), until: at(6) },
+    ],
+    [
+      "up to the end of the one that failed",
+      pod({ fetch: over(1, 2), build: over(1, 5, 1), push: over(1, 9, 1) }),
+      { from: at(1), until: at(5) },
+    ],
+    [
+      "up to the last end of a pod that was stopped, once all have ended",
+      pod({ fetch: over(1, 2), build: over(1, 7) }, { phase: "Failed", reason: "Evicted" }),
+      { from: at(1), until: at(7) },
+    ],
+    [
+      "without an end while a stopped pod has one that runs",
+      pod({ fetch: over(1, 2), build: since(1) }, { phase: "Failed", reason: "DeadlineExceeded" }),
+      { from: at(1) },
+    ],
+    [
+      "none, of one whose containers never started",
+      pod({ fetch: over(undefined, 2, 128) }, { phase: "Failed" }),
+      undefined,
+    ],
+  ])("is %s", (_, one, time) => {
+    expect(ranTime(one, podState(one))).toEqual(time);
   });
 });

@@ -18,7 +18,13 @@ import type { KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
 interface ContainerState {
   waiting?: { reason?: string; message?: string };
   running?: { startedAt?: string };
-  terminated?: { exitCode: number; reason?: string; message?: string; finishedAt?: string };
+  terminated?: {
+    exitCode: number;
+    reason?: string;
+    message?: string;
+    startedAt?: string | null;
+    finishedAt?: string | null;
+  };
 }
 
 /** The part of a build's pod that is read. */
@@ -49,6 +55,14 @@ export type PodState =
       endedAt?: string;
     };
 
+/** When containers of a pod ran, by its node's clock. */
+export interface RanTime {
+  /** The first of them started. */
+  from: string;
+  /** The one that failed ended, or the last one; undefined while they run. */
+  until?: string;
+}
+
 /** Reasons of a container whose image or configuration is unavailable. */
 const CANNOT_PULL =
   /^(ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError|CreateContainerError)$/;
@@ -74,7 +88,7 @@ export function podState(pod: BuildPod): PodState {
         step: result?.step ?? stepOf(container),
         report,
         ...why,
-        endedAt: ended.finishedAt,
+        endedAt: ended.finishedAt ?? undefined,
       };
     }
   }
@@ -108,6 +122,30 @@ export function startedContainers(pod: BuildPod): { container: Container; ended:
     return state?.running ? [{ container, ended: false }] : [];
   });
 }
+
+/**
+ * When the containers of a pod ran, by its node: until the one that failed ended, or the last one. Undefined before one has started; what began before
+ * an image was pulled, or a node had room, is not in it.
+ */
+export function ranTime(pod: BuildPod, state: PodState): RanTime | undefined {
+  const states = containers.flatMap((container) => stateOf(pod, container) ?? []);
+  const [from] = instants(states.map((one) => one.running?.startedAt ?? one.terminated?.startedAt));
+  if (from === undefined) {
+    return undefined;
+  }
+  const failedAt = state.state === "failed" ? state.endedAt : undefined;
+  const isOver = state.state === "done" || state.state === "failed";
+  const ends = states.some(({ running }) => running)
+    ? []
+    : instants(states.map((one) => one.terminated?.finishedAt));
+  return { from, until: failedAt ?? (isOver ? ends.at(-1) : undefined) };
+}
+
+/** Those that are known, the earliest first: of a container that never started a node may say 1970. */
+const instants = (texts: readonly (string | null | undefined)[]): string[] =>
+  texts
+    .flatMap((text) => (text && Date.parse(text) > 0 ? [text] : []))
+    .sort((a, b) => Date.parse(a) - Date.parse(b));
 
 /** Whether all containers have terminated. */
 export const hasTerminated = (pod: BuildPod): boolean =>

@@ -52,6 +52,7 @@ function reconciler() {
   return buildReconciler({
     client,
     clock: systemClock,
+    trustedClock: systemClock,
     recorder: { event: () => {} } as never,
     stores: { builds, projects, pods: new Store<BuildPod>() },
     settings: () => settings,

@@ -16,13 +16,14 @@ import {
   type Project,
 } from "@slipway/crds";
 import { buildResource } from "../resources.ts";
+import { type ChargedTime, chargedTime, endedTime } from "./charged-time.ts";
 import { patchProjectStatus } from "./cluster.ts";
 import { BuildCompletion, projectOf } from "./completion.ts";
 import { type Decision, decide, type Observation } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";
 import { imageRepository } from "./desired/tasks.ts";
 import { buildRow, changesRow } from "./ledger-row.ts";
-import { BuildObserver } from "./observer.ts";
+import { BuildObserver, observedPod } from "./observer.ts";
 import { hasNewer, isEnded } from "./queue.ts";
 import { SourceUnavailableError } from "./sources.ts";
 import { setBuildConditions } from "./status.ts";
@@ -90,6 +91,7 @@ class BuildReconciler {
     }
     const observed = await this.#observer.observe(build, project, context.signal);
     const decision = decide(observed, this.#deps.settings());
+    setTime(context.status, chargedTime(observed, decision));
     const result = await this.#execute(decision, observed, project, context);
     if (
       project &&
@@ -119,11 +121,25 @@ class BuildReconciler {
   /** Stops a deleted build. */
   async finalize(build: Build, { status, signal }: Context): Promise<void> {
     const { cluster } = this.#deps;
-    await cluster.remove(cluster.podsOfBuild(build), signal);
+    const pods = cluster.podsOfBuild(build);
     const project = await this.#observer.project(build, signal);
-    if (!isEnded(build)) {
-      await this.#completion.complete(build, project, status, { do: "end", phase: "superseded" }, signal);
+    if (isEnded(build)) {
+      await cluster.remove(pods, signal);
+      return;
     }
+    const pod = pods.find(({ metadata }) => metadata.name === status.podName);
+    const end = { do: "end", phase: "superseded" } as const;
+    // One that an earlier try has removed ran until about then.
+    const time = pod ? chargedTime({ build, pod: observedPod(pod) }, end) : status;
+    await cluster.remove(pods, signal);
+    setTime(status, this.#endedTime(time));
+    await this.#completion.complete(build, project, status, end, signal);
+  }
+
+  #endedTime(time: ChargedTime): ChargedTime {
+    const { settings, trustedClock } = this.#deps;
+    const { deadlineSeconds } = settings().limits;
+    return endedTime(time, { now: () => trustedClock.now(), deadlineSeconds });
   }
 
   async #execute(
@@ -172,6 +188,7 @@ class BuildReconciler {
       case "end": {
         Object.assign(status, commitOf(decision.report), decision.step && { step: decision.step });
         status.finishedAt = now.toISOString();
+        setTime(status, this.#endedTime(status));
         // Its pods are deleted once this is recorded: until then only they have the reason.
         await this.#completion.complete(build, project, status, decision, signal, attempt);
         const isGood = decision.phase === "success";
@@ -217,6 +234,13 @@ class BuildReconciler {
     conditions.set({ type: "Ready", status: "False", reason: "Building" });
     return { requeueAfterMs: RESYNC_INTERVAL_MS };
   }
+}
+
+/** Of an attempt that is not charged nothing is left. */
+function setTime(status: NonNullable<Build["status"]>, { ranFrom, ranUntil }: ChargedTime): void {
+  delete status.ranFrom;
+  delete status.ranUntil;
+  Object.assign(status, ranFrom !== undefined && { ranFrom }, ranUntil !== undefined && { ranUntil });
 }
 
 function commitOf(report: { commitSha?: string; commitMessage?: string } | undefined) {

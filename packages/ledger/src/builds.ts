@@ -11,8 +11,10 @@ export interface BuildProject {
   projectUid: string;
 }
 
+type OptionalColumn = "log_truncated" | "ran_from" | "ran_until";
+
 /** What is written of a build: `updated_at` is the ledger's own. */
-export type BuildRow = Omit<Build, "updated_at" | "log_truncated"> & Partial<Pick<Build, "log_truncated">>;
+export type BuildRow = Omit<Build, "updated_at" | OptionalColumn> & Partial<Pick<Build, OptionalColumn>>;
 
 /** How far each state is. One that is final is never left. */
 const RANK: Record<BuildStatus, number> = { pending: 0, building: 1, success: 2, failed: 2, superseded: 2 };

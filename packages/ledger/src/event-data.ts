@@ -36,7 +36,9 @@ export function deploymentEvent(row: Deployment): NotificationEvent | undefined 
 }
 
 /** The end of a build that succeeded or failed. */
-export function buildEvent(row: Omit<Build, "updated_at" | "log_truncated">): NotificationEvent | undefined {
+export function buildEvent(
+  row: Omit<Build, "updated_at" | "log_truncated" | "ran_from" | "ran_until">,
+): NotificationEvent | undefined {
   const { status } = row;
   if (status !== "success" && status !== "failed") {
     return undefined;

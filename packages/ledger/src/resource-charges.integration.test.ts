@@ -59,8 +59,10 @@ const build = (id: string, facts: Partial<BuildRow> = {}): BuildRow => ({
   error_code: null,
   error_message: null,
   created_at: new Date(BEGIN - MINUTE),
-  started_at: new Date(BEGIN),
-  finished_at: new Date(BEGIN + 2 * MINUTE + 1),
+  started_at: new Date(BEGIN - 30 * MINUTE),
+  finished_at: new Date(BEGIN + 9 * MINUTE),
+  ran_from: new Date(BEGIN),
+  ran_until: new Date(BEGIN + 2 * MINUTE + 1),
   ...facts,
 });
 
@@ -73,7 +75,7 @@ async function charged(): Promise<string[]> {
 
 const waiting = async () => (await sql`select from ended_builds`.execute(server.ledger)).rows.length;
 
-// Shows: docs/billing.md#build-minutes: Each begun minute of a build is charged
+// Shows: docs/billing.md#build-minutes: Each begun minute in which a build's containers ran is charged
 test("builds are charged once by several processes, also those that the history has forgotten", async () => {
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.05" });
   await recordBuild(server.ledger, build("b1", { status: "building", finished_at: null }));
@@ -83,7 +85,7 @@ test("builds are charged once by several processes, also those that the history 
   await recordBuild(server.ledger, build("b2", { status: "failed", error_code: "BUILD_FAILED" }));
   await recordBuild(server.ledger, build("b3", { status: "superseded" }));
   await recordBuild(server.ledger, build("b4", { status: "failed", error_code: "BUILD_ENGINE_FAILED" }));
-  await recordBuild(server.ledger, build("b5", { status: "superseded", started_at: null }));
+  await recordBuild(server.ledger, build("b5", { status: "superseded", ran_from: null, ran_until: null }));
   await retireBuilds(server.ledger, new Date());
   expect((await sql`select from builds`.execute(server.ledger)).rows).toEqual([]);
   const pools = [server.ledger, server.connect(), server.connect()];
@@ -109,9 +111,9 @@ test("a build has the price of its start, and none where nothing costs or it has
   await pricesFrom(BEGIN, { buildMinute: "2" });
   await pricesFrom(BEGIN + 1, {});
   await recordBuild(server.ledger, build("b1"));
-  await recordBuild(server.ledger, build("b2", { started_at: new Date(BEGIN + 1) }));
+  await recordBuild(server.ledger, build("b2", { ran_from: new Date(BEGIN + 1) }));
   const now = new Date();
-  await recordBuild(server.ledger, build("b3", { started_at: now, finished_at: now }));
+  await recordBuild(server.ledger, build("b3", { ran_from: now, ran_until: now, finished_at: now }));
   expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 1, refused: [], isMore: false });
   expect(await charged()).toEqual(["u1/build_minute/b1 2026-01-01 3 2 6"]);
   expect(await waiting()).toBe(1);
@@ -124,8 +126,8 @@ test("a charge that the ledger refuses holds up no other one, and is tried again
   for (const id of ["b1", "b2", "b4"]) {
     await recordBuild(server.ledger, build(id));
   }
-  // Begun by a process whose clock was ahead.
-  await recordBuild(server.ledger, build("b3", { started_at: tomorrow }));
+  // Run by a node whose clock was ahead.
+  await recordBuild(server.ledger, build("b3", { ran_from: tomorrow, ran_until: tomorrow }));
   const refused = [{ organizationId: "acme", projectId: "shop", buildId: "b3", reason: "nothing_ahead" }];
   expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 3, refused, isMore: false });
   expect(await charged()).toHaveLength(3);
@@ -135,7 +137,7 @@ test("a charge that the ledger refuses holds up no other one, and is tried again
   expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, refused, isMore: false });
   // Its instant is reached by then.
   await sql`
-    update ended_builds set refused_at = refused_at - interval '25 hours', started_at = ${new Date(BEGIN)}`.execute(
+    update ended_builds set refused_at = refused_at - interval '25 hours', ran_from = ${new Date(BEGIN)}`.execute(
     server.ledger,
   );
   expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 1, refused: [], isMore: false });
@@ -146,7 +148,7 @@ test("a charge that the ledger refuses holds up no other one, and is tried again
 test("builds are in the sums and on the invoice of their cycle, and no late change concerns them", async () => {
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.5" });
   await recordBuild(server.ledger, build("b1"));
-  await recordBuild(server.ledger, build("b2", { finished_at: new Date(BEGIN + MINUTE) }));
+  await recordBuild(server.ledger, build("b2", { ran_until: new Date(BEGIN + MINUTE) }));
   expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 2, refused: [], isMore: false });
   const cycle = new Date("2026-01-01T00:00:00Z");
   const cost = await organizationCost(server.ledger, {

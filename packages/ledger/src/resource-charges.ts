@@ -18,7 +18,8 @@ interface EndedBuildRow {
   project_id: string;
   project_uid: string;
   build_id: string;
-  started_at: Date;
+  ran_from: Date;
+  ran_until: Date;
   finished_at: Date;
   error_code: string | null;
 }
@@ -101,8 +102,8 @@ export async function chargeBuilds(ledger: Ledger, batch = BATCH): Promise<Charg
 const endedBuild = (row: EndedBuildRow): EndedBuild => ({
   projectUid: row.project_uid,
   buildId: row.build_id,
-  startedAt: row.started_at.getTime(),
-  finishedAt: row.finished_at.getTime(),
+  ranFrom: row.ran_from.getTime(),
+  ranUntil: row.ran_until.getTime(),
   errorCode: row.error_code ?? undefined,
 });
 

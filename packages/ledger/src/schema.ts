@@ -163,6 +163,9 @@ interface BuildTable {
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
+  /** When its containers ran, in the attempt that ended it: what is charged of one that has ended. */
+  ran_from: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  ran_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
   updated_at: Date;
 }
 

@@ -16,6 +16,8 @@ const NODE = "n1";
 interface Container {
   text: string;
   followers: ServerResponse[];
+  startedAt: string;
+  endedAt?: string;
   exitCode?: number;
   message?: string;
 }
@@ -83,6 +85,7 @@ export class FakeKubelet {
   async end(pod: BuildPod, name: ContainerName, exitCode: number, result: object): Promise<void> {
     const container = this.#container(pod.metadata.name, name);
     container.exitCode = exitCode;
+    container.endedAt = new Date().toISOString();
     container.message = `${JSON.stringify({ step: name, ...result })}\n`;
     for (const each of container.followers.splice(0)) {
       each.end();
@@ -104,7 +107,11 @@ export class FakeKubelet {
 
   #container(pod: string, name: ContainerName): Container {
     const key = `${pod}/${name}`;
-    const known = this.#containers.get(key) ?? { text: "", followers: [] };
+    const known = this.#containers.get(key) ?? {
+      text: "",
+      followers: [],
+      startedAt: new Date().toISOString(),
+    };
     this.#containers.set(key, known);
     return known;
   }
@@ -129,12 +136,11 @@ export class FakeKubelet {
       if (!container) {
         return [];
       }
-      const { exitCode, message } = container;
-      const at = new Date().toISOString();
+      const { exitCode, message, startedAt, endedAt: finishedAt } = container;
       const state =
         exitCode === undefined
-          ? { running: { startedAt: at } }
-          : { terminated: { exitCode, message, reason: "Completed", startedAt: at, finishedAt: at } };
+          ? { running: { startedAt } }
+          : { terminated: { exitCode, message, reason: "Completed", startedAt, finishedAt } };
       return [{ name: each, image: "i", imageID: "", restartCount: 0, ready: false, state }];
     });
     const patch = { ...status, containerStatuses: statuses };

@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 
 /**
  * Charges of what projects use beside their plans, which are charges as those of plans are: in the same sums, and on the same invoices. Builds that
- * ended are noted in the transaction that ends them, since their history forgets them.
+ * ended are noted in the transaction that ends them, since their history forgets them, with the time in which their containers ran.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`alter table price_lists add column resources jsonb not null default '{}'`.execute(db);
@@ -28,13 +28,15 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       drop constraint invoice_lines_kind_check,
       add constraint invoice_lines_kind_check check (kind in ('job_run', 'storage', 'instance_hour', 'storage_hour', 'term',
         'credit', 'build_minute')) not valid`.execute(db);
+  await sql`alter table builds add column ran_from timestamptz, add column ran_until timestamptz`.execute(db);
   await sql`
     create table ended_builds (
       organization_id text collate "C" not null,
       project_id text collate "C" not null,
       project_uid text collate "C" not null,
       build_id text collate "C" not null,
-      started_at timestamptz not null,
+      ran_from timestamptz not null,
+      ran_until timestamptz not null,
       finished_at timestamptz not null,
       error_code text,
       refused_at timestamptz,
@@ -46,15 +48,16 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create function note_ended_build() returns trigger language plpgsql as $$
     begin
       if exists (select from price_lists where resources -> 'buildMinute' is not null) then
-        insert into ended_builds (organization_id, project_id, project_uid, build_id, started_at, finished_at, error_code)
-          values (new.organization_id, new.project_id, new.project_uid, new.id, new.started_at, new.finished_at, new.error_code)
+        insert into ended_builds (organization_id, project_id, project_uid, build_id, ran_from, ran_until, finished_at, error_code)
+          values (new.organization_id, new.project_id, new.project_uid, new.id, new.ran_from, new.ran_until, new.finished_at,
+            new.error_code)
           on conflict do nothing;
       end if;
       return null;
     end $$`.execute(db);
   await sql`
     create trigger note_ended_build after insert or update of finished_at on builds for each row
-      when (new.finished_at is not null and new.started_at is not null) execute function note_ended_build()`.execute(
+      when (new.finished_at is not null and new.ran_from is not null and new.ran_until is not null) execute function note_ended_build()`.execute(
     db,
   );
 }
