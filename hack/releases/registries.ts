@@ -89,7 +89,7 @@ function operatorRegistry(): Registry {
     recent: async () => [],
     prices: async () => [],
     recordPrices: async () => false,
-    record: async () => ({ recorded: 0, stale: [] }),
+    record: async () => ({ recorded: 0, differing: [], stale: [] }),
     recorded: async () => [],
     adjust: async () => 0,
   };
@@ -106,7 +106,9 @@ function operatorRegistry(): Registry {
     issue: async () => undefined,
     complete: async () => {},
   });
-  const resources = { chargeBuilds: async () => ({ recorded: 0, refused: [], isMore: false }) };
+  const resources = {
+    chargeBuilds: async () => ({ recorded: 0, differing: [], refused: [], isMore: false }),
+  };
   addMetering(manager, { ledger: { changes, charges, resources }, projects, catalog, isOn: true });
   manager.addController({ name: "jobrun", reconcile: async () => ({}), sources: [], workers: 1 });
   manager.metrics.leader.set({ name: "slipway-operator" }, 1);

@@ -3,16 +3,16 @@ import { expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { runResourceMeter } from "./resource-meter.ts";
 
-test("all that is due is charged, also after the ledger was away, and what it refuses is counted and named", async () => {
+test("all that is due is charged, also after the ledger was away, and what it refuses or has otherwise is counted and named", async () => {
   const refused = { organizationId: "acme", projectId: "shop", buildId: "b1", reason: "nothing_ahead" };
   const answers = [
-    () => ({ recorded: 500, refused: [], isMore: true }),
-    () => ({ recorded: 0, refused: [], isMore: false }),
+    () => ({ recorded: 500, differing: [], refused: [], isMore: true }),
+    () => ({ recorded: 0, differing: [], refused: [], isMore: false }),
     () => {
       throw new Error("away");
     },
-    () => ({ recorded: 1, refused: [refused], isMore: false }),
-    () => ({ recorded: 3, refused: [], isMore: false }),
+    () => ({ recorded: 1, differing: ["u1/build_minute/b2"], refused: [refused], isMore: false }),
+    () => ({ recorded: 3, differing: [], refused: [], isMore: false }),
   ];
   const outcomes: string[] = [];
   const lines: unknown[] = [];
@@ -24,7 +24,7 @@ test("all that is due is charged, also after the ledger was away, and what it re
       ledger: {
         chargeBuilds: async () => {
           calls += 1;
-          return answers[calls - 1]?.() ?? { recorded: 0, refused: [], isMore: false };
+          return answers[calls - 1]?.() ?? { recorded: 0, differing: [], refused: [], isMore: false };
         },
       },
       clock,
@@ -40,10 +40,16 @@ test("all that is due is charged, also after the ledger was away, and what it re
   await clock.advance(60_000);
   expect([calls, outcomes]).toEqual([3, ["recorded 500"]]);
   await clock.advance(60_000);
-  expect([calls, outcomes]).toEqual([4, ["recorded 500", "recorded 1", "refused 1"]]);
-  expect(lines).toEqual([[refused, expect.any(String)]]);
+  expect([calls, outcomes]).toEqual([4, ["recorded 500", "recorded 1", "differs 1", "refused 1"]]);
+  expect(lines).toEqual([
+    [{ keys: ["u1/build_minute/b2"] }, expect.any(String)],
+    [refused, expect.any(String)],
+  ]);
   await clock.advance(60_000);
-  expect([calls, outcomes]).toEqual([5, ["recorded 500", "recorded 1", "refused 1", "recorded 3"]]);
+  expect([calls, outcomes]).toEqual([
+    5,
+    ["recorded 500", "recorded 1", "differs 1", "refused 1", "recorded 3"],
+  ]);
   stop.abort();
   await running;
 });

@@ -37,6 +37,13 @@ export async function runResourceMeter(
       if (charged.recorded > 0) {
         onOutcome?.("recorded", charged.recorded);
       }
+      if (charged.differing.length > 0) {
+        onOutcome?.("differs", charged.differing.length);
+        log.error(
+          { keys: charged.differing.slice(0, 10) },
+          "builds are charged otherwise than they should be",
+        );
+      }
       if (charged.refused.length > 0) {
         onOutcome?.("refused", charged.refused.length);
       }

@@ -60,7 +60,8 @@ const build = (id: string, facts: Partial<BuildRow> = {}): BuildRow => ({
   error_message: null,
   created_at: new Date(BEGIN - MINUTE),
   started_at: new Date(BEGIN - 30 * MINUTE),
-  finished_at: new Date(BEGIN + 9 * MINUTE),
+  // What ended 90 days ago is charged no more.
+  finished_at: new Date(Date.now() - 60 * MINUTE),
   ran_from: new Date(BEGIN),
   ran_until: new Date(BEGIN + 2 * MINUTE + 1),
   ...facts,
@@ -86,7 +87,7 @@ test("builds are charged once by several processes, also those that the history 
   await recordBuild(server.ledger, build("b3", { status: "superseded" }));
   await recordBuild(server.ledger, build("b4", { status: "failed", error_code: "BUILD_ENGINE_FAILED" }));
   await recordBuild(server.ledger, build("b5", { status: "superseded", ran_from: null, ran_until: null }));
-  await retireBuilds(server.ledger, new Date());
+  await retireBuilds(server.ledger, new Date(Date.now() + 31 * 86_400_000));
   expect((await sql`select from builds`.execute(server.ledger)).rows).toEqual([]);
   const pools = [server.ledger, server.connect(), server.connect()];
   const answers = await Promise.all(pools.map((pool) => chargeBuilds(pool, 2)));
@@ -99,10 +100,17 @@ test("builds are charged once by several processes, also those that the history 
   ];
   expect(await charged()).toEqual(all);
   expect(await waiting()).toBe(0);
-  // A process that ends a forgotten build again changes nothing.
+  // A process that ends a forgotten build again changes nothing, also where it has it otherwise.
   await recordBuild(server.ledger, build("b1"));
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, refused: [], isMore: false });
+  await recordBuild(server.ledger, build("b2", { ran_until: new Date(BEGIN + 10 * MINUTE) }));
+  expect(await chargeBuilds(server.ledger)).toEqual({
+    recorded: 0,
+    differing: ["u1/build_minute/b2"],
+    refused: [],
+    isMore: false,
+  });
   expect(await charged()).toEqual(all);
+  expect(await waiting()).toBe(0);
 });
 
 test("a build has the price of its start, and none where nothing costs or it has just ended", async () => {
@@ -114,10 +122,45 @@ test("a build has the price of its start, and none where nothing costs or it has
   await recordBuild(server.ledger, build("b2", { ran_from: new Date(BEGIN + 1) }));
   const now = new Date();
   await recordBuild(server.ledger, build("b3", { ran_from: now, ran_until: now, finished_at: now }));
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 1, refused: [], isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({
+    recorded: 1,
+    differing: [],
+    refused: [],
+    isMore: false,
+  });
   expect(await charged()).toEqual(["u1/build_minute/b1 2026-01-01 3 2 6"]);
   expect(await waiting()).toBe(1);
-  expect(await retireEndedBuilds(server.ledger, new Date(Date.now() + MINUTE))).toBe(1);
+});
+
+// Shows: docs/billing.md#build-minutes: charged once it is turned on again, for 90 days
+test("a build that ended 90 days ago is charged no more, and its note is dropped unless it was refused", async () => {
+  await pricesFrom(0, { buildMinute: "1" });
+  const DAY = 86_400_000;
+  const ended = (days: number) => {
+    const at = new Date(Date.now() - days * DAY);
+    return { ran_from: at, ran_until: at, finished_at: at };
+  };
+  await recordBuild(server.ledger, build("older", ended(90.01)));
+  await recordBuild(server.ledger, build("newer", ended(89.99)));
+  await recordBuild(server.ledger, build("refused", ended(100)));
+  await sql`update ended_builds set refused_at = now() where build_id = 'refused'`.execute(server.ledger);
+  expect(await chargeBuilds(server.ledger)).toEqual({
+    recorded: 1,
+    differing: [],
+    refused: [],
+    isMore: false,
+  });
+  expect(await charged()).toMatchObject([expect.stringContaining("u1/build_minute/newer")]);
+  expect(await waiting()).toBe(2);
+  expect(await retireEndedBuilds(server.ledger, new Date())).toBe(1);
+  await sql`update ended_builds set refused_at = refused_at - interval '25 hours'`.execute(server.ledger);
+  expect(await chargeBuilds(server.ledger)).toEqual({
+    recorded: 1,
+    differing: [],
+    refused: [],
+    isMore: false,
+  });
+  expect(await waiting()).toBe(0);
 });
 
 test("a charge that the ledger refuses holds up no other one, and is tried again after a day", async () => {
@@ -129,18 +172,28 @@ test("a charge that the ledger refuses holds up no other one, and is tried again
   // Run by a node whose clock was ahead.
   await recordBuild(server.ledger, build("b3", { ran_from: tomorrow, ran_until: tomorrow }));
   const refused = [{ organizationId: "acme", projectId: "shop", buildId: "b3", reason: "nothing_ahead" }];
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 3, refused, isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 3, differing: [], refused, isMore: false });
   expect(await charged()).toHaveLength(3);
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, refused: [], isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({
+    recorded: 0,
+    differing: [],
+    refused: [],
+    isMore: false,
+  });
   expect(await waiting()).toBe(1);
   await sql`update ended_builds set refused_at = refused_at - interval '25 hours'`.execute(server.ledger);
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, refused, isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, differing: [], refused, isMore: false });
   // Its instant is reached by then.
   await sql`
     update ended_builds set refused_at = refused_at - interval '25 hours', ran_from = ${new Date(BEGIN)}`.execute(
     server.ledger,
   );
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 1, refused: [], isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({
+    recorded: 1,
+    differing: [],
+    refused: [],
+    isMore: false,
+  });
   expect(await waiting()).toBe(0);
 });
 
@@ -149,7 +202,12 @@ test("builds are in the sums and on the invoice of their cycle, and no late chan
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.5" });
   await recordBuild(server.ledger, build("b1"));
   await recordBuild(server.ledger, build("b2", { ran_until: new Date(BEGIN + MINUTE) }));
-  expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 2, refused: [], isMore: false });
+  expect(await chargeBuilds(server.ledger)).toEqual({
+    recorded: 2,
+    differing: [],
+    refused: [],
+    isMore: false,
+  });
   const cycle = new Date("2026-01-01T00:00:00Z");
   const cost = await organizationCost(server.ledger, {
     organizationId: "acme",

@@ -10,6 +10,8 @@ import { recordInParts } from "./refused-rows.ts";
 const LAG_MINUTES = 10;
 /** Facts of one transaction. */
 const BATCH = 500;
+/** How long a build that ended waits to be charged, where plans are not metered any more. */
+export const ENDED_BUILDS_DAYS = 90;
 /** A charge that was refused is tried again after so long: what a clock ahead of the ledger's wrote is not ahead for ever. */
 const REFUSED_HOURS = 24;
 
@@ -37,6 +39,8 @@ export interface RefusedBuild {
 export interface ChargedResources {
   /** Charges that are recorded. */
   recorded: number;
+  /** Keys of charges that the ledger has otherwise: those stay. */
+  differing: string[];
   /** Their notes are kept. */
   refused: RefusedBuild[];
   /** Whether there may be more to deal with. */
@@ -55,12 +59,13 @@ export async function chargeBuilds(ledger: Ledger, batch = BATCH): Promise<Charg
     .execute(async (transaction) => {
       const { rows } = await sql<EndedBuildRow>`
         select * from ended_builds where finished_at < now() - make_interval(mins => ${LAG_MINUTES})
-          and (refused_at is null or refused_at < now() - make_interval(hours => ${REFUSED_HOURS}))
+          and case when refused_at is null then finished_at >= now() - make_interval(days => ${ENDED_BUILDS_DAYS})
+            else refused_at < now() - make_interval(hours => ${REFUSED_HOURS}) end
         order by finished_at, organization_id, project_id, build_id limit ${batch} for update skip locked`.execute(
         transaction,
       );
       if (rows.length === 0) {
-        return { recorded: 0, refused: [], isMore: false };
+        return { recorded: 0, differing: [], refused: [], isMore: false };
       }
       const lists = await listPrices(transaction);
       const charged = rows.flatMap((build) => {
@@ -68,7 +73,7 @@ export async function chargeBuilds(ledger: Ledger, batch = BATCH): Promise<Charg
         return charge === undefined ? [] : [{ build, row: chargeRow(build, charge) }];
       });
       const refused = new Map<EndedBuildRow, string>();
-      const recorded = await recordInParts(charged, {
+      const parts = await recordInParts(charged, {
         record: (part) =>
           inSavepoint(transaction, () =>
             insertCharges(
@@ -78,7 +83,7 @@ export async function chargeBuilds(ledger: Ledger, batch = BATCH): Promise<Charg
           ),
         refused: ({ build }, { constraint, message }) => {
           refused.set(build, constraint ?? message);
-          return 0;
+          return { recorded: 0, differing: [] };
         },
       });
       await noteRefused(transaction, [...refused.keys()]);
@@ -87,7 +92,8 @@ export async function chargeBuilds(ledger: Ledger, batch = BATCH): Promise<Charg
         rows.filter((row) => !refused.has(row)),
       );
       return {
-        recorded: recorded.reduce((sum, count) => sum + count, 0),
+        recorded: parts.reduce((sum, { recorded }) => sum + recorded, 0),
+        differing: parts.flatMap(({ differing }) => differing),
         refused: [...refused].map(([build, reason]) => ({
           organizationId: build.organization_id,
           projectId: build.project_id,
@@ -156,28 +162,43 @@ function chargeRow({ organization_id, project_id, project_uid }: Owner, charge: 
   };
 }
 
-/** @returns how many were not there */
-async function insertCharges(ledger: Ledger, rows: readonly ReturnType<typeof chargeRow>[]): Promise<number> {
+type Inserted = Pick<ChargedResources, "recorded" | "differing">;
+
+async function insertCharges(
+  ledger: Ledger,
+  rows: readonly ReturnType<typeof chargeRow>[],
+): Promise<Inserted> {
   if (rows.length === 0) {
-    return 0;
+    return { recorded: 0, differing: [] };
   }
+  const given = JSON.stringify(rows);
   const { numAffectedRows = 0n } = await sql`
     insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start,
       quantity, price, amount)
     select organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, quantity, price, amount
-    from json_populate_recordset(null::plan_charges, ${JSON.stringify(rows)}) order by key on conflict do nothing`.execute(
+    from json_populate_recordset(null::plan_charges, ${given}) order by key on conflict do nothing`.execute(
     ledger,
   );
-  return Number(numAffectedRows);
+  const recorded = Number(numAffectedRows);
+  if (recorded === rows.length) {
+    return { recorded, differing: [] };
+  }
+  // Of what another process has recorded meanwhile only a statement of its own sees the row.
+  const { rows: differing } = await sql<{ key: string }>`
+    select g.key from json_populate_recordset(null::plan_charges, ${given}) g join plan_charges c using (key)
+    where (c.organization_id, c.project_id, c.starts_at, c.ends_at, c.quantity, c.price, c.amount)
+      is distinct from (g.organization_id, g.project_id, g.starts_at, g.ends_at, g.quantity, g.price, g.amount)
+    order by g.key`.execute(ledger);
+  return { recorded, differing: differing.map(({ key }) => key) };
 }
 
 /**
- * Drops notes of builds that ended before a moment: those of a platform that charges no plans any more.
+ * Drops notes of builds that ended too long ago to be charged. One whose charge was refused is kept: it is tried again.
  * @returns how many
  */
-export async function retireEndedBuilds(ledger: Ledger, before: Date): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`delete from ended_builds where finished_at < ${before}`.execute(
-    ledger,
-  );
+export async function retireEndedBuilds(ledger: Ledger, now: Date): Promise<number> {
+  const before = new Date(now.getTime() - ENDED_BUILDS_DAYS * 86_400_000);
+  const { numAffectedRows = 0n } = await sql`
+    delete from ended_builds where finished_at < ${before} and refused_at is null`.execute(ledger);
   return Number(numAffectedRows);
 }

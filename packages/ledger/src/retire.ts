@@ -4,7 +4,7 @@ import { connectLedger } from "./connect.ts";
 import { retireReservations } from "./domain-reservations.ts";
 import { retireMetricSamples } from "./metric-samples.ts";
 import { ensurePartitions } from "./partitions.ts";
-import { retireEndedBuilds } from "./resource-charges.ts";
+import { ENDED_BUILDS_DAYS, retireEndedBuilds } from "./resource-charges.ts";
 import { retireAuditLog, retireJobRuns, retireUnmatchedPayments } from "./retention.ts";
 
 /** The retention job: `node packages/ledger/src/retire.ts`, once a day. Ends with 1 when something went wrong; the next one continues. */
@@ -12,8 +12,6 @@ import { retireAuditLog, retireJobRuns, retireUnmatchedPayments } from "./retent
 const STATEMENT_TIMEOUT_MS = 300_000;
 /** How long the samples of an instance are kept that nobody samples any more, in days. */
 const SAMPLES_DAYS = 90;
-/** How long a build that ended waits to be charged, in days: where plans are not metered any more, none is. */
-const ENDED_BUILDS_DAYS = 90;
 /** How long a refund waits for its payment, in days: senders try again for days, and send again for a month on demand. */
 const UNMATCHED_DAYS = 90;
 /** How long a hook's delivery is known, in days: senders try again for hours at most. */
@@ -44,13 +42,18 @@ try {
   const retired = {
     sampled_instances: await retireMetricSamples(ledger, before(SAMPLES_DAYS)),
     builds: await retireBuilds(ledger, now),
-    ended_builds: await retireEndedBuilds(ledger, before(ENDED_BUILDS_DAYS)),
+    ended_builds: await retireEndedBuilds(ledger, now),
     audit_log: await retireAuditLog(ledger, before(auditDays)),
     domain_reservations: await retireReservations(ledger, now),
     unmatched_payments: await retireUnmatchedPayments(ledger, before(UNMATCHED_DAYS)),
     git_deliveries: await retireGitDeliveries(ledger, before(DELIVERIES_DAYS)),
   };
   console.log(`ledger: retired ${JSON.stringify(retired)}`);
+  if (retired.ended_builds > 0) {
+    console.warn(
+      `ledger: ${retired.ended_builds} builds ended ${ENDED_BUILDS_DAYS} days ago and were not charged`,
+    );
+  }
 } catch (error) {
   console.error("ledger: retention failed:", error instanceof Error ? error.message : error);
   process.exitCode = 1;
