@@ -6,8 +6,10 @@ import {
   type BuildRow,
   beginInvoicing,
   chargeBuilds,
+  connectLedger,
   findInvoice,
   issueInvoice,
+  type Ledger,
   listInvoiceLines,
   listPrices,
   organizationCost,
@@ -196,6 +198,53 @@ test("a charge that the ledger refuses holds up no other one, and is tried again
   });
   expect(await waiting()).toBe(0);
 });
+
+test("a process that is killed between the charge and its note leaves both as they were", async () => {
+  await pricesFrom(BEGIN - MINUTE, { buildMinute: "1" });
+  await recordBuild(server.ledger, build("b1"));
+  // They wait for locks as long as it takes.
+  const connect = () =>
+    connectLedger({ url: server.postgres.url, applicationName: "test", statementTimeoutMs: 0 });
+  const [holder, killed] = [connect(), connect()];
+  let charging: Promise<unknown> | undefined;
+  try {
+    await holder.transaction().execute(async (transaction) => {
+      // Rows can be locked, and a charge inserted; the deletion of its note waits.
+      await sql`lock table ended_builds in share mode`.execute(transaction);
+      let isOver = false;
+      charging = chargeBuilds(killed)
+        .catch((error: unknown) => error)
+        .finally(() => {
+          isOver = true;
+        });
+      const pid = await waitingFor(transaction, "ended_builds", () => isOver);
+      expect(await chargeBuilds(server.ledger)).toMatchObject({ recorded: 0, isMore: false });
+      await sql`select pg_terminate_backend(${pid})`.execute(transaction);
+      expect(await charging).toBeInstanceOf(Error);
+    });
+    expect(await charged()).toEqual([]);
+    expect(await waiting()).toBe(1);
+    expect(await chargeBuilds(server.ledger)).toMatchObject({ recorded: 1, isMore: false });
+    expect(await charged()).toEqual(["u1/build_minute/b1 2026-01-01 3 1 3"]);
+    expect(await waiting()).toBe(0);
+  } finally {
+    await charging;
+    await Promise.all([holder.destroy(), killed.destroy()]);
+  }
+});
+
+/** @returns the process that waits for a lock of a table, once one does */
+async function waitingFor(ledger: Ledger, table: string, isOver: () => boolean): Promise<number> {
+  while (!isOver()) {
+    const { rows } = await sql<{ pid: number }>`
+      select pid from pg_locks where relation = ${table}::regclass and not granted`.execute(ledger);
+    const [row] = rows;
+    if (row) {
+      return row.pid;
+    }
+  }
+  throw new Error(`nothing has waited for ${table}`);
+}
 
 // Shows: docs/billing.md#build-minutes: The charge is in `plan_charges` as others are
 test("builds are in the sums and on the invoice of their cycle, and no late change concerns them", async () => {
