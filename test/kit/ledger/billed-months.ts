@@ -191,7 +191,7 @@ const builds: readonly (Pick<BuildRow, "organization_id" | "project_id"> & {
     at: at("02-01T08:00:00"),
     error_code: "BUILD_ENGINE_FAILED",
   },
-  { organization_id: "acme", project_id: "shop", at: at("02-01T09:00:00"), started_at: null },
+  { organization_id: "acme", project_id: "shop", at: at("02-01T09:00:00"), ran_from: null, ran_until: null },
 ];
 
 async function recordBuilds(ledger: Ledger): Promise<void> {
@@ -210,7 +210,10 @@ async function recordBuilds(ledger: Ledger): Promise<void> {
       error_message: null,
       created_at: new Date(begun - 1_000),
       started_at: new Date(begun),
-      finished_at: new Date(begun + 150_000 * (index + 1)),
+      ran_from: new Date(begun),
+      ran_until: new Date(begun + 150_000 * (index + 1)),
+      // What ended long ago is charged no more.
+      finished_at: new Date(Date.now() - 3_600_000),
       ...build,
     });
   }

@@ -7,6 +7,7 @@ import {
 } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "../connect.ts";
+import { ENDED_BUILDS_DAYS } from "../resource-charges.ts";
 import type { Check } from "./checks.ts";
 import { timeOf } from "./facts.ts";
 import type { BillingFinding } from "./findings.ts";
@@ -47,8 +48,8 @@ interface BuildRow {
   project_id: string;
   project_uid: string;
   id: string;
-  started_at: Date;
-  finished_at: Date;
+  ran_from: Date;
+  ran_until: Date;
   error_code: string | null;
   /** It was noted as it ended, and is not any more. */
   is_due: boolean;
@@ -61,8 +62,8 @@ interface BuildRow {
 
 /**
  * Compares charges of builds with the builds that the history still has: the newest ones of each project. One that has ended has its charge, or the note
- * from which that follows, wherever builds had a price by then.
- * @param scope days by which builds began
+ * from which that follows, wherever builds had a price by then. Of one that ended long ago both may have gone, and only the seals show that.
+ * @param scope days by which builds ran
  */
 export async function auditBuilds(
   ledger: Ledger,
@@ -73,18 +74,19 @@ export async function auditBuilds(
   const ms = (column: string) => sql`(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
   for (let last: [project: string, id: string] = ["", ""]; ; ) {
     const { rows } = await sql<BuildRow>`
-      select b.project_id, b.project_uid, b.id, b.started_at, b.finished_at, b.error_code,
-        exists (select from price_lists where resources -> ${PRICES.build_minute}::text is not null
-          and recorded_at <= least(b.finished_at, b.updated_at))
+      select b.project_id, b.project_uid, b.id, b.ran_from, b.ran_until, b.error_code,
+        b.finished_at >= now() - make_interval(days => ${ENDED_BUILDS_DAYS})
+          and exists (select from price_lists where resources -> ${PRICES.build_minute}::text is not null
+            and recorded_at <= least(b.finished_at, b.updated_at))
           and not exists (select from ended_builds e
             where (e.organization_id, e.project_id, e.build_id) = (b.organization_id, b.project_id, b.id)) as is_due,
         c.organization_id || '/' || c.project_id as charged_project, ${ms("c.starts_at")} as starts, ${ms("c.ends_at")} as ends,
         ${ms("c.final_at")} as final, trim_scale(c.quantity)::text as quantity
       from builds b left join plan_charges c on c.key = b.project_uid || '/build_minute/' || b.id
       where b.organization_id = ${organizationId} and (b.project_id, b.id) > (${last[0]}, ${last[1]})
-        and b.started_at is not null and b.finished_at is not null
-        and b.started_at >= coalesce(${from ?? null}::timestamp at time zone 'UTC', '-infinity')
-        and b.started_at < ${to}::timestamp at time zone 'UTC'
+        and b.finished_at is not null and b.ran_from is not null and b.ran_until is not null
+        and b.ran_from >= coalesce(${from ?? null}::timestamp at time zone 'UTC', '-infinity')
+        and b.ran_from < ${to}::timestamp at time zone 'UTC'
       order by b.project_id, b.id limit ${BUILDS}`.execute(ledger);
     for (const row of rows) {
       const found = compareBuild(organizationId, row, lists);
@@ -110,8 +112,8 @@ function compareBuild(
     {
       projectUid: row.project_uid,
       buildId: row.id,
-      startedAt: row.started_at.getTime(),
-      finishedAt: row.finished_at.getTime(),
+      ranFrom: row.ran_from.getTime(),
+      ranUntil: row.ran_until.getTime(),
       errorCode: row.error_code ?? undefined,
     },
     lists,
