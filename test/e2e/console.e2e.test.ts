@@ -313,7 +313,7 @@ test.concurrent("the costs of the organization are those of its projects, and le
     await page.getByRole("link", { name: "Costs" }).click();
     await heading(page, "Costs").waitFor();
     await page.getByRole("term").getByText("Forecast").waitFor();
-    const cycles = page.getByLabel("Billing cycle");
+    const cycles = page.getByRole("combobox", { name: "Billing cycle" });
     await cycles.selectOption({ index: 11 });
     await page.getByText("Nothing was charged in this billing cycle").waitFor();
     // That in which the run started: a month may have begun since.

@@ -50,7 +50,10 @@ test("calls that are signed do not count against the limit, and others do", asyn
 // Shows: docs/invoices.md#payment-webhooks: 413, 429
 test("a body that is too large is refused before it is read", async () => {
   const port = await start();
-  const answer = await fetch(`http://127.0.0.1:${port}${PATH}`, { method: "POST", body: "x".repeat(2 ** 20) });
+  const answer = await fetch(`http://127.0.0.1:${port}${PATH}`, {
+    method: "POST",
+    body: "x".repeat(2 ** 20),
+  });
   expect([answer.status, await answer.json()]).toMatchObject([413, { code: "BODY_TOO_LARGE" }]);
 });
 
