@@ -19,7 +19,7 @@ export const payments: Attack = {
   about: "40 clients that send 100 kB to payment webhooks, with invented signatures of now",
   seconds: 8,
   expected: ["401", "429", "503"],
-  required: ["401"],
+  required: ["401 PAYMENT_WEBHOOK_UNSIGNED"],
   prepare: async ({ url }) => {
     const paid = {
       object: {
