@@ -60,3 +60,53 @@ test("an ended build loses its pods immediately, and is deleted as it was read a
   const { name, namespace, uid } = build.metadata;
   expect(calls.delete.mock.calls).toEqual([[buildResource, { name, namespace }, { uid, signal }]]);
 });
+
+test("a build has not ended until the ledger has its result, however often that fails", async () => {
+  const failing = vi
+    .fn()
+    .mockRejectedValueOnce(new Error("terminating connection due to administrator command"));
+  const calls = { storeLog: vi.fn(), ended: vi.fn() };
+  const completion = new BuildCompletion({
+    clock: new FakeClock("2026-03-01T00:00:00Z"),
+    follower: { isTruncated: () => false },
+    metrics: { ended: calls.ended },
+    record: failing,
+    storeLog: calls.storeLog,
+  } as never);
+  const before = {
+    phase: "building",
+    step: "build",
+    ranFrom: "2026-02-28T23:50:00.000Z",
+    ranUntil: "2026-02-28T23:59:00.000Z",
+  } as NonNullable<Build["status"]>;
+  const status = { ...before };
+  const { signal } = new AbortController();
+  const end = { phase: "failed", failure: { code: "BUILD_COMMAND_FAILED", message: "exit code 1" } } as const;
+  const complete = () =>
+    completion.complete({ ...owned("pshop"), status: before }, undefined, status, end, signal);
+
+  // The row of a project that is gone.
+  await expect(complete()).rejects.toThrow("terminating connection");
+  expect(status).toEqual(before);
+  failing
+    .mockResolvedValueOnce(undefined)
+    .mockRejectedValueOnce(new Error("timeout exceeded when trying to connect"));
+  await expect(complete()).rejects.toThrow("timeout exceeded");
+  calls.storeLog.mockRejectedValueOnce(new Error("canceling statement due to statement timeout"));
+  await expect(complete()).rejects.toThrow("statement timeout");
+  expect(status).toEqual(before);
+  expect(calls.ended).not.toHaveBeenCalled();
+
+  await complete();
+  const ended = { phase: "failed", errorCode: "BUILD_COMMAND_FAILED", errorMessage: "exit code 1" };
+  expect(status).toEqual({ ...before, ...ended, finishedAt: "2026-03-01T00:00:00.000Z" });
+  expect(failing).toHaveBeenLastCalledWith(
+    expect.objectContaining({
+      status: "failed",
+      error_code: "BUILD_COMMAND_FAILED",
+      ran_from: new Date("2026-02-28T23:50:00Z"),
+      ran_until: new Date("2026-02-28T23:59:00Z"),
+    }),
+  );
+  expect(calls.ended).toHaveBeenCalledTimes(1);
+});

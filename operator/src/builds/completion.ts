@@ -49,7 +49,7 @@ export class BuildCompletion {
   /**
    * Records a build's result, the last line of its log first, so that readers of an ended build find the whole log. Idempotent,
    * also after a crash half-way.
-   * @param status receives the phase and the failure
+   * @param status receives the phase and the failure once the ledger has them: it is also written after an error, and a build that has ended is recorded no more
    */
   async complete(
     build: Build,
@@ -61,16 +61,13 @@ export class BuildCompletion {
   ): Promise<void> {
     const { clock, follower, metrics, record, storeLog } = this.#deps;
     const finishedAt = status.finishedAt ?? clock.now().toISOString();
-    Object.assign(status, { phase, finishedAt });
-    if (failure) {
-      status.errorCode = failure.code;
-      status.errorMessage = failure.message.slice(0, 1_024);
-    }
+    const failed = failure && { errorCode: failure.code, errorMessage: failure.message.slice(0, 1_024) };
+    const ended = { ...status, phase, finishedAt, ...failed };
     const owner = projectOf(build, project);
     if (owner) {
       // First, as only this can meet a conflict: rows of the ledger are final.
       if (owner === project) {
-        await this.#updateProject(build, project, status, signal);
+        await this.#updateProject(build, project, ended, signal);
       }
       // Lines of the log reference the build's row, which may not exist yet.
       else {
@@ -85,8 +82,9 @@ export class BuildCompletion {
         buildId: build.metadata.name,
       };
       await storeLog(key, [finalLine(attempt, { at: new Date(finishedAt), level, message, step })]);
-      await record(buildRow(build, owner, status, follower.isTruncated(key)));
+      await record(buildRow(build, owner, ended, follower.isTruncated(key)));
     }
+    Object.assign(status, ended);
     const began = Date.parse(status.startedAt ?? "");
     const seconds = Number.isNaN(began) ? undefined : (Date.parse(finishedAt) - began) / 1_000;
     metrics.ended(phase, seconds, status.errorCode);
