@@ -1,6 +1,7 @@
 import type { PlanCharge, PriceList } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { instanceHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
 import {
   listPrices,
@@ -26,18 +27,7 @@ const HOUR = 3_600_000;
 const BEGIN = Date.UTC(2026, 0, 31, 22);
 const project = { organizationId: "acme", projectId: "shop", projectUid: "u1" };
 
-const hour = (index: number, facts: Partial<PlanCharge> = {}): PlanCharge => ({
-  key: `u1/instance_hour/${index}/0`,
-  kind: "instance_hour",
-  from: BEGIN + index * HOUR,
-  to: BEGIN + (index + 1) * HOUR,
-  finalAt: BEGIN + (index + 1) * HOUR,
-  plan: "basic",
-  instance: 0,
-  price: "3",
-  amount: "3",
-  ...facts,
-});
+const hour = (index: number, facts?: Partial<PlanCharge>): PlanCharge => instanceHour(BEGIN, index, facts);
 const window = (charges: readonly PlanCharge[], facts: Partial<MeteredWindow> = {}): MeteredWindow => ({
   ...project,
   until: new Date(BEGIN + charges.length * HOUR),

@@ -78,6 +78,9 @@ async function charged(): Promise<string[]> {
 
 const waiting = async () => (await sql`select from ended_builds`.execute(server.ledger)).rows.length;
 
+/** All that was due, without a difference or a refusal. */
+const dealtWith = (recorded: number) => ({ recorded, differing: [], refused: [], isMore: false });
+
 // Shows: docs/billing.md#build-minutes: Each begun minute in which a build's containers ran is charged
 test("builds are charged once by several processes, also those that the history has forgotten", async () => {
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.05" });
@@ -124,12 +127,7 @@ test("a build has the price of its start, and none where nothing costs or it has
   await recordBuild(server.ledger, build("b2", { ran_from: new Date(BEGIN + 1) }));
   const now = new Date();
   await recordBuild(server.ledger, build("b3", { ran_from: now, ran_until: now, finished_at: now }));
-  expect(await chargeBuilds(server.ledger)).toEqual({
-    recorded: 1,
-    differing: [],
-    refused: [],
-    isMore: false,
-  });
+  expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(1));
   expect(await charged()).toEqual(["u1/build_minute/b1 2026-01-01 3 2 6"]);
   expect(await waiting()).toBe(1);
 });
@@ -146,22 +144,12 @@ test("a build that ended 90 days ago is charged no more, and its note is dropped
   await recordBuild(server.ledger, build("newer", ended(89.99)));
   await recordBuild(server.ledger, build("refused", ended(100)));
   await sql`update ended_builds set refused_at = now() where build_id = 'refused'`.execute(server.ledger);
-  expect(await chargeBuilds(server.ledger)).toEqual({
-    recorded: 1,
-    differing: [],
-    refused: [],
-    isMore: false,
-  });
+  expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(1));
   expect(await charged()).toMatchObject([expect.stringContaining("u1/build_minute/newer")]);
   expect(await waiting()).toBe(2);
   expect(await retireEndedBuilds(server.ledger, new Date())).toBe(1);
   await sql`update ended_builds set refused_at = refused_at - interval '25 hours'`.execute(server.ledger);
-  expect(await chargeBuilds(server.ledger)).toEqual({
-    recorded: 1,
-    differing: [],
-    refused: [],
-    isMore: false,
-  });
+  expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(1));
   expect(await waiting()).toBe(0);
 });
 
@@ -176,12 +164,7 @@ test("a charge that the ledger refuses holds up no other one, and is tried again
   const refused = [{ organizationId: "acme", projectId: "shop", buildId: "b3", reason: "nothing_ahead" }];
   expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 3, differing: [], refused, isMore: false });
   expect(await charged()).toHaveLength(3);
-  expect(await chargeBuilds(server.ledger)).toEqual({
-    recorded: 0,
-    differing: [],
-    refused: [],
-    isMore: false,
-  });
+  expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(0));
   expect(await waiting()).toBe(1);
   await sql`update ended_builds set refused_at = refused_at - interval '25 hours'`.execute(server.ledger);
   expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 0, differing: [], refused, isMore: false });
@@ -190,12 +173,7 @@ test("a charge that the ledger refuses holds up no other one, and is tried again
     update ended_builds set refused_at = refused_at - interval '25 hours', ran_from = ${new Date(BEGIN)}`.execute(
     server.ledger,
   );
-  expect(await chargeBuilds(server.ledger)).toEqual({
-    recorded: 1,
-    differing: [],
-    refused: [],
-    isMore: false,
-  });
+  expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(1));
   expect(await waiting()).toBe(0);
 });
 
@@ -251,12 +229,7 @@ test("builds are in the sums and on the invoice of their cycle, and no late chan
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.5" });
   await recordBuild(server.ledger, build("b1"));
   await recordBuild(server.ledger, build("b2", { ran_until: new Date(BEGIN + MINUTE) }));
-  expect(await chargeBuilds(server.ledger)).toEqual({
-    recorded: 2,
-    differing: [],
-    refused: [],
-    isMore: false,
-  });
+  expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(2));
   const cycle = new Date("2026-01-01T00:00:00Z");
   const cost = await organizationCost(server.ledger, {
     organizationId: "acme",

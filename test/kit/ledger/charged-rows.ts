@@ -1,4 +1,4 @@
-import { billedMinutes, jobRunName, runAmount } from "@slipway/crds";
+import { billedMinutes, jobRunName, type PlanCharge, runAmount } from "@slipway/crds";
 import type { JobRunRow, StorageHour } from "@slipway/ledger";
 
 export interface JobRunFacts extends Partial<Omit<JobRunRow, "billed_minutes" | "amount">> {
@@ -48,6 +48,25 @@ export function storageHour(
     gb,
     price_per_gb_hour,
     amount: runAmount(price_per_gb_hour, gb),
+    ...facts,
+  };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** An hour of the instance 0 of the project `u1`, by its number since the project's beginning, in milliseconds. */
+export function instanceHour(begin: number, index: number, facts: Partial<PlanCharge> = {}): PlanCharge {
+  const to = begin + (index + 1) * HOUR_MS;
+  return {
+    key: `u1/instance_hour/${index}/0`,
+    kind: "instance_hour",
+    from: to - HOUR_MS,
+    to,
+    finalAt: to,
+    plan: "basic",
+    instance: 0,
+    price: "3",
+    amount: "3",
     ...facts,
   };
 }

@@ -1,22 +1,12 @@
 import type { PlanCharge } from "@slipway/crds";
 import { expect, test } from "vitest";
+import { instanceHour } from "../../../../test/kit/ledger/charged-rows.ts";
 import { type AuditedCharge, compareFacts, isSameCharge } from "./facts.ts";
 
 const HOUR = 3_600_000;
 const BEGIN = Date.UTC(2026, 0, 31, 22);
 
-const hour = (index: number, facts: Partial<PlanCharge> = {}): PlanCharge => ({
-  key: `u1/instance_hour/${index}/0`,
-  kind: "instance_hour",
-  from: BEGIN + index * HOUR,
-  to: BEGIN + (index + 1) * HOUR,
-  finalAt: BEGIN + (index + 1) * HOUR,
-  plan: "basic",
-  instance: 0,
-  price: "3",
-  amount: "3",
-  ...facts,
-});
+const hour = (index: number, facts?: Partial<PlanCharge>): PlanCharge => instanceHour(BEGIN, index, facts);
 const row = (charge: PlanCharge, facts: Partial<AuditedCharge> = {}): AuditedCharge => ({
   ...charge,
   cycle: charge.from < Date.UTC(2026, 1) ? "2026-01-01" : "2026-02-01",
