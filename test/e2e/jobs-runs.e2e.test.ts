@@ -64,7 +64,7 @@ const expectLog = (job: Job, id: string, log: string): Promise<void> =>
 /** Ends when it is killed. */
 const STUBBORN = "trap '' TERM; echo up; while :; do sleep 1; done";
 
-describe.concurrent("a run", { timeout: 240_000 }, () => {
+describe.concurrent("a run", () => {
   // Shows: docs/jobs.md#job-run: `running` | another exit code | `failed`, billed; never tried again
   test("that takes more memory than its plan has is killed, has failed and is billed", async () => {
     const command = ["/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1000M", "count=1"];
@@ -215,7 +215,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
   });
 });
 
-describe.concurrent("a run by hand", { timeout: 240_000 }, () => {
+describe.concurrent("a run by hand", () => {
   test("starts now, beside none that is active, on the same terms as one of the schedule", async () => {
     const job = await create({ name: "by-hand", script: "echo now; sleep 20" });
     const both = await Promise.all([job.start(), job.start()]);
