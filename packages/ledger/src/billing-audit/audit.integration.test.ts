@@ -256,6 +256,29 @@ test("a migration ends an audit that runs, and waits for none of its locks", asy
   await audits.destroy();
 });
 
+// Shows: docs/billing-audit.md#the-command: An upgrade whose migrations
+test("a migration ends an audit that began after its transaction", async () => {
+  const audits = connectLedger({
+    url: server.postgres.url,
+    applicationName: AUDIT_APPLICATION,
+    statementTimeoutMs: 120_000,
+  });
+  await server.ledger.transaction().execute(async (transaction) => {
+    // From here on the transaction sees the connections that there are now.
+    await sql`select from pg_stat_activity`.execute(transaction);
+    const begun = Promise.withResolvers<void>();
+    const audit = withAuditLock(audits, async (connection) => {
+      begun.resolve();
+      await sql`select pg_sleep(100)`.execute(connection);
+    });
+    const ended = expect(audit).rejects.toThrow(/terminat/);
+    await begun.promise;
+    await endAudits(transaction);
+    await ended;
+  });
+  await audits.destroy();
+});
+
 test("an organization is audited of which there is nothing but a run, an hour of storage, or a sum of a day", async () => {
   const { organizations, findings } = await auditForged([
     'insert into job_runs select r.* from job_runs o, json_populate_record(o, \'{"organization_id": "only-runs"}\') r limit 1',

@@ -111,6 +111,8 @@ export async function endAudits(transaction: QueryExecutorProvider): Promise<voi
     if (rows[0]?.locked) {
       return;
     }
+    // What is connected is read once a transaction otherwise: an audit that began since would not be found.
+    await sql`select pg_stat_clear_snapshot()`.execute(transaction);
     await sql`
       select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and usename = current_user
         and application_name = ${AUDIT_APPLICATION}`.execute(transaction);
