@@ -459,6 +459,19 @@ describe("a payment webhook", () => {
     expect(await outcomeOf(refund(number))).toEqual([200, "refused", "PAYMENT_UNKNOWN"]);
   });
 
+  // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_OF_OTHER_INVOICE`
+  test("of a payment that a person recorded of another invoice pays nothing, until that one is taken back", async () => {
+    const [one, other] = [await invoiced(), await invoiced()];
+    const payment = { number: one.number, reference: `pi_${other.number}` };
+    await payInvoice(ledger, payment);
+    const refused = [200, "refused", "PAYMENT_OF_OTHER_INVOICE"];
+    expect(await outcomeOf(stripe(other.number))).toEqual(refused);
+    expect(await paid(other.number)).toBe(0n);
+    await reversePayment(ledger, payment);
+    expect(await outcomeOf(stripe(other.number))).toEqual([200, "applied"]);
+    expect(await paid(other.number)).toBe(301n);
+  });
+
   // Shows: docs/invoices.md#payment-webhooks: 200 | `PAYMENT_TAKEN_BACK`
   test("of a payment whose refund came before it pays nothing", async () => {
     const { number } = await invoiced();

@@ -84,6 +84,18 @@ async function findPaidInvoice(transaction: Ledger, reference: string): Promise<
   return rows.length === 1 ? rows[0]?.number : undefined;
 }
 
+/** Whether another invoice has a payment of this name that was not taken back, as one that a person recorded. */
+async function isPaidElsewhere(
+  transaction: Ledger,
+  { reference }: PaymentEvent,
+  claimed: string,
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from invoice_payments where reference = ${reference} and invoice_number <> ${claimed}
+    group by invoice_number having count(*) = 1 limit 1`.execute(transaction);
+  return rows.length > 0;
+}
+
 /** One of a test mode says nothing of an invoice, and one that names none is not kept. */
 async function recordTest(transaction: Ledger, event: PaymentEvent): Promise<RecordedPaymentEvent> {
   if (event.invoice === undefined) {
@@ -108,9 +120,9 @@ async function apply(
     earlier: earlier.filter(
       ({ invoice: named }) => event.provider === "stripe" || named === undefined || named === claimed,
     ),
-    isElsewhere: earlier.some(
-      (one) => one.kind === "payment" && isOfItsInvoice(one) && one.invoice !== claimed,
-    ),
+    isElsewhere:
+      earlier.some((one) => one.kind === "payment" && isOfItsInvoice(one) && one.invoice !== claimed) ||
+      (await isPaidElsewhere(transaction, event, claimed)),
     isByHand:
       kind === "refund" &&
       payment?.isReversed !== false &&

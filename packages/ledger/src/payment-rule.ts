@@ -65,7 +65,7 @@ export interface KnownPayment {
   payment: { amountCents: bigint; isReversed: boolean } | undefined;
   /** Of the same payment: of Stripe's all, of a name that several payments may have those of this or no invoice. */
   earlier: readonly EarlierEvent[];
-  /** Whether another invoice has the payment by an event. */
+  /** Whether another invoice has, or by an event had, a payment of this name. */
   isElsewhere: boolean;
   /** Of a refund whose payment was refused or taken back: that a person recorded one since it was reported that may be it. */
   isByHand: boolean;
