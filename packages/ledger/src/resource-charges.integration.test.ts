@@ -46,6 +46,17 @@ async function pricesFrom(from: number, resources: object): Promise<void> {
   });
 }
 
+/** Records builds whose ends were noted an hour ago, or so long ago: what is noted now is not charged yet. */
+async function recordEnded(builds: readonly BuildRow[], age = "1 hour"): Promise<void> {
+  for (const one of builds) {
+    await recordBuild(server.ledger, one);
+    await sql`
+      update ended_builds set noted_at = now() - ${age}::interval where build_id = ${one.id}`.execute(
+      server.ledger,
+    );
+  }
+}
+
 const build = (id: string, facts: Partial<BuildRow> = {}): BuildRow => ({
   organization_id: "acme",
   project_id: "shop",
@@ -62,8 +73,8 @@ const build = (id: string, facts: Partial<BuildRow> = {}): BuildRow => ({
   error_message: null,
   created_at: new Date(BEGIN - MINUTE),
   started_at: new Date(BEGIN - 30 * MINUTE),
-  // What ended 90 days ago is charged no more.
-  finished_at: new Date(Date.now() - 60 * MINUTE),
+  // By an operator's clock, which may be wrong: it decides nothing.
+  finished_at: new Date(BEGIN + 3 * MINUTE),
   ran_from: new Date(BEGIN),
   ran_until: new Date(BEGIN + 2 * MINUTE + 1),
   ...facts,
@@ -86,12 +97,14 @@ test("builds are charged once by several processes, also those that the history 
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.05" });
   await recordBuild(server.ledger, build("b1", { status: "building", finished_at: null }));
   expect(await waiting()).toBe(0);
-  await recordBuild(server.ledger, build("b1"));
-  await recordBuild(server.ledger, build("b1"));
-  await recordBuild(server.ledger, build("b2", { status: "failed", error_code: "BUILD_FAILED" }));
-  await recordBuild(server.ledger, build("b3", { status: "superseded" }));
-  await recordBuild(server.ledger, build("b4", { status: "failed", error_code: "BUILD_ENGINE_FAILED" }));
-  await recordBuild(server.ledger, build("b5", { status: "superseded", ran_from: null, ran_until: null }));
+  await recordEnded([
+    build("b1"),
+    build("b1"),
+    build("b2", { status: "failed", error_code: "BUILD_FAILED" }),
+    build("b3", { status: "superseded" }),
+    build("b4", { status: "failed", error_code: "BUILD_ENGINE_FAILED" }),
+    build("b5", { status: "superseded", ran_from: null, ran_until: null }),
+  ]);
   await retireBuilds(server.ledger, new Date(Date.now() + 31 * 86_400_000));
   expect((await sql`select from builds`.execute(server.ledger)).rows).toEqual([]);
   const pools = [server.ledger, server.connect(), server.connect()];
@@ -106,8 +119,7 @@ test("builds are charged once by several processes, also those that the history 
   expect(await charged()).toEqual(all);
   expect(await waiting()).toBe(0);
   // A process that ends a forgotten build again changes nothing, also where it has it otherwise.
-  await recordBuild(server.ledger, build("b1"));
-  await recordBuild(server.ledger, build("b2", { ran_until: new Date(BEGIN + 10 * MINUTE) }));
+  await recordEnded([build("b1"), build("b2", { ran_until: new Date(BEGIN + 10 * MINUTE) })]);
   expect(await chargeBuilds(server.ledger)).toEqual({
     recorded: 0,
     differing: ["u1/build_minute/b2"],
@@ -123,10 +135,8 @@ test("a build has the price of its start, and none where nothing costs or it has
   expect(await waiting()).toBe(0);
   await pricesFrom(BEGIN, { buildMinute: "2" });
   await pricesFrom(BEGIN + 1, {});
-  await recordBuild(server.ledger, build("b1"));
-  await recordBuild(server.ledger, build("b2", { ran_from: new Date(BEGIN + 1) }));
-  const now = new Date();
-  await recordBuild(server.ledger, build("b3", { ran_from: now, ran_until: now, finished_at: now }));
+  await recordEnded([build("b1"), build("b2", { ran_from: new Date(BEGIN + 1) })]);
+  await recordBuild(server.ledger, build("b3"));
   expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(1));
   expect(await charged()).toEqual(["u1/build_minute/b1 2026-01-01 3 2 6"]);
   expect(await waiting()).toBe(1);
@@ -135,14 +145,9 @@ test("a build has the price of its start, and none where nothing costs or it has
 // Shows: docs/billing.md#build-minutes: charged once it is turned on again, for 90 days
 test("a build that ended 90 days ago is charged no more, and its note is dropped unless it was refused", async () => {
   await pricesFrom(0, { buildMinute: "1" });
-  const DAY = 86_400_000;
-  const ended = (days: number) => {
-    const at = new Date(Date.now() - days * DAY);
-    return { ran_from: at, ran_until: at, finished_at: at };
-  };
-  await recordBuild(server.ledger, build("older", ended(90.01)));
-  await recordBuild(server.ledger, build("newer", ended(89.99)));
-  await recordBuild(server.ledger, build("refused", ended(100)));
+  await recordEnded([build("older")], "90 days 1 hour");
+  await recordEnded([build("newer")], "89 days 23 hours");
+  await recordEnded([build("refused")], "100 days");
   await sql`update ended_builds set refused_at = now() where build_id = 'refused'`.execute(server.ledger);
   expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(1));
   expect(await charged()).toMatchObject([expect.stringContaining("u1/build_minute/newer")]);
@@ -156,11 +161,9 @@ test("a build that ended 90 days ago is charged no more, and its note is dropped
 test("a charge that the ledger refuses holds up no other one, and is tried again after a day", async () => {
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "1" });
   const tomorrow = new Date(Date.now() + 86_400_000);
-  for (const id of ["b1", "b2", "b4"]) {
-    await recordBuild(server.ledger, build(id));
-  }
-  // Run by a node whose clock was ahead.
-  await recordBuild(server.ledger, build("b3", { ran_from: tomorrow, ran_until: tomorrow }));
+  // The last one was run by a node whose clock was ahead.
+  const ahead = build("b3", { ran_from: tomorrow, ran_until: tomorrow });
+  await recordEnded([build("b1"), build("b2"), build("b4"), ahead]);
   const refused = [{ organizationId: "acme", projectId: "shop", buildId: "b3", reason: "nothing_ahead" }];
   expect(await chargeBuilds(server.ledger)).toEqual({ recorded: 3, differing: [], refused, isMore: false });
   expect(await charged()).toHaveLength(3);
@@ -179,7 +182,7 @@ test("a charge that the ledger refuses holds up no other one, and is tried again
 
 test("a process that is killed between the charge and its note leaves both as they were", async () => {
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "1" });
-  await recordBuild(server.ledger, build("b1"));
+  await recordEnded([build("b1")]);
   // They wait for locks as long as it takes.
   const connect = () =>
     connectLedger({ url: server.postgres.url, applicationName: "test", statementTimeoutMs: 0 });
@@ -227,8 +230,7 @@ async function waitingFor(ledger: Ledger, table: string, isOver: () => boolean):
 // Shows: docs/billing.md#build-minutes: The charge is in `plan_charges` as others are
 test("builds are in the sums and on the invoice of their cycle, and no late change concerns them", async () => {
   await pricesFrom(BEGIN - MINUTE, { buildMinute: "0.5" });
-  await recordBuild(server.ledger, build("b1"));
-  await recordBuild(server.ledger, build("b2", { ran_until: new Date(BEGIN + MINUTE) }));
+  await recordEnded([build("b1"), build("b2", { ran_until: new Date(BEGIN + MINUTE) })]);
   expect(await chargeBuilds(server.ledger)).toEqual(dealtWith(2));
   const cycle = new Date("2026-01-01T00:00:00Z");
   const cost = await organizationCost(server.ledger, {

@@ -6,7 +6,7 @@ import { recordInParts } from "./refused-rows.ts";
 
 /** Charges of what projects use beside their plans: docs/billing.md. They follow from facts in the ledger, and from prices by date. */
 
-/** A charge is recorded so long after its fact: prices that were in force then are in the ledger by now. */
+/** A charge is recorded so long after its fact was noted, by the ledger's clock: prices that were in force then are in the ledger by now. */
 const LAG_MINUTES = 10;
 /** Facts of one transaction. */
 const BATCH = 500;
@@ -22,7 +22,6 @@ interface EndedBuildRow {
   build_id: string;
   ran_from: Date;
   ran_until: Date;
-  finished_at: Date;
   error_code: string | null;
 }
 
@@ -58,10 +57,10 @@ export async function chargeBuilds(ledger: Ledger, batch = BATCH): Promise<Charg
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
       const { rows } = await sql<EndedBuildRow>`
-        select * from ended_builds where finished_at < now() - make_interval(mins => ${LAG_MINUTES})
-          and case when refused_at is null then finished_at >= now() - make_interval(days => ${ENDED_BUILDS_DAYS})
+        select * from ended_builds where noted_at < now() - make_interval(mins => ${LAG_MINUTES})
+          and case when refused_at is null then noted_at >= now() - make_interval(days => ${ENDED_BUILDS_DAYS})
             else refused_at < now() - make_interval(hours => ${REFUSED_HOURS}) end
-        order by finished_at, organization_id, project_id, build_id limit ${batch} for update skip locked`.execute(
+        order by noted_at, organization_id, project_id, build_id limit ${batch} for update skip locked`.execute(
         transaction,
       );
       if (rows.length === 0) {
@@ -193,12 +192,12 @@ async function insertCharges(
 }
 
 /**
- * Drops notes of builds that ended too long ago to be charged. One whose charge was refused is kept: it is tried again.
+ * Drops notes that are too old to be charged. One whose charge was refused is kept: it is tried again.
  * @returns how many
  */
 export async function retireEndedBuilds(ledger: Ledger, now: Date): Promise<number> {
   const before = new Date(now.getTime() - ENDED_BUILDS_DAYS * 86_400_000);
   const { numAffectedRows = 0n } = await sql`
-    delete from ended_builds where finished_at < ${before} and refused_at is null`.execute(ledger);
+    delete from ended_builds where noted_at < ${before} and refused_at is null`.execute(ledger);
   return Number(numAffectedRows);
 }

@@ -24,6 +24,7 @@ import {
   setOrganizationCountry,
   settleCycle,
 } from "@slipway/ledger";
+import { sql } from "kysely";
 import { jobRun, storageHour } from "./charged-rows.ts";
 import { forge } from "./forge.ts";
 
@@ -212,11 +213,13 @@ async function recordBuilds(ledger: Ledger): Promise<void> {
       started_at: new Date(begun),
       ran_from: new Date(begun),
       ran_until: new Date(begun + 150_000 * (index + 1)),
-      // What ended long ago is charged no more.
+      // Of what ended long ago the audit expects no charge.
       finished_at: new Date(Date.now() - 3_600_000),
       ...build,
     });
   }
+  // What was noted just now is not charged yet.
+  await sql`update ended_builds set noted_at = noted_at - interval '1 hour'`.execute(ledger);
   await chargeBuilds(ledger);
 }
 

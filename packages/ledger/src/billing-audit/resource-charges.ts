@@ -75,7 +75,7 @@ export async function auditBuilds(
   for (let last: [project: string, id: string] = ["", ""]; ; ) {
     const { rows } = await sql<BuildRow>`
       select b.project_id, b.project_uid, b.id, b.ran_from, b.ran_until, b.error_code,
-        b.finished_at >= now() - make_interval(days => ${ENDED_BUILDS_DAYS})
+        least(b.finished_at, b.updated_at) >= now() - make_interval(days => ${ENDED_BUILDS_DAYS})
           and exists (select from price_lists where resources -> ${PRICES.build_minute}::text is not null
             and recorded_at <= least(b.finished_at, b.updated_at))
           and not exists (select from ended_builds e

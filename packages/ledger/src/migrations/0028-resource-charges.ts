@@ -37,20 +37,19 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       build_id text collate "C" not null,
       ran_from timestamptz not null,
       ran_until timestamptz not null,
-      finished_at timestamptz not null,
       error_code text,
+      noted_at timestamptz not null default now(),
       refused_at timestamptz,
       primary key (organization_id, project_id, build_id)
     )`.execute(db);
-  await sql`create index ended_builds_age on ended_builds (finished_at)`.execute(db);
+  await sql`create index ended_builds_age on ended_builds (noted_at)`.execute(db);
   // It refuses nothing: a build ends, whatever is charged for it.
   await sql`
     create function note_ended_build() returns trigger language plpgsql as $$
     begin
       if exists (select from price_lists where resources -> 'buildMinute' is not null) then
-        insert into ended_builds (organization_id, project_id, project_uid, build_id, ran_from, ran_until, finished_at, error_code)
-          values (new.organization_id, new.project_id, new.project_uid, new.id, new.ran_from, new.ran_until, new.finished_at,
-            new.error_code)
+        insert into ended_builds (organization_id, project_id, project_uid, build_id, ran_from, ran_until, error_code)
+          values (new.organization_id, new.project_id, new.project_uid, new.id, new.ran_from, new.ran_until, new.error_code)
           on conflict do nothing;
       end if;
       return null;
