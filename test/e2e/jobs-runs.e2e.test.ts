@@ -85,11 +85,12 @@ describe.concurrent("a run", () => {
     const { id, started_at } = await job.running();
     // Meanwhile it can be read.
     await eventually(async () => expect((await job.log(id)).logs).toBe("up\n"));
-    await eventually(
+    const { samples: early = 0 } = await eventually(
       async () => {
         const metrics = await job.metrics(id);
         expect(metrics).toMatchObject({ status: "collecting", window: { started_at } });
         expect(metrics.memory?.latest_bytes).toBeGreaterThan(0);
+        return metrics;
       },
       { within: 60_000 },
     );
@@ -103,8 +104,8 @@ describe.concurrent("a run", () => {
     await eventually(async () => {
       const metrics = await job.metrics(id);
       expect(metrics).toMatchObject({ status: "available" });
-      // Ninety seconds, and a sample every ten at least.
-      expect(metrics.samples).toBeGreaterThanOrEqual(8);
+      // How many depends on how busy its kubelet is, which is asked less often while it does not answer in time.
+      expect(metrics.samples).toBeGreaterThan(early);
     });
     await expectLog(job, id, "up\nbye\n");
     // Cancelling what has ended changes nothing.
