@@ -106,8 +106,11 @@ test("requests are the least of a project's autoscaler, also for the next operat
   await create("scaled", { requestsPerSecondTarget: 10 });
   await untilLeast(3);
   expect(await autoscaler("scaled")).toMatchObject({ spec: { minReplicas: 3, maxReplicas: 3 } });
-  const { status } = await cluster.client.get<Project>(projectResource, { namespace, name: "scaled" });
-  expect(status?.requestScaling).toMatchObject({ instances: 3 });
+  // The status follows the autoscaler.
+  await eventually(async () => {
+    const { status } = await cluster.client.get<Project>(projectResource, { namespace, name: "scaled" });
+    return status?.requestScaling?.instances === 3;
+  });
   expect(await operator.metrics()).toMatch(/slipway_request_scaling_projects 1\n/);
 
   // The figures are away, and the operator that knew them.
