@@ -11,36 +11,105 @@ export interface PlantedError {
 const METERED_NOW =
   "insert into plan_meters (organization_id, project_id, project_uid, metered_until) values ('other', 'other', 'u-other', now())";
 
+type Written = readonly [what: string, code: BillingFindingCode, ...statements: string[]];
+
+/** A project whose rows errors are planted in. */
+export interface PlantedIn {
+  uid: string;
+  /** Key of an hour of its instance 0. */
+  hour: string;
+  /** Key of an hour of its storage. */
+  storage: string;
+  /** Number of a change that adds instances, an hour or more after its first one, and before the end of charged hours. */
+  adds: number;
+}
+
+/** Errors in the rows of any project that was charged by the hour. */
+export const errorsIn = ({ uid, hour, storage, adds }: PlantedIn): PlantedError[] =>
+  named([
+    ["a lost hour", "CHARGE_MISSING", `delete from plan_charges where key = '${hour}'`],
+    [
+      "a double hour",
+      "CHARGE_UNEXPECTED",
+      `insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan, instance, price, amount, recorded_at)
+       select organization_id, project_id, project_uid, key || '0', kind, starts_at, ends_at, final_at, cycle_start, plan, instance, price, amount, recorded_at
+       from plan_charges where key = '${hour}'`,
+    ],
+    [
+      "a wrong price",
+      "CHARGE_DIFFERS",
+      `update plan_charges set price = price + 1, amount = amount + 1 where key = '${hour}'`,
+    ],
+    ["a wrong plan", "CHARGE_DIFFERS", `update plan_charges set plan = 'business' where key = '${hour}'`],
+    [
+      "a wrong quantity",
+      "CHARGE_DIFFERS",
+      `update plan_charges set gb = gb + 1, amount = (gb + 1) * price where key = '${storage}'`,
+    ],
+    [
+      "a moved boundary",
+      "CHARGE_DIFFERS",
+      `update plan_charges set starts_at = starts_at + interval '1 microsecond' where key = '${hour}'`,
+    ],
+    [
+      "a charge of another project",
+      "CHARGE_UNEXPECTED",
+      `update plan_charges set project_id = 'other' where key = '${hour}'`,
+    ],
+    [
+      "a removed change",
+      "CHANGE_MISSING",
+      `delete from billable_changes where project_uid = '${uid}' and number = ${adds}`,
+    ],
+    [
+      "an edited change",
+      "CHARGE_UNEXPECTED",
+      `update billable_changes set instances = instances - 1 where project_uid = '${uid}' and number = ${adds}`,
+    ],
+    [
+      "a moved change",
+      "CHARGE_MISSING",
+      `update billable_changes set at = at - interval '1 hour' where project_uid = '${uid}' and number = ${adds}`,
+    ],
+    [
+      "a change of another project",
+      "CHANGE_DIFFERS",
+      `update billable_changes set project_id = 'other' where project_uid = '${uid}' and number = ${adds}`,
+    ],
+    [
+      "a history that is not charged",
+      "CHANGE_DIFFERS",
+      `delete from plan_meters where project_uid = '${uid}'`,
+    ],
+    [
+      "a sum of a project",
+      "SUM_DIFFERS",
+      `update usage_by_project set amount = amount + 0.1 where project_id = (select min(project_id) from plan_meters where project_uid = '${uid}') and kind = 'instance_hour'`,
+    ],
+  ]);
+
+/** Errors in sealed rows, of which nothing else is wrong. */
+export const sealedErrorsIn = ({ uid, hour, adds }: PlantedIn): PlantedError[] =>
+  named([
+    [
+      "an edited row",
+      "SEAL_ROWS_DIFFER",
+      `update plan_charges set recorded_at = recorded_at + interval '1 microsecond' where key = '${hour}'`,
+    ],
+    [
+      "an edited time of a change",
+      "SEAL_ROWS_DIFFER",
+      `update billable_changes set recorded_at = recorded_at + interval '1 microsecond' where project_uid = '${uid}' and number = ${adds}`,
+    ],
+    [
+      "a removed row",
+      "SEAL_ROWS_DIFFER",
+      "delete from price_lists where from_at = (select max(from_at) from price_lists)",
+    ],
+  ]);
+
 /** `u-shop` has hours from 28 January 10:30 on: hour 5 has one instance, hour 20 three. */
-const errors: readonly [what: string, code: BillingFindingCode, ...statements: string[]][] = [
-  ["a lost hour", "CHARGE_MISSING", "delete from plan_charges where key = 'u-shop/instance_hour/5/0'"],
-  [
-    "a double hour",
-    "CHARGE_UNEXPECTED",
-    `insert into plan_charges (organization_id, project_id, project_uid, key, kind, starts_at, ends_at, final_at, cycle_start, plan, instance, price, amount, recorded_at)
-     select organization_id, project_id, project_uid, key || '0', kind, starts_at, ends_at, final_at, cycle_start, plan, instance, price, amount, recorded_at
-     from plan_charges where key = 'u-shop/instance_hour/5/0'`,
-  ],
-  [
-    "a wrong price",
-    "CHARGE_DIFFERS",
-    "update plan_charges set price = 4, amount = 4 where key = 'u-shop/instance_hour/5/0'",
-  ],
-  [
-    "a wrong plan",
-    "CHARGE_DIFFERS",
-    "update plan_charges set plan = 'premium' where key = 'u-shop/instance_hour/5/0'",
-  ],
-  [
-    "a wrong quantity",
-    "CHARGE_DIFFERS",
-    "update plan_charges set gb = 11, amount = 11 * price where key = 'u-shop/storage_hour/5'",
-  ],
-  [
-    "a moved boundary",
-    "CHARGE_DIFFERS",
-    "update plan_charges set starts_at = starts_at + interval '1 microsecond' where key = 'u-shop/instance_hour/5/0'",
-  ],
+const errors: readonly Written[] = [
   [
     "a charge in another month",
     "CHARGE_MISSING",
@@ -65,11 +134,6 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
     "a charge of another organization",
     "CHARGE_UNEXPECTED",
     "update plan_charges set organization_id = 'beta' where key = 'u-shop/instance_hour/5/0'",
-  ],
-  [
-    "a charge of another project",
-    "CHARGE_UNEXPECTED",
-    "update plan_charges set project_id = 'other' where key = 'u-shop/instance_hour/5/0'",
   ],
   [
     "a charge of another project that there is, with its sums",
@@ -98,27 +162,6 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
     "CHARGE_UNEXPECTED",
     "update plan_meters set metered_until = metered_until - interval '20 days' where project_uid = 'u-site'",
   ],
-  [
-    "a removed change",
-    "CHANGE_MISSING",
-    "delete from billable_changes where project_uid = 'u-shop' and number = 2",
-  ],
-  [
-    "an edited change",
-    "CHARGE_UNEXPECTED",
-    "update billable_changes set instances = 1 where project_uid = 'u-shop' and number = 2",
-  ],
-  [
-    "a moved change",
-    "CHARGE_MISSING",
-    "update billable_changes set at = at - interval '3 hours' where project_uid = 'u-shop' and number = 2",
-  ],
-  [
-    "a change of another project",
-    "CHANGE_DIFFERS",
-    "update billable_changes set project_id = 'other' where project_uid = 'u-shop' and number = 2",
-  ],
-  ["a history that is not charged", "CHANGE_DIFFERS", "delete from plan_meters where project_uid = 'u-shop'"],
   [
     "changes that are not in order",
     "HISTORY_INVALID",
@@ -237,11 +280,6 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
     "update builds set error_code = 'BUILD_ENGINE_FAILED' where id = 'b1'",
   ],
   [
-    "a sum of a project",
-    "SUM_DIFFERS",
-    "update usage_by_project set amount = amount + 0.1 where project_id = 'shop'",
-  ],
-  [
     "a sum of a day",
     "SUM_DIFFERS",
     "delete from usage_by_day where organization_id = 'gamma' and day = '2026-01-20'",
@@ -350,8 +388,11 @@ const errors: readonly [what: string, code: BillingFindingCode, ...statements: s
   ["a retention that is ahead", "RETIREMENT_AHEAD", "insert into retirements (due_before) values (now())"],
 ];
 
-export const plantedErrors: readonly PlantedError[] = errors.map(([what, code, ...statements]) => ({
-  what,
-  code,
-  statements,
-}));
+function named(written: readonly Written[]): PlantedError[] {
+  return written.map(([what, code, ...statements]) => ({ what, code, statements }));
+}
+
+export const plantedErrors: readonly PlantedError[] = [
+  ...errorsIn({ uid: "u-shop", hour: "u-shop/instance_hour/5/0", storage: "u-shop/storage_hour/5", adds: 2 }),
+  ...named(errors),
+];

@@ -1,12 +1,14 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditForged as auditForgedOf } from "../../../../test/kit/ledger/audit-forged.ts";
 import { recordBilledMonths } from "../../../../test/kit/ledger/billed-months.ts";
 import { forge } from "../../../../test/kit/ledger/forge.ts";
 import { startJobLedger, type TestJobLedger } from "../../../../test/kit/ledger/job-ledger.ts";
 import { prepareMutations } from "../../../../test/kit/ledger/mutations.ts";
 import { plantedErrors } from "../../../../test/kit/ledger/planted-errors.ts";
+import { sealAll } from "../../../../test/kit/ledger/seal-all.ts";
 import { isLong } from "../../../../test/kit/long.ts";
-import { type BillingSeal, sealBilling, sealNext } from "../billing-seals.ts";
+import { sealBilling, sealNext } from "../billing-seals.ts";
 import { connectLedger, type Ledger } from "../connect.ts";
 import { columnsOf, type SealScheme, sealScheme, tablesOf } from "../sealed-tables.ts";
 import { auditBilling, auditSnapshot, type BillingAuditOptions } from "./audit.ts";
@@ -31,28 +33,8 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-async function sealAll(ledger: Ledger): Promise<BillingSeal[]> {
-  const seals: BillingSeal[] = [];
-  for (let isMore = true; isMore; ) {
-    const result = await sealBilling(ledger, { lagMs: 0 });
-    seals.push(...(result.seal ? [result.seal] : []));
-    isMore = result.isMore;
-  }
-  return seals;
-}
-
-/** What an audit finds after statements that the ledger refuses: they are taken back. */
-async function auditForged(statements: readonly string[], options: BillingAuditOptions = {}) {
-  let result: Awaited<ReturnType<typeof auditSnapshot>> | undefined;
-  const forged = server.ledger.transaction().execute(async (transaction: Ledger) => {
-    await forge(transaction, ...statements);
-    await sql`set local statement_timeout = '60s'`.execute(transaction);
-    result = await auditSnapshot(transaction, options);
-    throw new Error("taken back");
-  });
-  await expect(forged).rejects.toThrow("taken back");
-  return result as NonNullable<typeof result>;
-}
+const auditForged = (statements: readonly string[], options?: BillingAuditOptions) =>
+  auditForgedOf(server.ledger, statements, options);
 
 test("nothing is found in what the platform records", async () => {
   const { findings, ...counts } = await auditForged([]);
