@@ -91,6 +91,7 @@ const wholeStack = [
     "console",
     "replicas",
     "killed-processes",
+    "billing-hour",
     "unchanged",
     "tracing",
     "applications-health",

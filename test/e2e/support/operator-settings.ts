@@ -43,22 +43,58 @@ async function setProcess(
     return () => Promise.resolve();
   }
   const set = async (env: readonly Wanted[]) => {
-    await roll(where, env);
+    await rollVariables(where, env);
     await settled(env);
   };
   await set(wanted);
   return () => set(before);
 }
 
+/** A variable of the operator as it is now. */
+export async function operatorVariable(name: string): Promise<string | undefined> {
+  const where = { name: OPERATOR, namespace: systemNamespace };
+  const current = environmentOf(await cluster.apps.readNamespacedDeployment(where));
+  return current.find((variable) => variable.name === name)?.value;
+}
+
 function environmentOf({ spec }: V1Deployment): V1EnvVar[] {
   return spec?.template.spec?.containers[0]?.env ?? [];
 }
 
+/**
+ * Mounts a ConfigMap of the platform's namespace in the operator, which an administrator may, too; resolves once its pods have it.
+ * @returns takes it away again
+ */
+export async function mountInOperator(configMap: string, mountPath: string): Promise<() => Promise<void>> {
+  const set = (isWanted: boolean) =>
+    roll({ name: OPERATOR, namespace: systemNamespace }, (container) => ({
+      volumes: [
+        isWanted ? { name: configMap, configMap: { name: configMap } } : removed({ name: configMap }),
+      ],
+      containers: [
+        {
+          name: container,
+          volumeMounts: [isWanted ? { name: configMap, mountPath, readOnly: true } : removed({ mountPath })],
+        },
+      ],
+    }));
+  await set(true);
+  return () => set(false);
+}
+
+const removed = (entry: object) => ({ ...entry, $patch: "delete" });
+
 /** Merges variables by their names: what other files have set meanwhile stays. */
-async function roll(where: { name: Process; namespace: string }, env: readonly Wanted[]): Promise<void> {
+const rollVariables = (where: { name: Process; namespace: string }, env: readonly Wanted[]): Promise<void> =>
+  roll(where, (name) => ({ containers: [{ name, env }] }));
+
+/** Merges into the pods' template, and resolves once all pods have it. */
+async function roll(
+  where: { name: Process; namespace: string },
+  specOf: (container: string | undefined) => object,
+): Promise<void> {
   const { spec: before } = await cluster.apps.readNamespacedDeployment(where);
-  const name = before?.template.spec?.containers[0]?.name;
-  const body = { spec: { template: { spec: { containers: [{ name, env }] } } } };
+  const body = { spec: { template: { spec: specOf(before?.template.spec?.containers[0]?.name) } } };
   const options = setHeaderOptions("Content-Type", PatchStrategy.StrategicMergePatch);
   await cluster.apps.patchNamespacedDeployment({ ...where, body }, options);
   await eventually(async () => {
