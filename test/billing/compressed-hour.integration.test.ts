@@ -56,7 +56,7 @@ const schedule: ClockSchedule = {
     ...evenSteps(10 * MINUTE, 12).map((ms) => ms + dayBehind),
     ...evenSteps(2 * HOUR, dayBehind / (2 * HOUR)),
   ],
-  pauseDivisor: 4,
+  pauseDivisor: 6,
 };
 const clockNow = (): number => Date.now() - behindAt(schedule, Date.now());
 const untilClock = (at: number) => eventually("the clock", () => clockNow() >= at, WITHIN_MS);
@@ -126,6 +126,7 @@ async function recordPrices(): Promise<void> {
     ...now,
     from: clockNow() - 90 * 24 * HOUR,
     gbHour: "0.0701",
+    resources: { buildMinute: "0.033" },
     plans: { ...others, ...(basic && { basic: { ...basic, hourly: "2.345678901" } }) },
   };
   await ledger.transaction().execute((transaction) =>
@@ -246,7 +247,7 @@ function startKilling() {
       for (let waited = 0; waited < 60 && kills % 4 !== 3 && leaders() === before; waited += 1) {
         await pause(1_000);
       }
-      await pause(Math.random() * 15_000);
+      await pause(Math.random() * 25_000);
       if (!ended.signal.aborted) {
         await operator.kill();
         operator.start();
@@ -273,6 +274,18 @@ async function seeLate(name: string): Promise<void> {
   // After that it has what its spec says.
   expected.set(name, [...states, late, before]);
 }
+
+/** Until a project is charged up to an instant. */
+const meteredUntil = (name: string, at: number) =>
+  eventually(
+    `charges of ${name}`,
+    async () => {
+      const { rows } = await sql<{ until: Date | null }>`
+        select metered_until as until from plan_meters where project_uid = ${uidOf(name)}`.execute(ledger);
+      return (rows[0]?.until?.getTime() ?? 0) >= at;
+    },
+    WITHIN_MS,
+  );
 
 /** Until all projects are charged up to eleven minutes ago, and no late change waits. */
 const charged = () =>
@@ -324,6 +337,7 @@ test.skipIf(!isLong)(
 
     await untilClock(caughtUpAt(schedule) - 8 * HOUR);
     const kills = await stopKilling();
+    await meteredUntil("worker", clockNow() - HOUR);
     await operator.kill();
     await seeLate("worker");
     operator.start();

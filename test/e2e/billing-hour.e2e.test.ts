@@ -241,7 +241,7 @@ test.skipIf(!isLong)(
       began: Date.now() + 3 * MINUTE,
       everyMs: 10_000,
       behindMs: evenSteps(5 * MINUTE, 30),
-      pauseDivisor: 4,
+      pauseDivisor: 6,
     };
     const clockNow = () => Date.now() - behindAt(schedule, Date.now());
     const from = clockNow();

@@ -14,7 +14,9 @@ const schedule: ClockSchedule = {
 
 test("a clock is behind by less with each step, and then not at all", () => {
   expect(schedule.behindMs).toEqual([3 * HOUR, 2 * HOUR, HOUR]);
-  const behind = [0, 1_000_000, 1_000_001, 1_010_000, 1_010_001, 1_020_001].map((at) => behindAt(schedule, at));
+  const behind = [0, 1_000_000, 1_000_001, 1_010_000, 1_010_001, 1_020_001].map((at) =>
+    behindAt(schedule, at),
+  );
   expect(behind.map((ms) => ms / HOUR)).toEqual([3, 3, 2, 2, 1, 0]);
   expect(behindAt(schedule, caughtUpAt(schedule))).toBe(0);
 });
