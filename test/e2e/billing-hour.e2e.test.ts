@@ -85,12 +85,16 @@ afterAll(async () => {
 async function createProjects(): Promise<void> {
   const http = httpProject(uniqueName("hour"));
   projects.shop = (await createProject(call, { ...http, plan: "premium" })).project_id;
-  const { port: _, exposure: __, network_access: ___, ...config } = http.config;
-  const worker = { ...config, type_project: "worker", image: { url: stack.imageJob, is_public: true } };
-  const words = { command: ["/bin/sh", "-c"], args: ["sleep 100000"] };
-  const storage = { persistent: true, capacity: 2, dir_path_to_persist: "/data" };
-  const body = { ...http, name: uniqueName("hour"), config: { ...worker, ...words, storage } };
-  projects.worker = (await createProject(call, body)).project_id;
+  const config = {
+    type_project: "worker",
+    image: { url: stack.imageHttp, is_public: true },
+    instances: 1,
+    storage: { persistent: true, capacity: 2, dir_path_to_persist: "/data" },
+    envs: [],
+    readiness: { command: ["/sample-http", "healthy"] },
+  };
+  const worker = { ...http, name: uniqueName("hour"), config };
+  projects.worker = (await createProject(call, worker)).project_id;
   job = await Job.create(call, { name: uniqueName("hour"), script: "true" });
   const bodies = {
     postgresql: databaseProject("db-basic", {
@@ -288,7 +292,7 @@ test.skipIf(!isLong)(
       expect(await plansUsage(from)).toBe(total);
     }, WITHIN);
 
-    // Nothing is metered from here on, so that what is planted and taken back is all that changes.
+    // Nothing is metered from here on: what is planted and taken back is all that changes.
     await giveBack();
     giveBack = undefined;
     await auditAndPlant();
@@ -300,8 +304,7 @@ test.skipIf(!isLong)(
 async function auditAndPlant(): Promise<void> {
   expect(await audit()).toMatchObject({ clean: true });
   const uid = await uidOf("shop");
-  const [had = []] = [expected.get("shop")];
-  const adds = had.findIndex(({ instances }) => instances === 2) + 1;
+  const adds = (await hadOf("shop")).findIndex(({ instances }) => instances === 2) + 1;
   const storage = `${await uidOf("worker")}/storage_hour/0`;
   const rows = await saveRows(ledger, organization);
   saved = rows;
