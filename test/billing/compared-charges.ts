@@ -19,14 +19,22 @@ interface Meter {
   metered_until: Date | null;
 }
 
-/** Compares as of one moment: all that is final up to when each project is charged. */
-export function compareCharges(ledger: Ledger, organizationId: string): Promise<ComparedCharges> {
+/**
+ * Compares as of one moment: all that is final before an instant, and up to when each project is charged where that is later. Of a project with
+ * nothing to charge the ledger notes no such time.
+ * @param finalBefore in milliseconds
+ */
+export function compareCharges(
+  ledger: Ledger,
+  organizationId: string,
+  finalBefore: number,
+): Promise<ComparedCharges> {
   return ledger
     .transaction()
     .setIsolationLevel("repeatable read")
     .execute(async (transaction: Ledger) => {
       const wanted = new Map([
-        ...(await plansOf(transaction, organizationId)),
+        ...(await plansOf(transaction, organizationId, finalBefore)),
         ...(await buildsOf(transaction, organizationId)),
       ]);
       const recorded = await recordedOf(transaction, organizationId);
@@ -41,7 +49,11 @@ export function compareCharges(ledger: Ledger, organizationId: string): Promise<
 }
 
 /** What plans cost by the second program, by key; credits are negative. */
-async function plansOf(ledger: Ledger, organizationId: string): Promise<Map<string, bigint>> {
+async function plansOf(
+  ledger: Ledger,
+  organizationId: string,
+  finalBefore: number,
+): Promise<Map<string, bigint>> {
   const prices = await listPrices(ledger);
   const { rows } = await sql<Meter>`
     select project_uid, metered_until from plan_meters where organization_id = ${organizationId}`.execute(
@@ -54,7 +66,7 @@ async function plansOf(ledger: Ledger, organizationId: string): Promise<Map<stri
   const meters = new Map(rows.map((row) => [row.project_uid, row.metered_until?.getTime() ?? 0]));
   return new Map(
     histories.flatMap(({ projectUid, changes, deletedAt }) => {
-      const until = meters.get(projectUid) ?? 0;
+      const until = Math.max(meters.get(projectUid) ?? 0, finalBefore);
       const origin = changes[0]?.at ?? 0;
       const history = { changes, ...(deletedAt === undefined ? {} : { deletedAt }) };
       const costs = recompute(history, prices, { knownUntil: until, hoursFrom: origin });

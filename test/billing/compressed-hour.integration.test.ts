@@ -2,12 +2,12 @@
  * Hours that pass within minutes: the operator as a process of its own, over a real apiserver and a real ledger, with a clock that the test sets,
  * killed at random moments, while projects of every kind are created, changed and deleted (--long).
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { resources } from "@slipway/controller-runtime";
-import { type BillableState, type Project, priceListOf } from "@slipway/crds";
+import type { BillableState, PriceList, Project } from "@slipway/crds";
 import {
   billableHistories,
   connectLedger,
@@ -20,14 +20,13 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { root } from "../../hack/lib/paths.ts";
 import { projectResource } from "../../operator/src/resources.ts";
-import { chartCatalog, exampleDatabase } from "../kit/databases/examples.ts";
 import { auditForged } from "../kit/ledger/audit-forged.ts";
 import { forge } from "../kit/ledger/forge.ts";
 import { errorsIn, sealedErrorsIn } from "../kit/ledger/planted-errors.ts";
 import { sealAll } from "../kit/ledger/seal-all.ts";
 import { isLong } from "../kit/long.ts";
 import { serveDeployment, startCluster, type TestCluster } from "../kit/operator/harness.ts";
-import { exampleJob, exampleProject, exampleWorker } from "../kit/operator/projects.ts";
+import { exampleJob } from "../kit/operator/projects.ts";
 import {
   behindAt,
   CLOCK_VARIABLE,
@@ -37,15 +36,25 @@ import {
   ledgerClock,
 } from "../kit/processes/compressed-clock.ts";
 import { eventually } from "../kit/processes/eventually.ts";
+import { startKilling } from "../kit/processes/killed-operator.ts";
 import { OperatorProcess } from "../kit/processes/operator-process.ts";
 import { startPostgres, type TestPostgres } from "../kit/servers/postgresql.ts";
 import { compareCharges } from "./compared-charges.ts";
+import {
+  buildOf,
+  databaseImages,
+  namespace,
+  pricesUntil,
+  projects,
+  ref,
+  STATE,
+  volume,
+} from "./compressed-projects.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /** How long a change may take to be in the ledger, over operators that are killed, on a busy machine. */
 const WITHIN_MS = 240_000;
-const namespace = "slipway-org-alpha";
 
 /** Two hours in steps of ten minutes, an hour a minute, and a day in steps of two hours. */
 const dayBehind = 24 * HOUR;
@@ -78,7 +87,8 @@ beforeAll(async () => {
   for (const statement of ledgerClock(schedule, "slipway").set) {
     await sql.raw(statement).execute(ledger);
   }
-  await recordPrices();
+  // From the middle of the second hour on there are others.
+  await recordPrices(pricesUntil(clockNow() + 95 * MINUTE));
   await cluster.client.create(resources.namespaces, { metadata: { name: "slipway-system" } });
   const images = join(dir, "images.yaml");
   writeFileSync(images, JSON.stringify(databaseImages));
@@ -110,29 +120,12 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 }, 120_000);
 
-const image = { uid: 100, gid: 102 };
-const databaseImages = {
-  postgresql: { "17": { ...image, image: "registry.example/postgresql:17" } },
-  mariadb: { "11": { ...image, image: "registry.example/mariadb:11" } },
-  clickhouse: { "26.8.6.5": { ...image, image: "registry.example/clickhouse:26" } },
-  valkey: { "9.1.1": { ...image, image: "registry.example/valkey:9" } },
-};
-
-/** Prices of long ago, and the catalog's from the middle of the second hour. Nothing but a test records prices of the past. */
-async function recordPrices(): Promise<void> {
-  const now = priceListOf(chartCatalog, clockNow() + 95 * MINUTE);
-  const { basic, ...others } = now.plans;
-  const before = {
-    ...now,
-    from: clockNow() - 90 * 24 * HOUR,
-    gbHour: "0.0701",
-    resources: { buildMinute: "0.033" },
-    plans: { ...others, ...(basic && { basic: { ...basic, hourly: "2.345678901" } }) },
-  };
+/** The ledger has them already, for nothing but a test records prices of the past. */
+async function recordPrices(lists: readonly PriceList[]): Promise<void> {
   await ledger.transaction().execute((transaction) =>
     forge(
       transaction,
-      ...[before, now].map(
+      ...lists.map(
         ({ from, plans, gbHour, resources: used = {} }) =>
           `insert into price_lists (from_at, plans, gb_hour, resources)
            values (to_timestamp(${from / 1_000}), '${JSON.stringify(plans)}', '${gbHour}', '${JSON.stringify(used)}')`,
@@ -140,56 +133,6 @@ async function recordPrices(): Promise<void> {
     ),
   );
 }
-
-const ref = (name: string) => ({ namespace, name });
-const database = (name: string, spec: Partial<Project["spec"]>): Project => ({
-  ...exampleDatabase(spec),
-  metadata: ref(name),
-});
-const volume = (capacity: number) => ({ persistent: true, capacity, dirPathToPersist: "/data" }) as const;
-
-const STATE: BillableState = {
-  plan: "basic",
-  paymentMode: "hourly",
-  renews: true,
-  instances: 1,
-  paused: false,
-  billedGb: 0,
-};
-
-/** Projects, and what is billed of them first. */
-const projects: Record<string, [project: Project, first: BillableState]> = {
-  shop: [exampleProject(ref("shop")), STATE],
-  worker: [exampleWorker(ref("worker"), { storage: volume(2) }), { ...STATE, billedGb: 2 }],
-  contract: [
-    exampleProject(ref("contract"), { paymentMode: "monthly" }),
-    { ...STATE, paymentMode: "monthly" },
-  ],
-  gone: [exampleProject(ref("gone"), { plan: "premium" }), { ...STATE, plan: "premium" }],
-  // Of a database the capacity beyond the one GB that its plan includes, for each instance.
-  pg: [
-    database("pg", { plan: "db-basic", storage: { persistent: true, capacity: 10 } }),
-    { ...STATE, plan: "db-basic", billedGb: 9 },
-  ],
-  maria: [
-    database("maria", { type: "mariadb", version: "11", plan: "db-basic", instances: 3 }),
-    { ...STATE, plan: "db-basic", instances: 3, billedGb: 27 },
-  ],
-  clicks: [
-    database("clicks", {
-      ...{ type: "clickhouse", version: "26.8.6.5", plan: "analytics-basic" },
-      storage: { persistent: true, capacity: 20 },
-    }),
-    { ...STATE, plan: "analytics-basic", billedGb: 19 },
-  ],
-  cache: [
-    database("cache", {
-      ...{ type: "valkey", version: "9.1.1", plan: "db-basic", profile: "key_value", instances: undefined },
-      storage: { persistent: true, capacity: 5 },
-    }),
-    { ...STATE, plan: "db-basic", billedGb: 4 },
-  ],
-};
 
 /** What each project had, in order, as the test changed it. */
 const expected = new Map<string, BillableState[]>();
@@ -232,36 +175,6 @@ function serve() {
   };
 }
 
-/**
- * Kills the operator with SIGKILL at random moments, and starts it again, until `stop`: one in four as it starts, and the others once they lead, for
- * on a busy machine none would come so far. @returns `stop`, which gives how often
- */
-function startKilling() {
-  const ended = new AbortController();
-  let kills = 0;
-  const pause = (ms: number) => sleep(ms, undefined, { signal: ended.signal }).catch(() => undefined);
-  const leaders = () => readFileSync(operator.log, "utf8").split("became leader").length;
-  const killing = (async () => {
-    while (!ended.signal.aborted) {
-      const before = leaders();
-      for (let waited = 0; waited < 60 && kills % 4 !== 3 && leaders() === before; waited += 1) {
-        await pause(1_000);
-      }
-      await pause(Math.random() * 25_000);
-      if (!ended.signal.aborted) {
-        await operator.kill();
-        operator.start();
-        kills += 1;
-      }
-    }
-  })();
-  return async () => {
-    ended.abort();
-    await killing;
-    return kills;
-  };
-}
-
 /** A status that an operator wrote which saw a change late, and ended then: its time is charged by now. No operator may run. */
 async function seeLate(name: string): Promise<void> {
   const states = expected.get(name) ?? [];
@@ -287,27 +200,28 @@ const meteredUntil = (name: string, at: number) =>
     WITHIN_MS,
   );
 
-/** Until all projects are charged up to eleven minutes ago, and no late change waits. */
-const charged = () =>
-  eventually(
+/** Until all is charged that was final eleven minutes ago, and no late change waits. @returns that instant */
+async function charged(): Promise<number> {
+  const finalBefore = Date.now() - 11 * MINUTE;
+  await eventually(
     "all is charged",
     async () => {
-      const { rows } = await sql<{ waiting: number }>`
-        select count(*)::int as waiting from plan_meters where late_from is not null
-          or (not ended and coalesce(metered_until, '-infinity') < now() - interval '11 minutes')`.execute(
-        ledger,
-      );
-      return rows[0]?.waiting === 0;
+      const { rows } = await sql<object>`select from plan_meters where late_from is not null`.execute(ledger);
+      await sleep(1_000);
+      return rows.length === 0 && (await compareCharges(ledger, "alpha", finalBefore)).differing.length === 0;
     },
     WITHIN_MS,
-  );
+    // What differs then is compared again, and printed.
+  ).catch(() => undefined);
+  return finalBefore;
+}
 
 // Shows: docs/billing.md#metering: after hours without the ledger or the operator the same ones as without
 test.skipIf(!isLong)(
   "over hours of a compressed clock, with operators that are killed, all is recorded once and charged exactly, and each planted error is found (--long)",
   async () => {
     const stopServing = serve();
-    const stopKilling = startKilling();
+    const stopKilling = startKilling(operator);
     for (const [name, [project, first]] of Object.entries(projects)) {
       const { metadata } = await cluster.client.create<Project>(projectResource, project);
       uids.set(name, metadata.uid ?? "");
@@ -316,7 +230,7 @@ test.skipIf(!isLong)(
     const storage = volume(3);
     await cluster.client.create(projectResource, exampleJob(ref("nightly"), { storage }));
     const began = clockNow();
-    await recordBuild(ledger, buildOf("shop", began));
+    await recordBuild(ledger, buildOf(uidOf("shop"), began));
     await Promise.all(Object.keys(projects).map(recorded));
 
     await change("cache", { paused: true }, { paused: true });
@@ -341,12 +255,12 @@ test.skipIf(!isLong)(
     await operator.kill();
     await seeLate("worker");
     operator.start();
-    const stopAgain = startKilling();
+    const stopAgain = startKilling(operator);
     await recorded("worker");
     await change("shop", { instances: 1 }, { instances: 1 });
     await untilClock(caughtUpAt(schedule));
     const all = kills + (await stopAgain());
-    await charged();
+    const finalBefore = await charged();
     await eventually("the job's storage is charged", async () => (await storageHours()) > 0, WITHIN_MS);
     await operator.stop();
     await stopServing();
@@ -358,7 +272,7 @@ test.skipIf(!isLong)(
     for (const [name, states] of expected) {
       expect([name, await statesOf(name)]).toEqual([name, states]);
     }
-    const { facts, differing } = await compareCharges(ledger, "alpha");
+    const { facts, differing } = await compareCharges(ledger, "alpha", finalBefore);
     console.log(`compared: ${facts} facts`);
     expect(differing).toEqual([]);
     expect(facts).toBeGreaterThan(8 * 24);
@@ -375,17 +289,6 @@ test.skipIf(!isLong)(
   },
   1_800_000,
 );
-
-const buildOf = (project: string, began: number) => ({
-  ...{ organization_id: "alpha", project_id: project, project_uid: uidOf(project), id: "b1" },
-  ...{ triggered_by: "manual" as const, branch: null, tag: null, commit_sha: null, commit_message: null },
-  ...{ status: "success" as const, digest: null, error_code: null, error_message: null },
-  created_at: new Date(began - 60_000),
-  started_at: new Date(began - 50_000),
-  ran_from: new Date(began - 40_000),
-  ran_until: new Date(began + 151_000),
-  finished_at: new Date(began + 160_000),
-});
 
 async function storageHours(): Promise<number> {
   const { rows } = await sql<{ count: number }>`select count(*)::int as count from storage_hours`.execute(
