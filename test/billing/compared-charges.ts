@@ -14,6 +14,12 @@ export interface ComparedCharges {
 
 const HOUR = 3_600_000;
 
+/** End of the hour in which a project's last change lies: what it had then is charged of its own, whatever follows. In milliseconds. */
+export function endOfHour(changes: readonly { at: number }[]): number {
+  const [begin = 0, last = 0] = [changes[0]?.at, changes.at(-1)?.at];
+  return begin + (Math.floor((last - begin) / HOUR) + 1) * HOUR;
+}
+
 interface Meter {
   project_uid: string;
   metered_until: Date | null;

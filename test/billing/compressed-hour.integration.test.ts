@@ -39,7 +39,7 @@ import { eventually } from "../kit/processes/eventually.ts";
 import { startKilling } from "../kit/processes/killed-operator.ts";
 import { OperatorProcess } from "../kit/processes/operator-process.ts";
 import { startPostgres, type TestPostgres } from "../kit/servers/postgresql.ts";
-import { compareCharges } from "./compared-charges.ts";
+import { compareCharges, endOfHour } from "./compared-charges.ts";
 import {
   buildOf,
   databaseImages,
@@ -241,6 +241,7 @@ test.skipIf(!isLong)(
     await change("worker", { plan: "premium" }, { plan: "premium" });
     await change("contract", { plan: "premium", instances: 2 }, { plan: "premium", instances: 2 });
     await change("pg", { storage: { persistent: true, capacity: 12 } }, { billedGb: 11 });
+    await untilClock(endOfHour((await historyOf("shop"))?.changes ?? []));
     await change("shop", { paused: true }, { paused: true });
     await change("maria", { paused: false }, { paused: false });
     await change("clicks", { paused: true }, { paused: true });

@@ -11,7 +11,7 @@ import { parseCatalog, priceListOf } from "@slipway/crds";
 import { billableHistories, connectLedger, type Ledger, listPrices, recordPrices } from "@slipway/ledger";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compareCharges } from "../billing/compared-charges.ts";
+import { compareCharges, endOfHour } from "../billing/compared-charges.ts";
 import { cents } from "../billing/recomputation.ts";
 import { forge } from "../kit/ledger/forge.ts";
 import { errorsIn } from "../kit/ledger/planted-errors.ts";
@@ -233,7 +233,7 @@ test.skipIf(!isLong)(
     const schedule: ClockSchedule = {
       began: Date.now() + 3 * MINUTE,
       everyMs: 10_000,
-      behindMs: evenSteps(5 * MINUTE, 30),
+      behindMs: evenSteps(5 * MINUTE, 48),
       pauseDivisor: 6,
     };
     const clockNow = () => Date.now() - behindAt(schedule, Date.now());
@@ -259,6 +259,8 @@ test.skipIf(!isLong)(
     await eventually(async () => expect(clockNow()).toBeGreaterThan(began + 62 * MINUTE), WITHIN);
     await change("shop", ["PATCH", "/autoscaling", { instances: 2 }], { instances: 2 });
     await change("valkey", ["POST", "/pause"], { paused: true });
+    const hourEnds = endOfHour((await historyOf("shop"))?.changes ?? []);
+    await eventually(async () => expect(clockNow()).toBeGreaterThan(hourEnds), WITHIN);
     await change("shop", ["POST", "/pause"], { paused: true });
     await change("postgresql", ["POST", "/resume"], { paused: false });
     await change("shop", ["POST", "/resume"], { paused: false });
@@ -280,8 +282,8 @@ test.skipIf(!isLong)(
         Date.now() - 11 * MINUTE,
       );
       expect(differing).toEqual([]);
-      // Two hours of seven projects.
-      expect(facts).toBeGreaterThan(14);
+      // Some hours of seven projects.
+      expect(facts).toBeGreaterThan(20);
       expect(await plansUsage(from)).toBe(total);
     }, WITHIN);
 
