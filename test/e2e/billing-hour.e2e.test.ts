@@ -265,10 +265,10 @@ test.skipIf(!isLong)(
     await change("postgresql", ["POST", "/resume"], { paused: false });
     await change("shop", ["POST", "/resume"], { paused: false });
     await eventually(async () => expect(Date.now()).toBeGreaterThan(caughtUpAt(schedule)), WITHIN);
-    const run = await (job as Job).running();
-    await (job as Job).ended(run.id);
     const kills = await stopKilling();
     console.log(`killed: ${kills}`);
+    const run = await (job as Job).running();
+    await (job as Job).ended(run.id);
     expect(kills).toBeGreaterThan(3);
 
     for (const [name, had] of expected) {

@@ -35,8 +35,6 @@ export async function setOperatorClock(
     }
   };
   try {
-    undo.push(() => execute(reset));
-    await execute(set);
     const file = join(import.meta.dirname, "../../kit/processes/compressed-clock.ts");
     const where = { namespace: systemNamespace, name: CONFIG_MAP };
     const data = { [FILE]: await readFile(file, "utf8") };
@@ -45,13 +43,16 @@ export async function setOperatorClock(
     await cluster.core.createNamespacedConfigMap({ namespace: systemNamespace, body });
     undo.push(await mountInOperator(CONFIG_MAP, FOLDER));
     const options = await operatorVariable("NODE_OPTIONS");
-    undo.push(
-      await setOperator({
-        ...settings,
-        [CLOCK_VARIABLE]: JSON.stringify(schedule),
-        NODE_OPTIONS: [options, `--import=${FOLDER}/${FILE}`].filter(Boolean).join(" "),
-      }),
-    );
+    let unset = () => Promise.resolve();
+    undo.push(() => unset());
+    // Operators end whose clock is not the ledger's: it has this clock no sooner than those that live by it start, and no longer.
+    undo.push(() => execute(reset));
+    await execute(set);
+    unset = await setOperator({
+      ...settings,
+      [CLOCK_VARIABLE]: JSON.stringify(schedule),
+      NODE_OPTIONS: [options, `--import=${FOLDER}/${FILE}`].filter(Boolean).join(" "),
+    });
     return giveBack;
   } catch (error) {
     await giveBack();
