@@ -24,22 +24,24 @@ COPY api-server/package.json api-server/
 COPY builder/package.json builder/
 COPY packages/git/package.json packages/git/
 COPY packages/analytics/package.json packages/analytics/
+COPY packages/sdk/package.json packages/sdk/
 COPY collector/package.json collector/
 COPY recovery/package.json recovery/
+COPY cli/package.json cli/
 COPY hack/package.json hack/
 COPY test/package.json test/
 
 FROM manifests AS platform-dependencies
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace recovery --workspace operator --workspace api-server \
-    && rm -r package.json package-lock.json crds/package.json packages/process/package.json packages/controller-runtime/package.json packages/ledger/package.json packages/git/package.json builder/package.json packages/analytics/package.json collector/package.json recovery/package.json operator/package.json api-server/package.json hack test \
+    && rm -r package.json package-lock.json crds/package.json packages/process/package.json packages/controller-runtime/package.json packages/ledger/package.json packages/git/package.json builder/package.json packages/analytics/package.json collector/package.json recovery/package.json operator/package.json api-server/package.json packages/sdk cli hack test \
     && find . -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' -o -name '.package-lock.json' \) -delete \
     && find . -type d -empty -delete
 
 FROM manifests AS builder-dependencies
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund --workspace crds --workspace builder \
-    && rm -r package.json package-lock.json crds/package.json builder/package.json packages/process packages/controller-runtime packages/ledger operator api-server packages/git packages/analytics collector recovery hack test \
+    && rm -r package.json package-lock.json crds/package.json builder/package.json packages/process packages/controller-runtime packages/ledger operator api-server packages/git packages/analytics packages/sdk collector recovery cli hack test \
     && find . -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' -o -name '.package-lock.json' \) -delete \
     && find . -type d -empty -delete
 

@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./hack/testing/longest-first.ts";
 
-const rooms = "{crds,operator,api-server,builder,collector,recovery,packages,hack,test}";
+const rooms = "{crds,operator,api-server,builder,collector,recovery,packages,cli,hack,test}";
 
 const e2eFiles = (...names: string[]): string[] => names.map((name) => `test/e2e/${name}.e2e.test.ts`);
 

@@ -9,6 +9,7 @@ import { generateCrds } from "@slipway/crds/generate";
 import { generateChartFiles } from "./chart/generate.ts";
 import { generateTraceability } from "./docs/traceability.ts";
 import { generateDockerfile } from "./images/generate.ts";
+import { generateSdk } from "./sdk/generate.ts";
 
 /** One source of generated files. */
 interface Generator {
@@ -21,6 +22,7 @@ const generators: readonly Generator[] = [
   { name: "custom resource definitions", run: generateCrds },
   { name: "chart", run: generateChartFiles },
   { name: "Dockerfile", run: generateDockerfile },
+  { name: "types of the SDK", run: generateSdk },
   { name: "traceability", run: generateTraceability },
 ];
 
