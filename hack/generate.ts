@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { generateCrds } from "@slipway/crds/generate";
 import { generateChartFiles } from "./chart/generate.ts";
+import { generateCliDocs } from "./docs/cli.ts";
 import { generateTraceability } from "./docs/traceability.ts";
 import { generateDockerfile } from "./images/generate.ts";
 import { generateSdk } from "./sdk/generate.ts";
@@ -23,6 +24,7 @@ const generators: readonly Generator[] = [
   { name: "chart", run: generateChartFiles },
   { name: "Dockerfile", run: generateDockerfile },
   { name: "types of the SDK", run: generateSdk },
+  { name: "page of the command line", run: generateCliDocs },
   { name: "traceability", run: generateTraceability },
 ];
 

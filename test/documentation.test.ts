@@ -31,6 +31,7 @@ const PAGES = [
   "docs/usage.md",
   "docs/invoices.md",
   "docs/budgets.md",
+  "docs/cli.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -90,6 +91,7 @@ const ROOMS = [
   "api-server",
   "builder",
   "charts",
+  "cli",
   "collector",
   "crds",
   "docs",

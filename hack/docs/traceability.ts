@@ -4,7 +4,7 @@ import { root } from "../lib/paths.ts";
 import { type Annotation, annotationsOf } from "./annotations.ts";
 import { oneSpaced, type Section, sectionsOf } from "./pages.ts";
 
-const ROOMS = ["api-server", "builder", "collector", "crds", "hack", "operator", "packages", "test"];
+const ROOMS = ["api-server", "builder", "cli", "collector", "crds", "hack", "operator", "packages", "test"];
 const TEST_FILE = /\.(test|chaos)\.ts$/;
 
 /** Every annotation of every test, by file. */

@@ -71,12 +71,12 @@ describe("descriptions of several projects", () => {
   const describe2 = (projects: object) => readDescription({ projects }).map(({ name }) => name);
 
   it("are ordered by their references", () => {
-    const envs = { URL: "${project:shop-db.host}", TEXT: "$${project:other.host}" };
+    const envs = { URL: `\${project:shop-db.host}`, TEXT: `$\${project:other.host}` };
     expect(describe2({ "shop-front": { config: { envs } }, "shop-db": {} })).toEqual([
       "shop-db",
       "shop-front",
     ]);
-    expect(referencesOf([{ name: "A", value: "$${project:x.host} $$${project:y.host}" }])).toEqual(["y"]);
+    expect(referencesOf([{ name: "A", value: `$\${project:x.host} $$\${project:y.host}` }])).toEqual(["y"]);
   });
 
   it("are refused for circles, and for fields that there are not", () => {
