@@ -185,6 +185,19 @@ describe("deploy", () => {
   });
 });
 
+describe("logs", () => {
+  it("are followed until the project is deleted, a line or an object each", async () => {
+    const line = { instance: "shop-1", timestamp: "2026-11-21T12:00:00Z", message: "\u001b[2Jready" };
+    const answers = {
+      "GET project/pshop/logs": `id: 1\nevent: log\ndata: ${JSON.stringify(line)}\n\nevent: end\ndata: {}\n\n`,
+    };
+    const followed = await slipway(["logs", "-f", "pshop"], answers);
+    expect(followed).toMatchObject({ exitCode: 0, out: "2026-11-21T12:00:00Z shop-1 \\x1b[2Jready\n" });
+    const objects = await slipway(["logs", "-f", "pshop", "-o", "json"], answers);
+    expect(JSON.parse(objects.out)).toEqual(line);
+  });
+});
+
 describe("runs", () => {
   // Shows: docs/cli.md#commands: `slipway run`
   it("exit with the command's own code, and print what it wrote", async () => {
