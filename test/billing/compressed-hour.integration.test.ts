@@ -54,7 +54,7 @@ import {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /** How long a change may take to be in the ledger, over operators that are killed, on a busy machine. */
-const WITHIN_MS = 240_000;
+const WITHIN_MS = 600_000;
 
 /** Two hours in steps of ten minutes, an hour a minute, and a day in steps of two hours. */
 const dayBehind = 24 * HOUR;
@@ -75,6 +75,8 @@ let cluster: TestCluster;
 let postgres: TestPostgres;
 let ledger: Ledger;
 let operator: OperatorProcess;
+/** What goes on beside the test, however far that came. */
+const stops: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   if (!isLong) {
@@ -111,14 +113,15 @@ beforeAll(async () => {
     () => cluster.client.getOrUndefined(resources.namespaces, { name: namespace }),
     WITHIN_MS,
   );
-}, 400_000);
+}, 900_000);
 afterAll(async () => {
+  await Promise.all(stops.map((stop) => stop()));
   await operator?.kill();
   await ledger?.destroy();
   await postgres?.stop();
   await cluster?.stop();
   rmSync(dir, { recursive: true, force: true });
-}, 120_000);
+}, 400_000);
 
 /** The ledger has them already, for nothing but a test records prices of the past. */
 async function recordPrices(lists: readonly PriceList[]): Promise<void> {
@@ -193,6 +196,8 @@ const meteredUntil = (name: string, at: number) =>
   eventually(
     `charges of ${name}`,
     async () => {
+      // One that is not killed may have ended itself as the clock stepped.
+      operator.start();
       const { rows } = await sql<{ until: Date | null }>`
         select metered_until as until from plan_meters where project_uid = ${uidOf(name)}`.execute(ledger);
       return (rows[0]?.until?.getTime() ?? 0) >= at;
@@ -222,6 +227,7 @@ test.skipIf(!isLong)(
   async () => {
     const stopServing = serve();
     const stopKilling = startKilling(operator);
+    stops.push(stopServing, stopKilling);
     for (const [name, [project, first]] of Object.entries(projects)) {
       const { metadata } = await cluster.client.create<Project>(projectResource, project);
       uids.set(name, metadata.uid ?? "");
@@ -257,6 +263,7 @@ test.skipIf(!isLong)(
     await seeLate("worker");
     operator.start();
     const stopAgain = startKilling(operator);
+    stops.push(stopAgain);
     await recorded("worker");
     await change("shop", { instances: 1 }, { instances: 1 });
     await untilClock(caughtUpAt(schedule));
@@ -288,7 +295,7 @@ test.skipIf(!isLong)(
     );
     await auditAndPlant();
   },
-  1_800_000,
+  3_600_000,
 );
 
 async function storageHours(): Promise<number> {
